@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
-GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,"
+GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
          "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"

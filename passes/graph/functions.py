@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from legato.analysis.patterns.graph import NESTED
 from legato.core.ir_helpers import present
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
@@ -25,9 +26,25 @@ def relax_functions(module: Module) -> list[func.FuncOp]:
     ]
 
 
-def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
+def top_ops(function: func.FuncOp) -> list[ir.Operation]:
     """The ops of the function's block, in order, including the return."""
     return [op.operation for op in function.body.blocks[0].operations]
+
+
+def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
+    """The ops of the function's block and of the branches and loops in it, in order: each before those in its regions."""
+    found: list[ir.Operation] = []
+
+    def add(block: ir.Block) -> None:
+        for op in block.operations:
+            found.append(op.operation)
+            if op.operation.name in NESTED:
+                for region in op.operation.regions:
+                    for inner in region.blocks:
+                        add(inner)
+
+    add(function.body.blocks[0])
+    return found
 
 
 def is_graph_op(op: ir.Operation) -> bool:

@@ -7,7 +7,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.calls import name_unknown
 from legato.dialects.relax.markers import NAME, RETURNS
-from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
+from legato.passes.graph.functions import CONSTANT, is_graph_op, relax_functions, top_ops
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 
@@ -28,7 +28,7 @@ class InferShapes(ModulePass):
             if not is_called:
                 _name_dimensions(function)
             _name_returned(function)
-            for op in graph_ops(function):
+            for op in top_ops(function):
                 if is_graph_op(op) and op.name != CONSTANT:
                     _refine(op)
             if not is_called:
@@ -65,7 +65,7 @@ def _name_returned(function: func.FuncOp) -> None:
     module = function.operation.parent
     declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations
                     if isinstance(op, func.FuncOp) and RETURNS in op.attributes}
-    for call in graph_ops(function):
+    for call in top_ops(function):
         declaration = declarations.get(call.attributes["callee"].value) if call.name == "func.call" else None
         if declaration is None or not any(dims.UNKNOWN in dims.dims(r.type) for r in call.results):
             continue

@@ -21,7 +21,7 @@ from legato.dialects.relax.dim import lower_bound
 from legato.dialects.relax.markers import NAME
 from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.dialects.relax.window import data_layouts
-from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
+from legato.passes.graph.functions import CONSTANT, is_graph_op, relax_functions, top_ops
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 TYPICAL = 1 << 10    # the value of a symbol where sizes are sorted
@@ -267,7 +267,7 @@ def check_counts(function: func.FuncOp) -> None:
     """PassFailed where a symbol for how many elements an op finds is given by something else, too: the two may differ at a call."""
     known = {name for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType) for name, *_ in dims.given_symbols(type_)}
     given: dict[str, ir.Operation] = {}
-    for op in graph_ops(function):
+    for op in top_ops(function):
         for name in _given_names(op):
             other = given.setdefault(name, op)
             if name in known or other.operands[0] != op.operands[0]:

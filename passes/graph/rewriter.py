@@ -38,6 +38,7 @@ class GraphRewriter:
 
     def __init__(self, constants: Constants):
         self._constants = constants
+        self._block: ir.Block | None = None    # of the op that patterns are tried on
 
     def sweep(self, function: func.FuncOp, patterns: Mapping[str, Sequence[Pattern]]) -> bool:
         """Tries the patterns once on every op that has uses, in order. Returns whether one applied."""
@@ -46,6 +47,7 @@ class GraphRewriter:
             candidates = patterns.get(op.name)
             if candidates is None or is_dead(op):
                 continue
+            self._block = op.block
             with ir.InsertionPoint(op), op.location:
                 changed |= any(self._apply(pattern, op) for pattern in candidates)
         return changed
@@ -59,11 +61,12 @@ class GraphRewriter:
         return True
 
     def find(self, value: ir.Value, *names: str, once: bool = False) -> ir.Operation | None:
-        """The op that defines the value, if it has one of these names (without ``relax.``); with `once`, only if it has no other use."""
+        """The op that defines the value, if it has one of these names (without ``relax.``); with `once`, only if it has no other use. None
+        for an op in a block around that of the op which the pattern is tried on: what is computed once in front of a loop stays there."""
         op = defining_op(value)
         if op is None or op.name.removeprefix("relax.") not in names or (once and not has_one_use(value)):
             return None
-        return op
+        return op if self._block is None or op.block == self._block else None
 
     def arrays(self, values: Iterable[ir.Value]) -> list[np.ndarray] | None:
         """The elements of constants; None where a value is none."""

@@ -18,7 +18,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.requirements import require, requirements
-from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.functions import Constants, erase_dead, relax_functions, replace_uses, top_ops
 from legato.passes.graph.require_sizes import transposed_requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -34,7 +34,7 @@ class TransposedConvolutions(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         constants = Constants(module)
         for function in relax_functions(module):
-            for op in graph_ops(function):
+            for op in top_ops(function):
                 if op.name in OPS and is_decomposable(op):
                     needed = list(transposed_requirements(op))
                     with ir.InsertionPoint(op), op.location:

@@ -22,6 +22,7 @@ PASSES: dict[str, str] = {
     "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",
     "relax-canonicalize": "passes.graph.canonicalize.canonicalize:Canonicalize",
     "relax-convert-layout": "passes.graph.layout.convert_layout:ConvertLayout",
+    "relax-hoist-invariants": "passes.graph.hoist_invariants:HoistInvariants",
     "relax-collapse-batch": "passes.graph.collapse_batch:CollapseBatch",
     "relax-require-sizes": "passes.graph.require_sizes:RequireSizes",
     "relax-fuse-by-pattern": "passes.partition.fuse_by_pattern:FuseByPattern",

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from legato.analysis.patterns.graph import graph_blocks
 from legato.analysis.structured import ELEMENTWISE, StructuredKernels
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
@@ -23,8 +24,8 @@ MAX_CALLS = 24  # longest group, to limit registers and compile time
 
 @dataclass(eq=False)
 class Call:
-    """A call of a kernel in main. ``kind``: the kernel's class; ``group``: the group it is in; ``fresh``: whether its output is empty
-    before it."""
+    """A call of a kernel in main, or in a branch or loop of it. ``kind``: the kernel's class; ``group``: the group it is in; ``fresh``:
+    whether its output is empty before it."""
 
     op: func.CallOp
     callee: str
@@ -109,16 +110,17 @@ class Fuser:
     def run(self) -> None:
         """Replaces all groups of more than one call by calls of fused kernels."""
         for function in self.functions:
-            for group in self.groups(function):
-                if len(group.calls) > 1:
-                    self.replace(group)
+            for block in graph_blocks(function):
+                for group in self.groups(block):
+                    if len(group.calls) > 1:
+                        self.replace(group)
         self.finish()
 
-    def groups(self, function: func.FuncOp) -> list[FusionGroup]:
-        """Partitions the kernel calls of a function into groups."""
+    def groups(self, block: ir.Block) -> list[FusionGroup]:
+        """Partitions the kernel calls of a block into groups."""
         calls: dict[Any, Call] = {}
         groups: dict[FusionGroup, None] = {}  # in program order; a list would be searched at each merge
-        for op in function.body.blocks[0].operations:
+        for op in block.operations:
             if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds or not len(op.results):
                 continue  # a call without results writes buffers
             call = self.call(op)

@@ -55,9 +55,9 @@ class AttentionFuser(Fuser):
         self.sources: dict[str, list[tuple[int, int] | None]] = {}
         self.taken: dict[Any, bool] = {}  # whether the target takes the kernel of a group, by its wiring
 
-    def groups(self, function: func.FuncOp) -> list[FusionGroup]:
-        """The groups of calls of a function that become an attention each."""
-        calls = {op.operation: self.call(op) for op in function.body.blocks[0].operations
+    def groups(self, block: ir.Block) -> list[FusionGroup]:
+        """The groups of calls of a block that become an attention each."""
+        calls = {op.operation: self.call(op) for op in block.operations
                  if isinstance(op, func.CallOp) and op.attributes["callee"].value in self.kinds and len(op.results)}
         for call in calls.values():
             self._forward_sizes(call)

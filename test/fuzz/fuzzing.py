@@ -95,6 +95,7 @@ SUBJECTS = {
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",
     "partitions": "partition_programs:partition",
+    "regions": "region_programs:region",
     "schedules": "schedule_programs:schedule",
     "typed": "typed_programs:typed_kernel",
 }

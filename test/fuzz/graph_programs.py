@@ -1,7 +1,7 @@
 """Random ONNX graphs, compiled, against ONNX's reference in 64 bits and onnxruntime."""
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from random import Random
 
@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper
 
 import legato
 
+Change = Callable[[onnx.ModelProto, Random, int], Sequence[Arrays]]
 FAMILIES = (ELEMENTWISE, ELEMENTWISE, MOVEMENT, MOVEMENT, REDUCING, REDUCING, CONTRACTING, CONTRACTING, CONTROL)
 FLOATS = ((F32,),) * 6 + ((F32, F16), (F32, F64), (F16,), (F64,), (F32, BF16), (BF16,))
 
@@ -86,19 +87,21 @@ def valid(model: onnx.ModelProto) -> bool:
     return True
 
 
-def _graphs(seed: int) -> Iterator[tuple[Graph, list[Value], onnx.ModelProto]]:
+def _graphs(seed: int, change: Change | None) -> Iterator[tuple[Graph, list[Value], onnx.ModelProto, Sequence[Arrays]]]:
     for number in count(seed, 1_000_003):
         g = random_graph(number)
         outputs = outputs_of(g)
-        yield g, outputs, model_of(g, outputs, f"s{seed}_")
+        model = model_of(g, outputs, f"s{seed}_")
+        yield g, outputs, model, change(model, Random(seed), g.calls) if change else [{}] * g.calls
 
 
-def graph(seed: int) -> Function:
-    """A graph by its number."""
-    g, outputs, model = next(one for one in _graphs(seed) if valid(one[2]))
+def graph(seed: int, change: Change | None = None) -> Function:
+    """A graph by its number. ``change``: changes the model, but not what it computes; returns its further inputs at each of so many
+    calls."""
+    g, outputs, model, more = next(one for one in _graphs(seed, change) if valid(one[2]))
     proto = model.SerializeToString()
     table = {value.name: value for value in outputs}
-    calls = [{value.name: value.arrays[call].astype(value.dtype) for value in g.inputs} for call in range(g.calls)]
+    calls = [{value.name: value.arrays[call].astype(value.dtype) for value in g.inputs} | more[call] for call in range(g.calls)]
 
     def verify(call: int, given: Arrays, found: Arrays) -> str:
         wanted = {name: value.arrays[call] for name, value in table.items()}

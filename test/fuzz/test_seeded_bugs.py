@@ -20,6 +20,7 @@ from legato.passes.legalize.legalize import Legalize
 from legato.passes.loops.lower_loops import LowerLoops
 from legato.passes.loops.raise_loops import RaiseLoops
 from legato.passes.partition.outline_external import OutlineExternal
+from legato.passes.structured.fuse import Fuse
 
 
 def sums_as_differences(module):
@@ -59,11 +60,20 @@ def swapped_inputs(module):
             op.operands[0], op.operands[1] = op.operands[1], op.operands[0]
 
 
+def swapped_in_regions(module):
+    """The first two operands of kernels in branches and loops, where they have one type."""
+    for around in find(module.operation, "scf.if", "scf.while"):
+        for op in find(around, "func.call"):
+            if len(op.operands) > 2 and op.operands[0].type == op.operands[1].type:
+                op.operands[0], op.operands[1] = op.operands[1], op.operands[0]
+
+
 BUGS = {
     "gpu": (LaunchLoops, smaller_blocks, range(0, 12, 3)),
     "graphs": (Legalize, maxima_as_minima, range(8)),
     "kernels": (RaiseLoops, sums_as_differences, range(6)),
     "partitions": (OutlineExternal, swapped_inputs, range(12)),
+    "regions": (Fuse, swapped_in_regions, range(8, 16)),
     "schedules": (LowerLoops, shorter_loops, range(6)),
 }
 

@@ -5,14 +5,14 @@ from typing import Any
 from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import dims, symbol_table, symbols
 from legato.dialects.relax.markers import PURE, RETURNS
-from legato.passes.graph.functions import graph_ops, is_used
+from legato.passes.graph.functions import is_used, top_ops
 
 
 def merge_pure_calls(function: func.FuncOp) -> bool:
     """Works on one function. Returns whether anything changed."""
     module = function.operation.parent.regions[0].blocks[0]
     pure = {op.name.value for op in module.operations if isinstance(op, func.FuncOp) and PURE in op.attributes and RETURNS in op.attributes}
-    calls = [op for op in graph_ops(function) if op.name == "func.call" and op.attributes["callee"].value in pure] if pure else []
+    calls = [op for op in top_ops(function) if op.name == "func.call" and op.attributes["callee"].value in pure] if pure else []
     given = symbol_table(function)
     first: dict[Any, ir.Operation] = {}
     changed = False

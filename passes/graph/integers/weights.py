@@ -44,16 +44,17 @@ class QuantizedWeights(ModulePass):
 
 
 def rewrite(function: func.FuncOp, reader: Reader) -> None:
-    """Rewrites the products of one function; those with one weight share its packed form."""
-    made: dict[ir.Value, Operands | None] = {}
+    """Rewrites the products of one function; those in a block with one weight share its packed form."""
+    made: dict[tuple[ir.Value, ir.Block], Operands | None] = {}
     for op in graph_ops(function):
         if op.name != "relax.matmul" or not _takes(op):
             continue
         weight = op.operands[1]
         with ir.InsertionPoint(op), op.location:
-            if weight not in made:
-                made[weight] = _operands(weight, reader)
-            operands = made[weight]
+            key = (weight, op.block)
+            if key not in made:
+                made[key] = _operands(weight, reader)
+            operands = made[key]
             if operands is not None:
                 replace_uses(op.results[0], product(op, *operands))
 

@@ -57,7 +57,7 @@ class Converter:
     def __init__(self, data_layout: str, kernel_layout: str):
         self.data_layout, self.kernel_layout = data_layout, kernel_layout
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
-        self._permuted: dict[tuple[ir.Value, Perm], ir.Value] = {}
+        self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}
 
     def convert(self, op: ir.Operation) -> None:
         """Rebuilds the op on held values if a rule can; else gives it its operands in their own order."""
@@ -111,8 +111,8 @@ class Converter:
 
     def permute(self, tensor: ir.Value, perm: Perm) -> ir.Value:
         """permute_dims, simplified: nothing for an identity, one for two in a row, a reshape if only dimensions of size 1 move.
-        Cached."""
-        key = (tensor, perm)
+        Cached, in each block."""
+        key = (tensor, perm, ir.InsertionPoint.current.block)
         if key not in self._permuted:
             self._permuted[key] = self._permute(tensor, perm)
         return self._permuted[key]

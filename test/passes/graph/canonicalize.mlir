@@ -128,3 +128,25 @@ func.func @guarded_attention(%x: tensor<2x3x4xf32>, %rows: tensor<3x1xi1>, %v: t
   %4 = "relax.matmul"(%3, %v) : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
   return %2, %4 : tensor<2x3x5xf32>, tensor<2x3x5xf32>
 }
+
+// In branches and loops, too; but what is computed once in front of a loop is not computed again in each step.
+// CHECK-LABEL: func.func @in_a_loop
+// CHECK: %[[TWICE:.*]] = "relax.multiply"(%arg0
+// CHECK: scf.for
+// CHECK-NEXT: %[[FOUR:.*]] = "relax.constant"() {value = dense<4.000000e+00>
+// CHECK-NEXT: %[[A:.*]] = "relax.multiply"(%[[TWICE]], %[[FOUR]])
+// CHECK-NEXT: "relax.add"(%{{.*}}, %[[A]])
+// CHECK-NEXT: scf.yield
+func.func @in_a_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = "relax.constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.multiply"(%x, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (tensor<4xf32>) {
+    %1 = "relax.multiply"(%0, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %2 = "relax.multiply"(%1, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %3 = "relax.add"(%s, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %3 : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

@@ -74,3 +74,24 @@ func.func @types(%x: tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor
   %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x7x7xf32>
   return %0 : tensor<?x8x7x7xf32>
 }
+
+// A value read in both branches and behind them is transposed where it is read: what a branch makes is not seen outside.
+// CHECK-LABEL: func.func @branches
+// CHECK: %[[P:.*]] = "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"}
+// CHECK: scf.if
+// CHECK:   "relax.max_pool2d"(%[[P]])
+// CHECK:   "relax.permute_dims"
+// CHECK: else
+// CHECK:   "relax.permute_dims"(%[[P]])
+// CHECK: %[[Q:.*]] = "relax.permute_dims"(%[[P]])
+// CHECK: return %{{.*}}, %[[Q]]
+func.func @branches(%x: tensor<2x8x9x9xf32>, %c: i1) -> (tensor<2x8x8x8xf32>, tensor<2x8x8x8xf32>) {
+  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x8xf32>
+  %r = scf.if %c -> (tensor<2x8x8x8xf32>) {
+    %1 = "relax.max_pool2d"(%0) {kernel = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x8x8xf32>
+    scf.yield %1 : tensor<2x8x8x8xf32>
+  } else {
+    scf.yield %0 : tensor<2x8x8x8xf32>
+  }
+  return %r, %0 : tensor<2x8x8x8xf32>, tensor<2x8x8x8xf32>
+}

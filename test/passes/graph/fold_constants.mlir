@@ -45,3 +45,23 @@ func.func @symbolic(%x: tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xf32, #rel
   %0 = "relax.broadcast_to"(%a) {shape = #relax.dims<["n"]>} : (tensor<f32>) -> tensor<?xf32, #relax.dims<["n"]>>
   return %0 : tensor<?xf32, #relax.dims<["n"]>>
 }
+
+// -----
+
+// In a branch, of constants in it and in front of it.
+// CHECK-LABEL: func.func @in_a_branch
+// CHECK: scf.if
+// CHECK-NEXT: %[[C:.*]] = "relax.constant"() {value = dense<5.000000e+00>
+// CHECK-NEXT: "relax.add"(%arg0, %[[C]])
+func.func @in_a_branch(%x: tensor<f32>, %c: i1) -> tensor<f32> {
+  %a = "relax.constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %r = scf.if %c -> (tensor<f32>) {
+    %b = "relax.constant"() {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+    %0 = "relax.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %1 = "relax.add"(%x, %0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %1 : tensor<f32>
+  } else {
+    scf.yield %x : tensor<f32>
+  }
+  return %r : tensor<f32>
+}

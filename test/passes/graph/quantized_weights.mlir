@@ -68,3 +68,25 @@ func.func @gathered(%i: tensor<3xi64>) -> tensor<3x64xf32> {
   %2 = "relax.take"(%1, %i) : (tensor<256x64xf32>, tensor<3xi64>) -> tensor<3x64xf32>
   return %2 : tensor<3x64xf32>
 }
+
+// Each branch has its own packed weight.
+// CHECK-LABEL: func.func @branches(
+// CHECK: scf.if
+// CHECK: "relax.matmul_quantized"(%arg0
+// CHECK: else
+// CHECK: "relax.matmul_quantized"(
+func.func @branches(%x: tensor<3x4xf32>, %c: i1) -> tensor<3x2xf32> {
+  %q = "relax.constant"() {value = dense<[[1, 100], [2, -100], [3, 50], [4, 3]]> : tensor<4x2xi8>} : () -> tensor<4x2xi8>
+  %s = "relax.constant"() {value = dense<0.5> : tensor<1xf32>} : () -> tensor<1xf32>
+  %0 = "relax.astype"(%q) {dtype = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %w = "relax.multiply"(%0, %s) : (tensor<4x2xf32>, tensor<1xf32>) -> tensor<4x2xf32>
+  %r = scf.if %c -> (tensor<3x2xf32>) {
+    %1 = "relax.matmul"(%x, %w) : (tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<3x2xf32>
+    scf.yield %1 : tensor<3x2xf32>
+  } else {
+    %2 = "relax.negative"(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    %3 = "relax.matmul"(%2, %w) : (tensor<3x4xf32>, tensor<4x2xf32>) -> tensor<3x2xf32>
+    scf.yield %3 : tensor<3x2xf32>
+  }
+  return %r : tensor<3x2xf32>
+}

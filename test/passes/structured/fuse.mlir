@@ -79,3 +79,24 @@ func.func private @flat(%x: tensor<3x4xf32>, %out: tensor<12xf32> {tir.out, buff
   %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<3x4xf32> into tensor<12xf32>
   return %1 : tensor<12xf32>
 }
+
+// -----
+
+// So do kernels of a loop, with each other; not with those in front of it.
+// CHECK-LABEL: func.func @stepped
+// CHECK: call @kernel_negative
+// CHECK: scf.for
+// CHECK:   call @fused_matmul_relu_add(
+// CHECK-NOT: call
+func.func @stepped(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %n: index) -> tensor<4x4xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = "relax.negative"(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (tensor<4x4xf32>) {
+    %0 = "relax.matmul"(%s, %w) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = "relax.relu"(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = "relax.add"(%1, %m) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    scf.yield %2 : tensor<4x4xf32>
+  }
+  return %r : tensor<4x4xf32>
+}

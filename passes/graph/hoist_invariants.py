@@ -1,0 +1,63 @@
+"""relax-hoist-invariants: what a loop computes in each step from values in front of it is computed once, in front of it.
+
+Upstream's loop-invariant-code-motion would move ops away from the op that gives the sizes they name, which is no operand of theirs, and
+make large tensors of what kernels of the loop broadcast as they read it.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.analysis.data_sizes import DataSizes
+from legato.core.ir_helpers import ancestors, present
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+LOOPS = ("scf.for", "scf.while")
+REPEATING = ("relax.broadcast_to", "relax.tile", "relax.repeat")   # larger than what they read, and read as quickly
+# in a loop without steps a wrong index is no error
+INDEXED = ("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd")
+
+
+@dataclass(frozen=True)
+class HoistInvariants(ModulePass):
+    """Moves graph ops of loops, whose operands and sizes are known in front of the loop, there.
+
+    Not what only repeats elements, what reads or writes at indices, nor ops of branches inside of the loop, which might not be taken.
+    """
+
+    name: ClassVar[str] = "relax-hoist-invariants"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        for function in relax_functions(module):
+            hoist(function)
+
+
+def hoist(function: func.FuncOp) -> None:
+    """Works on one function."""
+    nested = [op for op in graph_ops(function) if op.block.owner.operation.name in LOOPS and is_graph_op(op)]
+    sizes = DataSizes(function) if nested else None
+    for op in nested:
+        loop = op.block.owner.operation
+        while loop.name in LOOPS and may_leave(op, loop, present(sizes)):
+            op.move_before(loop)
+            loop = loop.block.owner.operation
+
+
+def may_leave(op: ir.Operation, loop: ir.Operation, sizes: DataSizes) -> bool:
+    """Whether an op of a loop's block can be computed in front of it, once."""
+    if op.name == CONSTANT:
+        return True
+    if not len(op.operands) or op.name in (*REPEATING, *INDEXED) or present(relax.op_class(op)).DEFINES_SIZES:
+        return False
+    read = [value.owner for value in op.operands]
+    return not any(is_inside(owner, loop) for owner in [*read, *(sizes.given[name] for name in sizes.named_by(op))])
+
+
+def is_inside(owner: "ir.Operation | ir.OpView | ir.Block", op: ir.Operation) -> bool:
+    """Whether an op, or a block, is in the regions of ``op``."""
+    if isinstance(owner, ir.Block):
+        around = owner.owner.operation
+        return around == op or op in ancestors(around)
+    return op in ancestors(owner.operation)
