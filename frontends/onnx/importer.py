@@ -136,6 +136,8 @@ class Importer:
                 results = [POISON] * len(node.output)
             except (Refused, Malformed) as reason:
                 results = self._failed(scope, problem, str(reason), isinstance(reason, Malformed), node)
+            except MemoryError as error:
+                results = self._failed(scope, problem, f"it needs more memory than there is: {error}", False, node)
             except LegatoError as error:
                 cause = error.__cause__ if isinstance(error.__cause__, LegatoError) else error
                 malformed = isinstance(cause, InferenceError) and cause.for_any_sizes and not isinstance(cause, ElementTypeError)

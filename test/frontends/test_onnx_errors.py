@@ -139,6 +139,20 @@ def test_domains():
 # nodes
 
 
+def test_constant_indices_that_are_no_integers():
+    constants = {"x": np.ones(3, np.float32), "i": np.zeros(2, np.float32)}
+    refuses(model([node("Gather", "x i", "y")], [], ["y"], constants=constants), "/n (Gather", "indices' must have int or uint elements")
+
+
+def test_more_memory_than_there_is(monkeypatch):
+    def no_room(*_args, **_options):
+        raise MemoryError("Unable to allocate 16.0 EiB")
+
+    monkeypatch.setattr(np, "eye", no_room)
+    proto = model([node("EyeLike", "x", "y")], [value("x", np.ones((2, 2), np.float32))], ["y"])
+    refuses(proto, "/n (EyeLike", "it needs more memory than there is: Unable to allocate 16.0 EiB", kind=UnsupportedError)
+
+
 def test_a_triangle_of_less_than_a_matrix():
     diagonal = np.array(1)
     for constants, inputs in (({"k": diagonal}, ()), ({}, ("k",))):

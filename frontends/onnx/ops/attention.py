@@ -10,8 +10,9 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Size, dims
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.heads import I64, Scores, attend, causal, merge_heads, number, split_heads
-from legato.frontends.onnx.ops.sequences import counted, size_value
+from legato.frontends.onnx.ops.sequences import size_value
 from legato.frontends.onnx.problems import ByDefinition, Malformed
+from legato.frontends.onnx.run_time import counted
 from legato.frontends.onnx.tensors import dtype_of
 
 _PADDED = 24  # from this version on a mask may have fewer keys than there are

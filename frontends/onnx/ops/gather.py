@@ -15,7 +15,7 @@ from legato.frontends.onnx.values import MADE_ELEMENTS
 
 
 def _fold_gather(node, data, indices):
-    if indices.dtype == object:
+    if indices.dtype.kind not in "iu":   # symbols, or what is refused
         return None
     return np.asarray(np.take(data, indices, axis=node.axis(node.integer("axis", 0), data.ndim)), data.dtype)
 

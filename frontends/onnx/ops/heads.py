@@ -7,8 +7,9 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size, dims
-from legato.frontends.onnx.ops.sequences import counted, size_value
+from legato.frontends.onnx.ops.sequences import size_value
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.run_time import counted
 
 I64 = np.dtype(np.int64)
 

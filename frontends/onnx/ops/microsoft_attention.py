@@ -22,8 +22,9 @@ from legato.frontends.onnx.ops.heads import (
     split_heads,
     static_size,
 )
-from legato.frontends.onnx.ops.sequences import counted, size_value, written
+from legato.frontends.onnx.ops.sequences import size_value, written
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.run_time import counted
 
 _DOMAIN = "com.microsoft"
 

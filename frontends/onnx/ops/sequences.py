@@ -4,6 +4,7 @@ import numpy as np
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed
+from legato.frontends.onnx.run_time import counted
 
 
 @op("TensorScatter", 24)
@@ -45,12 +46,6 @@ def written(node, old, new, axis: int):
     number, inside = (relax.expand_dims(x, axis=around) for x in (number, inside))
     taken = relax.gather_elements(new, relax.broadcast_to(number, shape=list(node.dims())), axis=axis)
     return relax.where(inside, taken, old)
-
-
-def counted(size):
-    """0, 1, ... up to a size, which may be symbolic."""
-    ones = relax.broadcast_to(relax.constant(np.ones((), np.int64)), shape=[size])
-    return relax.cumsum(ones, axis=0, exclusive=True) if not isinstance(size, int) else relax.constant(np.arange(size))
 
 
 def size_value(size):
