@@ -30,7 +30,7 @@ def test_rules_refuse_ops_in_branches_with_a_reason():
     found = {r.op: r for r in told.records if r.type is None}
     assert [found[op].name for op in ("relax.exp", "relax.tanh", "relax.erf", "relax.softmax")] == ["t", "y", "e", "y"]
     assert found["relax.exp"].refused == [("llvm", "never", "never today")] == found["relax.erf"].refused
-    assert {k.ops for k in told.kernels} >= {("relax.exp t",), ("relax.tanh y",), ("relax.erf e",), ("relax.softmax y",)}
+    assert {k.ops for k in told.kernels} >= {("relax.exp t", "relax.tanh y"), ("relax.erf e", "relax.softmax y")}
     assert str(told).count("llvm/never refused: never today") == 2
 
 

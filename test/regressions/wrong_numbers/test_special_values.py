@@ -8,7 +8,7 @@ from one_op import Case, computed
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from oracles import ORACLES
-from thoroughly import first_of, sampled
+from thoroughly import first_of
 
 import legato
 from legato.dialects import relax
@@ -66,7 +66,7 @@ def is_close(got, want):
     return np.allclose(got.astype(np.float64), want.astype(np.float64), rtol=3e-5, atol=3e-6 * scale, equal_nan=True)
 
 
-@pytest.mark.parametrize("way", sampled(range(4), 2), ids=("nan", "inf", "all", "all -inf"))
+@pytest.mark.parametrize("way", first_of(range(4)), ids=("nan", "inf", "all", "all -inf"))
 def test_special_values_of_every_op(way):
     chosen = [Case(case.op, spoiled(case, way, n), case.attrs) for n, case in enumerate(first_cases())]
     wrong = []

@@ -26,7 +26,8 @@ def test_symbolic_sizes(target):
     check(everything("m", "n", "b", masks=("padding", "full", "where")), target, sizes)
 
 
-@pytest.mark.parametrize("target", first_of([*LEVELS_HERE, "llvm{threads=2}"][::-1]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", [*LEVELS_HERE, "llvm{threads=2}"])
 def test_sizes(target):
     """One block and several, whole ones and parts, of keys and of queries; depths that are no multiple of a vector."""
     graph = Graph()
