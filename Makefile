@@ -6,6 +6,7 @@ STAMP := $(VENV)/.legato-installed
 WHEEL_VENV := .venv-wheel
 SANITIZED := test/targets/generic test/targets/cpu test/frontends test/schedule test/regressions/wrong_numbers test/run/test_minilm.py \
 	test/run/test_light_models.py
+PYTEST := python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
@@ -25,16 +26,16 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/lit -q test
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal test
+	$(BIN)/$(PYTEST) test
 
 # the quick tests, and those of further targets, sizes, models and seeds; for a nightly run
 test-thorough: $(STAMP)
 	$(BIN)/lit -q test
-	$(BIN)/python -m pytest -q --thorough -n auto --maxprocesses 8 --dist worksteal test
+	$(BIN)/$(PYTEST) --thorough test
 
 # what executes, once more: kernels check their indices, and fresh memory holds NaNs; for a nightly run
 test-sanitized: $(STAMP)
-	LEGATO_CACHE=off LEGATO_TARGET_OPTIONS="check-bounds=true fill-memory=true" $(BIN)/python -m pytest -q --thorough -n auto --maxprocesses 8 --dist worksteal $(SANITIZED)
+	LEGATO_CACHE=off LEGATO_TARGET_OPTIONS="check-bounds=true fill-memory=true" $(BIN)/$(PYTEST) --thorough $(SANITIZED)
 
 # compiled code on several threads tells gcc's ThreadSanitizer of its accesses; for a nightly run
 test-races: $(STAMP)
@@ -59,7 +60,7 @@ test-wheel: $(STAMP)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
 	$(WHEEL_VENV)/bin/lit -q test/tools
-	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
+	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/$(PYTEST) -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.kernels

@@ -10,7 +10,7 @@ from kept_bytecode import keep_bytecode
 
 os.environ["LEGATO_CACHE"] = "off"   # tests compile
 keep_bytecode(os.environ)
-gc.set_threshold(50_000)             # thousands of test modules' objects are alive: visiting them often takes a twentieth of the time
+gc.set_threshold(50_000)             # thousands of test modules' objects are alive: visiting them often takes some 4% of the time
 
 
 def pytest_addoption(parser: pytest.Parser):

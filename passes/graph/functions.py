@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from legato.analysis.patterns.graph import NESTED
+from legato.analysis.patterns.graph import graph_blocks
 from legato.core.ir_helpers import present
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
@@ -32,19 +32,8 @@ def top_ops(function: func.FuncOp) -> list[ir.Operation]:
 
 
 def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
-    """The ops of the function's block and of the branches and loops in it, in order: each before those in its regions."""
-    found: list[ir.Operation] = []
-
-    def add(block: ir.Block) -> None:
-        for op in block.operations:
-            found.append(op.operation)
-            if op.operation.name in NESTED:
-                for region in op.operation.regions:
-                    for inner in region.blocks:
-                        add(inner)
-
-    add(function.body.blocks[0])
-    return found
+    """The ops of the function's block, in order, then those of the branches and loops in it: each value before what reads it."""
+    return [op.operation for block in graph_blocks(function) for op in block.operations]
 
 
 def is_graph_op(op: ir.Operation) -> bool:

@@ -38,7 +38,6 @@ class GraphRewriter:
 
     def __init__(self, constants: Constants):
         self._constants = constants
-        self._block: ir.Block | None = None    # of the op that patterns are tried on
 
     def sweep(self, function: func.FuncOp, patterns: Mapping[str, Sequence[Pattern]]) -> bool:
         """Tries the patterns once on every op that has uses, in order. Returns whether one applied."""
@@ -47,7 +46,6 @@ class GraphRewriter:
             candidates = patterns.get(op.name)
             if candidates is None or is_dead(op):
                 continue
-            self._block = op.block
             with ir.InsertionPoint(op), op.location:
                 changed |= any(self._apply(pattern, op) for pattern in candidates)
         return changed
@@ -66,7 +64,7 @@ class GraphRewriter:
         op = defining_op(value)
         if op is None or op.name.removeprefix("relax.") not in names or (once and not has_one_use(value)):
             return None
-        return op if self._block is None or op.block == self._block else None
+        return op if op.block == ir.InsertionPoint.current.block else None
 
     def arrays(self, values: Iterable[ir.Value]) -> list[np.ndarray] | None:
         """The elements of constants; None where a value is none."""

@@ -1,4 +1,4 @@
-"""A few mutated inputs of each kind, by fixed seeds, in child processes; `make fuzz-inputs` runs thousands."""
+"""A few mutated inputs, in thorough runs of each kind, by fixed seeds, in child processes; `make fuzz-inputs` runs thousands."""
 import mutated_inputs
 import pytest
 from thoroughly import thorough

@@ -67,7 +67,6 @@ def test_by_signal(folder, capfd):
     assert reduce(capfd, "--fails", CHECK, "--exit-code", "SIGABRT")[1].count("its end was another: ended by SIGSEGV") == 1
 
 
-@pytest.mark.thorough   # each try that hangs takes its whole time
 def test_a_hang(folder, capfd):
     check("time.sleep(30 if b'Softmax' in data else 0)")
     begun = time.monotonic()
