@@ -55,6 +55,13 @@ def ancestors(op: ir.Operation) -> list[ir.Operation]:
     return found
 
 
+def is_made_in(value: ir.Value, loop: ir.Operation) -> bool:
+    """Whether a value is made by a loop, or in it."""
+    owner = value.owner
+    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
+    return home == loop or loop in ancestors(home)
+
+
 def replace_uses(block: ir.Block, values: Iterable[ir.Value]) -> None:
     """Replaces all uses of the block's arguments by ``values``, one for each argument."""
     for argument, value in zip(block.arguments, values, strict=True):

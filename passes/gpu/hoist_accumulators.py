@@ -6,7 +6,7 @@ buffers.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import ancestors, body, everything, find, move_before, terminator
+from legato.core.ir_helpers import ancestors, body, everything, find, is_made_in, move_before, terminator
 from legato.core.mlir import ir, memref, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -46,7 +46,7 @@ def hoist(loop: ir.Operation) -> None:
 def accumulator(loop: ir.Operation, store: ir.Operation) -> list[ir.Operation]:
     """The loads of the element that a store in a loop writes, the first of them before it; none where it has to stay in memory."""
     buffer, places = store.operands[1], list(store.operands)[2:]
-    if any(inside(value, loop) for value in (buffer, *places)):
+    if any(is_made_in(value, loop) for value in (buffer, *places)):
         return []
     uses = (use.owner.operation for use in buffer.uses)
     if any(op != store and op.name in OTHERS and loop in ancestors(op) for op in uses):   # found without a walk, which large bodies want
@@ -63,13 +63,6 @@ def accumulator(loop: ir.Operation, store: ir.Operation) -> list[ir.Operation]:
             return []
         loads.append(op)
     return loads if loads and loads[0].is_before_in_block(store) else []
-
-
-def inside(value: ir.Value, loop: ir.Operation) -> bool:
-    """Whether a value is made in a loop."""
-    owner = value.owner
-    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
-    return home == loop or loop in ancestors(home)
 
 
 def carried(loop: ir.Operation, store: ir.Operation, loads: list[ir.Operation]) -> ir.Operation:

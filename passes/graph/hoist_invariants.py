@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.data_sizes import DataSizes
-from legato.core.ir_helpers import ancestors, present
+from legato.core.ir_helpers import ancestors, is_made_in, present
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -51,13 +51,5 @@ def may_leave(op: ir.Operation, loop: ir.Operation, sizes: DataSizes) -> bool:
         return True
     if not len(op.operands) or op.name in (*REPEATING, *INDEXED) or present(relax.op_class(op)).DEFINES_SIZES:
         return False
-    read = [value.owner for value in op.operands]
-    return not any(is_inside(owner, loop) for owner in [*read, *(sizes.given[name] for name in sizes.named_by(op))])
-
-
-def is_inside(owner: "ir.Operation | ir.OpView | ir.Block", op: ir.Operation) -> bool:
-    """Whether an op, or a block, is in the regions of ``op``."""
-    if isinstance(owner, ir.Block):
-        around = owner.owner.operation
-        return around == op or op in ancestors(around)
-    return op in ancestors(owner.operation)
+    givers = (sizes.given[name] for name in sizes.named_by(op))
+    return not any(is_made_in(value, loop) for value in op.operands) and not any(loop in ancestors(giver) for giver in givers)
