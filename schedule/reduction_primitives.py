@@ -1,15 +1,23 @@
 """Primitives on reductions: decompose_reduction and rfactor."""
+from math import prod
+
+import numpy as np
+
 from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import linear, roots
+from legato.analysis.indices.points import Points
 from legato.analysis.structured.ops import COMBINERS
 from legato.core.ir_helpers import ancestors, body, copy, present
 from legato.core.mlir import ir, memref, scf
-from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
+from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
 from legato.schedule.block_primitives import is_outside_loops, one_written
 from legato.schedule.loop_primitives import nest, require_static
 from legato.schedule.state import Kernel, ScheduleError, dependent_axes, only_accessed, only_block, plain_axes, predicate_of
+
+MOST_STEPS = 1 << 12
+SOME_STEPS = 4      # of a loop of unknown extent
 
 
 def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
@@ -38,6 +46,9 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
         if any(r in under and r not in run_over for r in found) and any(r not in under for r in found):
             raise ScheduleError(f"decompose_reduction: whether block '{block.name}' is run depends on loops outside of {loop.name} and on "
                                 "loops that are not the init's: the init would be run where the block is not")
+    if runs_again(block, around[at:], tests):
+        raise ScheduleError(f"decompose_reduction: in one run of the loop {loop.name}, block '{block.name}' is run again for the same "
+                            "values of its axes: with the init before the loop, it would add to what it has computed")
     with ir.InsertionPoint(loop), block.operation.location:
         bounds = [(rebuild(lower, {}), rebuild(upper, {})) for lower, upper in (a.bounds for a in inner)]
         made = nest([(b, a.kind, f"{a.name}_init", a.thread) for a, b in zip(inner, bounds)])
@@ -57,6 +68,28 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
                     copy(body(block.init_block), {old: axes[name] for name, old in olds if name in axes})
     drop_init(kernel, block)
     return new
+
+
+def runs_again(block: BlockOp, loops: list[ForOp], tests: list[ir.Value]) -> bool:
+    """Whether loops run a block twice for the same values of its axes, as seen in ``MOST_STEPS`` of their first steps.
+
+    ``tests``: the conditions around the block, in the loops.
+    """
+    loops = [loop for loop in loops if loop.extent != 1]
+    used = set().union(*(roots(value) for value in block.values))
+    if any(loop.variable not in used for loop in loops):
+        return True
+    steps = [SOME_STEPS if loop.extent is None else loop.extent for loop in loops]
+    while prod(steps) > MOST_STEPS:
+        longest = steps.index(max(steps))
+        steps[longest] = -(-steps[longest] // 2)
+    points = Points([(loop.variable, constant_of(loop.bounds[0]) or 0, count) for loop, count in zip(loops, steps)], lambda _: True)
+    values = [points.evaluate(value) for value in block.values]
+    mask, exact = points.mask([(test, True) for test in tests])
+    if not exact or any(value is None for value in values):
+        return False
+    rows = np.stack([points.flat(present(value).array) for value in values])[:, points.flat(mask)]
+    return np.unique(rows, axis=1).shape[1] < rows.shape[1]
 
 
 def conditional(test: ir.Value) -> ir.Block:

@@ -145,3 +145,80 @@ def test_behind_a_sum_of_another_row(index):
     sch = Schedule(nest_of_rows(index))
     with pytest.raises(ScheduleError, match="reverse_compute_at: block 'C'"):
         sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[1])
+
+
+@T.prim_func
+def sums(A: T.Buffer((6, 4, 8), "float32"), S: T.Buffer((6, 4), "float32")):
+    for i, k, j in T.grid(6, 8, 4):
+        with T.block("S"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                S[vi, vj] = T.float32(0)
+            S[vi, vj] = S[vi, vj] + A[vi, vj, vk]
+
+
+def split_sums(sch):
+    """The loop over rows and what is summed, split where no row ends, and the loop over columns."""
+    i, k, j = sch.get_loops(sch.get_block("S"))
+    return *sch.split(sch.fuse(i, k), [5, None]), j
+
+
+def test_a_sum_begins_with_its_first_term():
+    """A loop over rows and terms: in another order of its parts, the init of most rows would be run after some of their terms."""
+    sch = Schedule(sums)
+    outer, inner, j = split_sums(sch)
+    with pytest.raises(ScheduleError, match="reorder: a loop over spatial and reduce axes of block 'S' is among i_k_fused_0, i_k_fused_1:"):
+        sch.reorder(inner, outer)
+    sch.reorder(j, outer, inner)
+    x = np.random.default_rng(1).standard_normal((6, 4, 8)).astype(np.float32)
+    np.testing.assert_allclose(legato.compile(sch.module)(x), x.sum(2), 1e-5)
+
+
+def test_an_init_of_its_own_comes_first():
+    sch = Schedule(sums)
+    outer, inner, j = split_sums(sch)
+    sch.decompose_reduction(sch.get_block("S"), outer)
+    sch.reorder(inner, j, outer)
+    x = np.random.default_rng(1).standard_normal((6, 4, 8)).astype(np.float32)
+    np.testing.assert_allclose(legato.compile(sch.module)(x), x.sum(2), 1e-5)
+
+
+def test_an_init_before_a_loop_that_runs_its_block_again():
+    """The sum of a row is computed anew for each column; an init before the columns would be followed by all of them."""
+    sch = Schedule(rows)
+    row, column = sch.get_loops(sch.get_block("C"))
+    sch.compute_at(sch.get_block("S"), column)
+    with pytest.raises(ScheduleError, match="decompose_reduction: in one run of the loop j, block 'S' is run again for the same values"):
+        sch.decompose_reduction(sch.get_block("S"), column)
+    with pytest.raises(ScheduleError, match="decompose_reduction: in one run of the loop i, block 'S' is run again for the same values"):
+        sch.decompose_reduction(sch.get_block("S"), row)
+    sch.decompose_reduction(sch.get_block("S"), sch.get_loops(sch.get_block("S"))[2])
+    np.testing.assert_allclose(legato.compile(sch.module)(X), np.exp(X) / np.exp(X).sum(1, keepdims=True), 1e-5)
+
+
+@T.prim_func
+def windows(A: T.Buffer((10, 8), "float32"), C: T.Buffer((8,), "float32")):
+    S = T.alloc_buffer((10,), "float32")
+    for i, k in T.grid(10, 8):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i in T.serial(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = S[vi] + S[vi + 1] + S[vi + 2]
+
+
+def test_an_init_before_windows_that_overlap():
+    """Each window computes three sums, of which the next one computes two again."""
+    sch = Schedule(windows)
+    sch.compute_at(sch.get_block("S"), sch.get_loops(sch.get_block("C"))[0])
+    outer, inner, _ = sch.get_loops(sch.get_block("S"))
+    with pytest.raises(ScheduleError, match="in one run of the loop i, block 'S' is run again"):
+        sch.decompose_reduction(sch.get_block("S"), outer)
+    sch.decompose_reduction(sch.get_block("S"), inner)
+    x = np.random.default_rng(2).standard_normal((10, 8)).astype(np.float32)
+    sums = x.sum(1)
+    np.testing.assert_allclose(legato.compile(sch.module)(x), sums[:-2] + sums[1:-1] + sums[2:], 1e-4, 1e-5)

@@ -49,6 +49,12 @@ def reorder_others(sch):
     sch.reorder(loops(sch, "C")[2], loops(sch, "D")[0])
 
 
+@refuse(row_sum, "a loop over spatial and reduce axes of block 'B' is among .*: in another order its init would not come first")
+def start_elsewhere(sch):
+    outer, inner = sch.split(sch.fuse(*loops(sch, "B")), [5, None])
+    sch.reorder(inner, outer)
+
+
 @refuse(matmul_relu, "'D' is an output of the kernel, all of it has to be computed")
 def compute_output(sch):
     sch.compute_at(sch.get_block("D"), loops(sch, "C")[0])
