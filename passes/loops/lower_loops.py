@@ -18,12 +18,18 @@ from legato.dialects.tir.markers import STAGES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.loops.blocks import inline_block
 from legato.passes.loops.buffers import place_buffers
+from legato.passes.loops.predicates import end_of
 from legato.passes.loops.vectorize import NotVectorizable, vectorize
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 PIPELINE_STAGES = "pipeline_stages"     # an annotation of a loop that copies to shared memory
 MOST_COPIES = 1024
 MOST_OPS = 100_000   # that the copies of a body are, with those of unrolled loops inside
+MOST_LOOPS = 128     # that the copies of a body hold: LLVM's time grows with their square
+
+
+class TooManyLoops(Exception):
+    """A loop that is not unrolled, for the time that LLVM would take."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,9 @@ def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -
     for loop in find(operation, "tir.for", inner_first=True):
         try:
             lower_loop(loop.opview)
+        except TooManyLoops as reason:
+            warnings.append(f"the loop {loop.opview.name} of @{name} is not unrolled: {reason}")
+            to_serial(loop.opview)
         except NotVectorizable as reason:
             warnings.append(f"the vectorized loop {loop.opview.name} of @{name} stays a loop of scalars: {reason}")
             to_serial(loop.opview)
@@ -89,7 +98,8 @@ def lower_loop(loop: ForOp) -> None:
 
 
 def unroll(loop: ForOp) -> None:
-    """Replaces a loop by copies of its body. PassFailed for a dynamic extent, and beyond ``MOST_COPIES`` or ``MOST_OPS``."""
+    """Replaces a loop by copies of its body. PassFailed for a dynamic extent, and beyond ``MOST_COPIES`` or ``MOST_OPS``; TooManyLoops
+    beyond ``MOST_LOOPS``."""
     extent, lower = loop.extent, constant_of(loop.bounds[0])
     if extent is None or lower is None or extent > MOST_COPIES:
         raise PassFailed(f"the loop {loop.name} cannot be unrolled: its extent is {extent if extent else 'not known'}; "
@@ -98,6 +108,9 @@ def unroll(loop: ForOp) -> None:
     if extent * ops > MOST_OPS:
         raise PassFailed(f"the loop {loop.name} cannot be unrolled: {extent:,} copies of its {ops:,} ops are {extent * ops:,}; "
                          f"{MOST_OPS:,} are the most", loop.operation)
+    loops = extent * len(find(loop.operation, "scf.for", "scf.while", "scf.parallel"))
+    if loops > MOST_LOOPS:
+        raise TooManyLoops(f"the copies of its body would hold {loops:,} loops; {MOST_LOOPS} are the most")
     with ir.InsertionPoint(loop), loop.operation.location:
         for step in range(lower, lower + extent):
             copy(body(loop.block), {loop.variable: index(step)})
@@ -106,8 +119,9 @@ def unroll(loop: ForOp) -> None:
 
 def to_serial(loop: ForOp) -> None:
     """Makes the loop an scf.for."""
+    upper = end_of(loop)
     with ir.InsertionPoint(loop), loop.operation.location:
-        lower, upper = loop.bounds
+        lower = loop.bounds[0]
         new = scf.ForOp(lower, upper, index(1))
         with ir.InsertionPoint(new.body):
             scf.YieldOp([])

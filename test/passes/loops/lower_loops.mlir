@@ -119,3 +119,51 @@ func.func private @rows_or_zero(%x: tensor<3x16xf32>, %out: tensor<8x16xf32> {ti
   %y = bufferization.to_tensor %b restrict writable : memref<8x16xf32> to tensor<8x16xf32>
   return %y : tensor<8x16xf32>
 }
+
+// -----
+
+// A condition of all of a loop's body is its end: a last step that is partial, as splits leave it. Under another one, a loop stays whole.
+// CHECK-LABEL: func.func private @partial(
+// CHECK: scf.for %[[O:.*]] = %c0
+// CHECK: %[[TIMES:.*]] = arith.muli %[[O]], %c-4
+// CHECK: %[[REST:.*]] = arith.addi %[[TIMES]], %c10
+// CHECK: %[[END:.*]] = arith.minsi %c4, %[[REST]]
+// CHECK-NEXT: scf.for %{{.*}} = %c0{{.*}} to %[[END]] step
+// CHECK-NOT: scf.if
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c10
+// CHECK: %[[AGAIN:.*]] = arith.cmpi sgt, %[[J]], %c4
+// CHECK-NEXT: scf.if %[[AGAIN]] {
+func.func private @partial(%x: tensor<10xf32>, %out: tensor<10xf32> {tir.out}) -> tensor<10xf32> attributes {tir.prim_func, tir.state = "written"} {
+  %a = bufferization.to_buffer %x : tensor<10xf32> to memref<10xf32>
+  %b = bufferization.to_buffer %out : tensor<10xf32> to memref<10xf32>
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c10 = arith.constant 10 : index
+  "tir.for"(%c0, %c3) ({
+  ^bb0(%o: index):
+    "tir.for"(%c0, %c4) ({
+    ^bb0(%n: index):
+      %times = arith.muli %o, %c4 : index
+      %i = arith.addi %times, %n : index
+      %inside = arith.cmpi slt, %i, %c10 : index
+      scf.if %inside {
+        %0 = memref.load %a[%i] : memref<10xf32>
+        memref.store %0, %b[%i] : memref<10xf32>
+      }
+      "tir.yield"() : () -> ()
+    }) {name = "n"} : (index, index) -> ()
+    "tir.yield"() : () -> ()
+  }) {name = "o"} : (index, index) -> ()
+  "tir.for"(%c0, %c10) ({
+  ^bb0(%j: index):
+    %again = arith.cmpi sgt, %j, %c4 : index
+    scf.if %again {
+      %0 = memref.load %a[%j] : memref<10xf32>
+      memref.store %0, %b[%j] : memref<10xf32>
+    }
+    "tir.yield"() : () -> ()
+  }) {name = "j"} : (index, index) -> ()
+  %y = bufferization.to_tensor %b restrict writable : memref<10xf32> to tensor<10xf32>
+  return %y : tensor<10xf32>
+}

@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import legato
+from legato.core.ir_helpers import find
 from legato.passes.partition.inline_functions import MOST_OPS
 from legato.passes.pipeline.base import PassContext
 from legato.targets.catalog import Catalog
@@ -164,6 +165,17 @@ def test_unrolled_loops_in_unrolled_loops():
 
     refused(lambda: run(str(kernel(1000).module()), "tir-lower-loops"), "cannot be unrolled: 1,000 copies of its ", "are the most")
     run(str(kernel(8).module()), "tir-lower-loops")
+
+
+def test_loops_in_unrolled_loops():
+    """LLVM took minutes for them: such a loop stays a loop, with a warning."""
+    module = script('from legato.script import tir as T\n@T.prim_func\ndef kernel(A: T.Buffer((16, 32, 24), "float32"), '
+                    'B: T.Buffer((16, 32), "float32")):\n    for i in T.unroll(16):\n        for j in T.unroll(32):\n'
+                    "            for k in T.serial(24):\n                B[i, j] = A[i, j, k]\n", "kernel").module()
+    context = PassContext(Catalog())
+    legato.Pipeline("tir-lower-loops").run(module, context)
+    assert "the loop i of @kernel is not unrolled: the copies of its body would hold 512 loops; 128 are the most" in context.warnings
+    assert len(find(module.operation, "scf.for")) == 1 + 32
 
 
 @pytest.mark.parametrize("depth", [200, 1000])
