@@ -3,10 +3,11 @@ import re
 
 from legato.core.errors import LegatoError
 
-# the short forms of these ops need a list after the word; `linalg.transpose` none of no elements
+# the short forms of these ops need a list of integers after the word; `linalg.transpose` none of no elements
 _OP = re.compile(r'(?<!")\blinalg\.(transpose|broadcast|reduce)\b')
 _WORD = re.compile(r"\b(permutation|dimensions)\s*=\s*")
-_LIST = re.compile(r"\[\s*([^\]]?)")
+_INTEGER = r"(?:-?\d{1,18}|0x[\da-fA-F]{1,15})"
+_LIST = re.compile(rf"\[\s*((?:{_INTEGER}(?:\s*,\s*{_INTEGER})*)?)\s*\]")
 BYTECODE = b"ML\xefR"
 
 
@@ -26,6 +27,6 @@ def refuse_what_crashes(text: str | bytes) -> None:
         given = _LIST.match(text, word.end())
         line, name = text.count("\n", 0, op.start()) + 1, f"linalg.{op[1]}"
         if given is None:
-            raise LegatoError(f"line {line}: {name}: expected a list after '{word[1]} =', such as [1, 0]")
+            raise LegatoError(f"line {line}: {name}: expected a list of integers after '{word[1]} =', such as [1, 0]")
         if given[1] == "" and op[1] == "transpose":
             raise LegatoError(f"line {line}: {name} of no axes: upstream's parser cannot read it")

@@ -53,13 +53,21 @@ class Attribute:
         return InferenceError(f"attribute '{self.name}' must be {self.expects}, found {found}")
 
 
+def _of_64_bits(value: Any) -> int:
+    """The integer that a value stands for. ValueError if it is too large for ``i64``."""
+    number = operator.index(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError
+    return number
+
+
 class Int(Attribute):
     """An integer, stored as ``i64``."""
 
     expects = "an integer (i64)"
 
     def normalize(self, value):
-        return operator.index(value)
+        return _of_64_bits(value)
 
     def write(self, value):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
@@ -76,7 +84,7 @@ class Ints(Attribute):
     expects = "a list of integers (array<i64: ...>)"
 
     def normalize(self, value):
-        return [operator.index(v) for v in (value if isinstance(value, (Sequence, np.ndarray)) else [value])]
+        return [_of_64_bits(v) for v in (value if isinstance(value, (Sequence, np.ndarray)) else [value])]
 
     def write(self, value):
         return ir.DenseI64ArrayAttr.get(value)

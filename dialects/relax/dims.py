@@ -57,10 +57,15 @@ def parse(text: str) -> Size:
 
 
 def as_size(value) -> Size:
-    """An int, expression text, ``Dim`` or ``UNKNOWN`` as a size."""
+    """An int, expression text, ``Dim`` or ``UNKNOWN`` as a size. LegatoError for an int beyond 64 bits."""
     if isinstance(value, (Dim, Unknown)):
         return value
-    return parse(value) if isinstance(value, str) else int(value.__index__())
+    if isinstance(value, str):
+        return parse(value)
+    size = int(value.__index__())
+    if not -(2**63) <= size < 2**63:
+        raise LegatoError(f"a size of {size} does not fit in 64 bits")
+    return size
 
 
 def symbol_name(text: str) -> str:

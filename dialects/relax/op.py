@@ -165,8 +165,13 @@ class GraphOp:
 
     def attrs(self) -> dict[str, Any]:
         """All attributes as Python values, with defaults."""
-        attributes = self.operation.attributes
-        return {n: a.read(attributes[n]) if n in attributes else a.default for n, a in type(self).ATTRIBUTES.items()}
+        attributes, values = self.operation.attributes, {}
+        for name, attribute in type(self).ATTRIBUTES.items():
+            try:
+                values[name] = attribute.read(attributes[name]) if name in attributes else attribute.default
+            except TypeError as error:     # the bindings have no class for it, such as array<ui8: 1>
+                raise InferenceError(f"attribute '{name}' must be {attribute.expects}: {error}") from error
+        return values
 
     def verify_invariants(self) -> bool:
         """The bindings' verifier hook. It runs before IRDL's own checks, so it checks arity and attributes itself."""
@@ -269,7 +274,8 @@ class GraphOp:
                 try:
                     value = attribute.normalize(value)
                 except (TypeError, ValueError, LegatoError) as error:
-                    raise InferenceError(f"attribute '{name}' must be {attribute.expects}, found {value!r}") from error
+                    why = f": {error}" if isinstance(error, LegatoError) else ""
+                    raise InferenceError(f"attribute '{name}' must be {attribute.expects}, found {value!r}{why}") from error
                 if write and (attribute.default is None or attribute.default is REQUIRED or value != attribute.default):
                     written[name] = attribute.write(value)
             elif attribute.default is not None:

@@ -212,6 +212,13 @@ class OnnxNode:
             raise Refused(f"{what} is computed at run time; only a constant is supported")
         return array
 
+    def floats(self, index: int, what: str) -> list[float]:
+        """The elements of a vector of numbers that must be constant. Refused, calling it ``what``, if it is not."""
+        array = self.constant(index, what)
+        if array.ndim != 1 or array.dtype.kind not in "fiu":
+            raise Malformed(f"{what} must be a vector of numbers, is {list(array.shape)} of {array.dtype}")
+        return array.astype(np.float64).tolist()
+
     def scalar(self, index: int, what: str) -> Any:
         """The single element of a constant input, as a Python value."""
         array = self.constant(index, what)

@@ -69,9 +69,10 @@ def opset_versions(imports, label: str) -> dict[str, int]:
         if versions.setdefault(domain, entry.version) != entry.version:
             both = f"{versions[domain]} and {entry.version}"
             raise LegatoError(f"{label} imports two versions of the operator set '{domain or 'ai.onnx'}': {both}")
-    version = versions.get("")
-    if version is not None and version < 1:
-        raise LegatoError(f"{label} imports version {version} of ONNX's operator set; versions start at 1")
+    for domain, version in versions.items():
+        if not (0 if domain else 1) <= version < 2**31:
+            name = f"the operator set '{domain}'" if domain else "ONNX's operator set"
+            raise LegatoError(f"{label} imports version {version} of {name}; versions start at 1" + " and end before 2^31" * (version > 1))
     return versions
 
 

@@ -143,7 +143,9 @@ def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, N
     words.append(constant(sum(is_map(one) for one in given)))
     descriptors = [word for one in given for word in described(one)]
     bare = [word for one in given for word in ([pointer(one)] if isinstance(one.type, ir.MemRefType) else described(one))]
-    expected = parameters[kernel]
+    expected = parameters.get(kernel)
+    if expected is None:
+        raise PassFailed(f"a launch calls @{kernel}, and no kernel of that name is in the LLVM dialect", op)
     if expected not in (len(descriptors), len(bare)):
         raise PassFailed(f"the kernel @{kernel} has {expected} parameters, and a launch gives {len(bare)} pointers and numbers", op)
     passed = descriptors if expected == len(descriptors) else bare

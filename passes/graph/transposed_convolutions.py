@@ -23,6 +23,7 @@ from legato.passes.graph.require_sizes import transposed_requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 OPS = {f"relax.conv{rank}d_transpose": rank for rank in (1, 2, 3)}
+MOST_TAPS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,12 @@ class TransposedConvolutions(ModulePass):
 
 
 def is_decomposable(op: ir.Operation) -> bool:
-    """Whether sizes have names, there is a result, and the padding leaves some of the input; else the op's own kernel computes it."""
+    """Whether sizes have names, there is a result, the padding leaves some of the input, and taps can be listed; else the op's own
+    kernel computes it."""
     sizes, padding = dims.dims(op.operands[0].type), relax.attributes_of(op.opview)["padding"]
     if any(dims.UNKNOWN in dims.dims(value.type) for value in op.operands) or 0 in dims.dims(op.results[0].type):
+        return False
+    if any(size > MOST_TAPS for size in [*op.operands[1].type.shape[2:], *relax.attributes_of(op.opview)["strides"]]):
         return False
     most = [max(ends) for ends in zip(padding, padding[len(padding) // 2:])]
     return all(not isinstance(size, int) or cut <= size for cut, size in zip(most, sizes[2:]))

@@ -188,7 +188,7 @@ def _upsample(node) -> ir.Value:
             raise Refused(f"axes of sizes {list(node.dims())} cannot be resized by {node.numbers('scales')} before opset 9")
         return _apply(node, rule, found)
     if not node.by_data(1):
-        found = _known(node, rule, axes, node.constant(1, "the scales").tolist())
+        found = _known(node, rule, axes, node.floats(1, "the scales"))
         if found is not None:
             return _apply(node, rule, found)
     return resized(node, rule, scaled(node, axes, 1), 0.0)
@@ -197,7 +197,7 @@ def _upsample(node) -> ir.Value:
 def _requested(node, axes: list[int], policy: str) -> tuple[list[float], list[int | None]] | None:
     """The scale and (if sizes are given) the size of each resized axis; None where they are known only at run time."""
     if node.given(2) and node.dims(2) != (0,):
-        return None if node.by_data(2) else ([float(scale) for scale in node.constant(2, "the scales")], [None] * len(axes))
+        return None if node.by_data(2) else (node.floats(2, "the scales"), [None] * len(axes))
     if node.by_data(3):
         return None
     sizes, given = node.sizes(3, "the sizes"), [node.dims()[axis] for axis in axes]
@@ -237,7 +237,7 @@ def _resize(node) -> ir.Value:
     if request is not None:
         rois = None
         if crops:
-            values = node.constant(1, "the roi").tolist()
+            values = node.floats(1, "the roi")
             rois = list(zip(values[: len(axes)], values[len(axes) :], strict=True))
         found = _known(node, rule, axes, *request, rois)
         if found is not None:

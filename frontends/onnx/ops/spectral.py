@@ -124,8 +124,9 @@ def stft(node):
     window = node.constant(2, "the window").astype(np.float64) if node.given(2) else None
     size = int(node.scalar(3, "the frame_length")) if node.given(3) else None if window is None else window.size
     length = node.dims()[1]
-    if size is None or step < 1 or size < 1 or (window is not None and window.size != size):
-        raise Malformed(f"frame_step = {step}, frame_length = {size} and a window of {None if window is None else window.size} do not fit")
+    if size is None or step < 1 or size < 1 or (window is not None and window.shape != (size,)):
+        found = None if window is None else list(window.shape)
+        raise Malformed(f"frame_step = {step}, frame_length = {size} and a window of the shape {found} do not fit")
     if length < size:
         raise Malformed(f"a signal of {length} values has no frame of {size}")
     bins = size // 2 + 1 if onesided else size

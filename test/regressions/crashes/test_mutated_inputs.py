@@ -88,9 +88,12 @@ def test_a_range_of_vectors():
 
 
 @pytest.mark.parametrize(("op", "words"), [
-    ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = ", "expected a list after 'permutation ='"),
-    ("broadcast ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) dimensions = 1", "expected a list after 'dimensions ='"),
+    ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = ", "expected a list of integers after 'permutation ='"),
+    ("broadcast ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) dimensions = 1", "expected a list of integers after 'dimensions ='"),
     ("reduce { arith.addf } ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) dimensions = x", "line 2: linalg.reduce: expected a list"),
+    ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = [1.5, 0]", "expected a list of integers"),
+    ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = [1, 0", "expected a list of integers"),
+    ("reduce { arith.addf } ins(%x : tensor<2x2xf32>) outs(%y : tensor<2xf32>) dimensions = [99999999999999999999]", "list of integers"),
     ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = [ ]", "linalg.transpose of no axes")])
 def test_lists_that_are_left_out(op, words):
     """Upstream's parser ended by a signal."""
@@ -105,11 +108,36 @@ def test_lists_that_are_left_out(op, words):
     ("float[2, 3] x, float[2] shape", "y = Reshape(x, shape)", "the sizes must be integers, not float32"),
     ("float[2, 3, 4, 5, 6] x", "y = Attention(x, x, x)", "its input 0 must have 4 dimensions"),
     ("float[2, 3] x", "y = Attention<q_num_heads = 1, kv_num_heads = 1>(x, x, x)", "its input 0 must have 4 dimensions"),
-], ids=["a hang", "floats", "five dimensions", "two dimensions"])
+    ("float[2, 3] x, float[4294967296, 4294967296, 4294967296] z", "y = Reshape(z, flat)", "does not fit in 64 bits"),
+    ("float[2, 3] x", "y = Resize(x, x, scales)", "the scales must be a vector of numbers"),
+    ("float[2, 3] x", "y = Resize(x, x, scalar)", "the scales must be a vector of numbers"),
+    ("float[1, 4, 1] x", "y = STFT(x, step, scales)", "a window of the shape .1, 2. do not fit"),
+], ids=["a hang", "floats", "five dimensions", "two dimensions", "beyond 64 bits", "a table of scales", "one scale", "a table as window"])
 def test_shapes_that_no_node_has(inputs, body, message):
-    proto = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["": 24]> g ({inputs}) => (float[a, b] y) {{ {body} }}')
+    proto = onnx.parser.parse_model(f'''<ir_version: 12, opset_import: ["": 24]>
+        g ({inputs}) => (float[a, b] y) <float[1, 2] scales = {{1, 2}}, float scalar = {{1}}, int64 step = {{1}}, int64[1] flat = {{-1}}>
+        {{ {body} }}''')
     with pytest.raises(LegatoError, match=message):
         legato.from_onnx(proto)
+
+
+@pytest.mark.parametrize("domain, version, named", [("", 2**32, "ONNX's operator set"), ("acme", 2**40, "the operator set 'acme'"),
+                                                    ("acme", -1, "the operator set 'acme'")])
+def test_a_version_that_no_operator_set_has(domain, version, named):
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, version)], ir_version=10)
+    with pytest.raises(LegatoError, match=f"imports version {version} of {named}"):
+        legato.from_onnx(proto)
+
+
+def test_a_transposed_convolution_of_many_taps():
+    """Its taps were listed, until memory ended."""
+    proto = onnx.parser.parse_model('''<ir_version: 10, opset_import: ["": 22]>
+        g (float[1, 1, 3] x, float[1, 2, 4294967296] w) => (float[a, b, c] y) { y = ConvTranspose(x, w) }''')
+    module = legato.from_onnx(proto)
+    legato.Pipeline("relax-transposed-convolutions").run(module)
+    assert "relax.conv1d_transpose" in str(module)
 
 
 def test_an_error_in_text_that_is_not_utf8():

@@ -163,3 +163,12 @@ def test_a_declaration_without_outputs_keeps_its_results():
     legato.Pipeline("tir-drop-results").run(module)
     assert "call @made() : () -> memref<4xf32>" in str(module)
 
+
+
+def test_an_attribute_that_the_bindings_cannot_read():
+    """They raise TypeError for it."""
+    with pytest.raises(LegatoError, match=r"attribute 'axes' must be a list of integers .*array<ui8: 1, 0>"):
+        Module.parse('''func.func @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<ui8: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %0 : tensor<3x2xf32>
+}''')
