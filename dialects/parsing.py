@@ -8,6 +8,11 @@ _OP = re.compile(r'(?<!")\blinalg\.(transpose|broadcast|reduce)\b')
 _WORD = re.compile(r"\b(permutation|dimensions)\s*=\s*")
 _INTEGER = r"(?:-?\d{1,18}|0x[\da-fA-F]{1,15})"
 _LIST = re.compile(rf"\[\s*((?:{_INTEGER}(?:\s*,\s*{_INTEGER})*)?)\s*\]")
+# the verifier of masked vector.transfer_read and transfer_write takes it for granted that a map's results are dimensions or constants
+_PERMUTATION = re.compile(r"\bpermutation_map\s*=\s*(#[\w$.-]+|affine_map<[^>]*->[^>]*>)")
+_ALIAS = re.compile(r"^(#[\w$.-]+)\s*=\s*(affine_map<.*>)\s*$", re.MULTILINE)
+_RESULT = r"\s*(?:[A-Za-z_][\w$.]*|-?\d+)\s*"
+_PROJECTION = re.compile(rf"affine_map<\([^()]*\)\s*->\s*\((?:{_RESULT}(?:,{_RESULT})*)?\)>")
 BYTECODE = b"ML\xefR"
 
 
@@ -17,8 +22,22 @@ def refuse_what_crashes(text: str | bytes) -> None:
         if text.startswith(BYTECODE):
             return
         text = text.decode(errors="replace")
-    if "linalg." not in text:
-        return
+    if "linalg." in text:
+        _check_lists(text)
+    if "permutation_map" in text:
+        _check_permutations(text)
+
+
+def _check_permutations(text: str) -> None:
+    aliases = dict(_ALIAS.findall(text))
+    for found in _PERMUTATION.finditer(text):
+        given = aliases.get(found[1], found[1])
+        if given.startswith("affine_map") and not _PROJECTION.fullmatch(given):
+            raise LegatoError(f"line {text.count(chr(10), 0, found.start()) + 1}: permutation_map = {given}: its results must be "
+                              "dimensions or constants, without symbols, such as affine_map<(d0, d1) -> (d1, 0)>")
+
+
+def _check_lists(text: str) -> None:
     ops = list(_OP.finditer(text))
     for op, end in zip(ops, [*(one.start() for one in ops[1:]), len(text)]):
         word = _WORD.search(text, op.end(), end)

@@ -50,7 +50,8 @@ class ContractionForm:
         if chain is None:
             return None
         epilogue, path = chain
-        known = [heart.op, *(reader.op for reader in epilogue), producer(heart.op.operands[2])]
+        initial = producer(heart.op.operands[2])
+        known = [heart.op, *(reader.op for reader in epilogue), *([] if initial is None else [initial])]
         if any(op.op not in known and op.op.name != "linalg.unpack" for op in kernel.structured):
             return None  # work before the contraction would be repeated for each tile
         return _roles(heart, epilogue, path)

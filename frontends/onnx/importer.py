@@ -141,15 +141,18 @@ class Importer:
             except LegatoError as error:
                 cause = error.__cause__ if isinstance(error.__cause__, LegatoError) else error
                 malformed = isinstance(cause, InferenceError) and cause.for_any_sizes and not isinstance(cause, ElementTypeError)
-                malformed = malformed or not self._onnx_allows(node, domain, opset, inputs, scope)
+                malformed = malformed or self._objection(node, domain, opset, inputs, scope) is not None
                 results = self._failed(scope, problem, str(cause), malformed, node)
             except Exception as error:
                 entry = self.entries.get((domain, node.op_type))
                 if entry is not None and (place := raised_in(error)) is not None:
                     reason = f"its import raised {type(error).__name__}: {error} (at {place})"
                     raise LegatoError(str(replace(problem, reason=reason))) from error
-                error.add_note(f"while importing {problem}")
-                raise
+                objection = self._objection(node, domain, opset, inputs, scope)
+                if objection is None:
+                    reason = f"internal error: its import raised {type(error).__name__}: {error}. Please report it, with the model"
+                    raise LegatoError(str(replace(problem, reason=reason))) from error
+                results = self._failed(scope, problem, f"ONNX does not allow it: {objection}", True, node)
         scope.values.update((output, result) for output, result in zip(node.output, results) if output)
 
     def _results(self, node, domain: str, opset: int | None, inputs, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
@@ -255,11 +258,11 @@ class Importer:
             self._schemas[key] = functions.schema_of(*key)
         return self._schemas[key]
 
-    def _onnx_allows(self, node: onnx.NodeProto, domain: str, opset: int, inputs, scope: Scope) -> bool:
-        """Whether ONNX's own type inference accepts the node. If so, the model is valid and Legato does not support it."""
-        schema = self._schema(domain, node.op_type, opset)
+    def _objection(self, node: onnx.NodeProto, domain: str, opset: int | None, inputs, scope: Scope) -> str | None:
+        """What ONNX's own type inference has against the node. None: the model is valid, and Legato does not support it."""
+        schema = None if opset is None else self._schema(domain, node.op_type, opset)
         if schema is None:
-            return True
+            return None
         node = functions.with_attributes(node, functions.bound_attributes(node, scope.attributes))
         types = {name: functions.type_proto(value) for name, value in zip(node.input, inputs) if value is not None}
         data = {name: onnx.numpy_helper.from_array(np.array(value.array), name) for name, value in zip(node.input, inputs)
@@ -267,9 +270,9 @@ class Importer:
         imports = [onnx.helper.make_opsetid(key, version) for key, version in scope.opsets.items()]
         try:
             onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
-        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
-            return False
-        return True
+        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+            return str(error).strip().partition("\n")[0]
+        return None
 
 
 def _check_defined(op_type: str, schema: onnx.defs.OpSchema) -> None:

@@ -12,11 +12,13 @@ LATE = "legato.late"    # on a declaration: memory that main requests once it kn
 
 def host_functions(module: ir.Module) -> dict[str, func.FuncOp]:
     """Main and the functions that it calls, directly or not, by name; a function comes after those that it calls. PassFailed for a call of
-    a function without a body, other than a request of main's for memory, and for a module without main."""
+    a function without a body, other than a request of main's for memory, of a function that calls itself, and for a module without main."""
     functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     found: dict[str, func.FuncOp] = {}
+    entered: set[str] = set()
 
     def visit(function: func.FuncOp) -> None:
+        entered.add(function.name.value)
         for call in calls_of(function):
             callee = functions[callee_of(call)]
             if LATE in callee.attributes:
@@ -24,6 +26,8 @@ def host_functions(module: ir.Module) -> dict[str, func.FuncOp]:
             if callee.is_external:
                 raise PassFailed(f"the function @{callee.name.value} runs on the host, and its data are on the device", call)
             if callee.name.value not in found:
+                if callee.name.value in entered:
+                    raise PassFailed(f"@{callee.name.value} calls itself", call)
                 visit(callee)
         found[function.name.value] = function
 

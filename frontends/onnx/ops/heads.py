@@ -124,7 +124,7 @@ def attend(q: ir.Value, k: ir.Value, v: ir.Value, how: Scores) -> ir.Value:
 def _attend(q: ir.Value, k: ir.Value, v: ir.Value, scale: float, how: Scores) -> ir.Value:
     rank = q.type.rank
     x = relax.multiply(relax.matmul(q, relax.permute_dims(k, axes=[*range(rank - 2), rank - 1, rank - 2])), number(scale, q))
-    if how.softcap:
+    if how.softcap > 0:
         x = relax.multiply(relax.tanh(relax.divide(x, number(how.softcap, q))), number(how.softcap, q))
     for bias in how.biases:
         x = relax.add(x, like(bias, q))

@@ -10,6 +10,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects import Module, make_context
 from legato.dialects.module import walk
+from legato.dialects.parsing import refuse_what_crashes
 from mutation.case import Finding, stranger
 from mutation.stages import Adds, passes, stages
 
@@ -59,8 +60,9 @@ def mutated(text: str, chance: random.Random, context: ir.Context) -> str:
 def is_valid(text: str, context: ir.Context) -> bool:
     """Whether a text parses, which verifies it."""
     try:
+        refuse_what_crashes(text)
         ir.Module.parse(text, context)
-    except ir.MLIRError:
+    except (LegatoError, ir.MLIRError):
         return False
     return True
 

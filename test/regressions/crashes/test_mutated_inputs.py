@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 import legato
 from legato.core.errors import LegatoError
 from legato.dialects import Module
+from legato.frontends.onnx.node import OnnxNode
 from legato.tools import legato_opt
 
 
@@ -103,6 +104,24 @@ def test_lists_that_are_left_out(op, words):
             Module.parse(given)
 
 
+@pytest.mark.parametrize("results, is_refused", [("(d0)[s] -> (d0, s)", True), ("(d0, d1) -> (d0 + d1, d1)", True),
+                                                 ("(d0, d1) -> (d1, d0)", False), ("(d0, d1) -> (0, d1)", False)])
+@pytest.mark.parametrize("alias", [True, False])
+def test_masked_transfers_whose_map_is_no_projection(results, is_refused, alias):
+    """Upstream's verifier ended by a signal."""
+    text = f"""#m = affine_map<{results}>
+func.func @f(%m: memref<8x8xf32>, %i: index, %k: vector<8x8xi1>, %p: f32) -> vector<8x8xf32> {{
+  %r = vector.transfer_read %m[%i, %i], %p, %k {{permutation_map = {"#m" if alias else f"affine_map<{results}>"}}} :
+    memref<8x8xf32>, vector<8x8xf32>
+  return %r : vector<8x8xf32>
+}}"""
+    if is_refused:
+        with pytest.raises(LegatoError, match=r"line 3: permutation_map = .*: its results must be dimensions or constants"):
+            Module.parse(text)
+    elif results.endswith("(d1, d0)"):
+        Module.parse(text)
+
+
 @pytest.mark.parametrize("inputs, body, message", [
     ("float[0, 3, 4, 4] x, int64[4294967296] shape", "y = Reshape<allowzero = 1>(x, shape)", "there are 4294967296 sizes, more than 4096"),
     ("float[2, 3] x, float[2] shape", "y = Reshape(x, shape)", "the sizes must be integers, not float32"),
@@ -144,3 +163,15 @@ def test_an_error_in_text_that_is_not_utf8():
     """The bindings' own RuntimeError: they fail to make the message."""
     with pytest.raises(LegatoError, match="no UTF-8"):
         Module.parse(b'func.func @main() { "relax.\xff\xfe"() : () -> () }')
+
+
+@pytest.mark.parametrize("body, message", [
+    ("y = Relu(x)", r"y \(Relu, opset 21\): internal error: its import raised TypeError: 'NoneType' .*\. Please report it"),
+    ("y = Transpose<perm = [0, 0]>(x)", r"not a valid ONNX model:\s+y \(Transpose, opset 21\): ONNX does not allow it: .*perm"),
+], ids=["valid", "invalid"])
+def test_an_unforeseen_exception_names_the_node(body, message, monkeypatch):
+    """Where ONNX's own inference objects to the node, the model is to blame."""
+    monkeypatch.setattr(OnnxNode, "x", None)
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g (float[2, 3] x) => (float[a, b] y) {{ {body} }}')
+    with pytest.raises(LegatoError, match=message):
+        legato.from_onnx(proto)

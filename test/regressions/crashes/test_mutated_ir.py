@@ -172,3 +172,31 @@ def test_an_attribute_that_the_bindings_cannot_read():
   %0 = "relax.permute_dims"(%x) {axes = array<ui8: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
   return %0 : tensor<3x2xf32>
 }''')
+
+
+def test_a_contraction_onto_an_argument_beside_another_op():
+    """The op behind its initial value, which is none, was compared with those of the kernel."""
+    module = Module.parse("""
+func.func private @f(%x: tensor<4x4xf32>, %y: tensor<4x4xf32> {bufferization.writable = true, tir.out}) -> tensor<4x4xf32>
+    attributes {tir.prim_func} {
+  %0 = tensor.empty() : tensor<4x4xf32>
+  %1 = linalg.exp ins(%x : tensor<4x4xf32>) outs(%0 : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = linalg.matmul ins(%1, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%y : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}""")
+    legato.Pipeline("tir-prepare-contractions").run(module)
+    assert "linalg.matmul" in str(module)
+
+
+@pytest.mark.parametrize("callee", ["main", "part"])
+def test_a_host_function_that_calls_itself(callee):
+    module = Module.parse(f"""func.func private @part() {{
+  call @{callee}() : () -> ()
+  return
+}}
+func.func @main() {{
+  call @part() : () -> ()
+  return
+}}""")
+    with pytest.raises(LegatoError, match=f"@{callee} calls itself"):
+        legato.Pipeline("tir-lift-globals").run(module)
