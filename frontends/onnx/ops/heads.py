@@ -114,6 +114,8 @@ def attend(q: ir.Value, k: ir.Value, v: ir.Value, how: Scores) -> ir.Value:
     scale = how.scale or 1 / math.sqrt(max(static_size(depth, "the size of its heads"), 1))
     if heads == shared:
         return _attend(q, k, v, scale, how)
+    if shared < 1 or (isinstance(heads, int) and heads % shared):
+        raise Malformed(f"{heads} heads of queries must be a multiple of {shared} heads of keys")
     parts = Scores(scale, how.softcap, tuple(grouped(bias, heads, shared, rows) for bias in how.biases),
                    None if how.kept is None else grouped(how.kept, heads, shared, rows),
                    None if how.sink is None else grouped(how.sink, heads, shared, rows))
