@@ -39,6 +39,9 @@ for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTH
 for tool in ("legato-opt", "legato-compile", "legato-run", "filecheck"):
     if not (bin_folder / tool).exists():
         lit_config.fatal(f"{bin_folder / tool} is missing: install legato[test] into {sys.prefix}")
+if sys.platform == "linux" and not os.environ.get("LEGATO_LIT_COLD"):
+    from warm_tools import start
+    config.environment["PATH"] = os.pathsep.join([str(start(Path(config.test_exec_root) / "tools")), config.environment["PATH"]])
 config.substitutions += [
     ("%python", sys.executable),
     ("%{bufferize}", "\"" + (
