@@ -12,7 +12,7 @@ from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_en
 from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
 from legato.schedule.loop_primitives import nest
-from legato.schedule.reduction_primitives import drop_init
+from legato.schedule.reduction_primitives import drop_init, rebuild
 from legato.schedule.state import Kernel, ScheduleError, predicate_of, statements, users
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
@@ -43,7 +43,8 @@ def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:
     whole = [None if e is None else -(-e // s) for e, s in zip(inner.extents, sizes)]
     with ir.InsertionPoint(loop), loop.operation.location:
         outer = make_block(kernel.unique(f"{inner.name}_o"), [f"{a}o" for a in inner.axes], inner.kinds, whole,
-                           [build(t[0]) for t in tiles], init=inner.init_block is not None)
+                           [build(t[0].renamed({term: rebuild(term, {}) for term in t[0].terms})) for t in tiles],
+                           init=inner.init_block is not None)
         if inner.init_block is not None:
             with before_end(outer.init_block):
                 tile_init(kernel, inner, outer, sizes)

@@ -222,3 +222,16 @@ def test_an_init_before_windows_that_overlap():
     x = np.random.default_rng(2).standard_normal((10, 8)).astype(np.float32)
     sums = x.sum(1)
     np.testing.assert_allclose(legato.compile(sch.module)(x), sums[:-2] + sums[1:-1] + sums[2:], 1e-4, 1e-5)
+
+
+def test_a_tile_in_a_loop_over_other_axes():
+    """What the axes outside of the tile take of the fused loop was computed in the loop that became the tile."""
+    sch = Schedule(sums)
+    i, k, j = sch.get_loops(sch.get_block("S"))
+    fused = sch.fuse(k, j)
+    sch.reorder(fused, i)
+    tile = sch.blockize(sch.get_loops(sch.get_block("S"))[1])
+    assert sch.module.operation.verify()
+    assert [loop.operation for loop in sch.get_loops(tile)] == [fused.operation]
+    x = np.random.default_rng(1).standard_normal((6, 4, 8)).astype(np.float32)
+    np.testing.assert_allclose(legato.compile(sch.module)(x), x.sum(2), 1e-5)
