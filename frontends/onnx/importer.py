@@ -315,7 +315,9 @@ def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Seque
         raise Malformed(f"it has {count} inputs; the op takes {schema.min_input} to {schema.max_input}")
     if not schema.min_output <= outputs <= schema.max_output:
         raise Malformed(f"it has {outputs} outputs; the op gives {schema.min_output} to {schema.max_output}")
-    single = onnx.defs.OpSchema.FormalParameterOption.Single
-    for parameter, given in zip(schema.inputs, inputs):
-        if parameter.option == single and given is None:
-            raise Malformed(f"its input '{parameter.name}' is left out")
+    options = onnx.defs.OpSchema.FormalParameterOption
+    for place, given in enumerate(inputs):
+        parameter = schema.inputs[min(place, len(schema.inputs) - 1)]     # the last one may stand for several
+        if parameter.option != options.Optional and given is None:
+            which = f" ({place})" if parameter.option == options.Variadic else ""
+            raise Malformed(f"its input '{parameter.name}'{which} is left out")

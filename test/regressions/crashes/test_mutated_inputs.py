@@ -131,10 +131,11 @@ func.func @f(%m: memref<8x8xf32>, %i: index, %k: vector<8x8xi1>, %p: f32) -> vec
     ("float[2, 3, 4, 8] x, float[2, 2, 6, 8] k", "y = Attention(x, k, k)", "3 heads of queries must be a multiple of 2 heads of keys"),
     ("float[2, 3] x, float[4294967296, 4294967296, 4294967296] z", "y = Reshape(z, flat)", "does not fit in 64 bits"),
     ("float[2, 3] x", "y = Resize(x, x, scales)", "the scales must be a vector of numbers"),
+    ("float[2, 3] x", 'y = Max(x, x, "")', r"its input 'data_0' \(2\) is left out"),
     ("float[2, 3] x", "y = Resize(x, x, scalar)", "the scales must be a vector of numbers"),
     ("float[1, 4, 1] x", "y = STFT(x, step, scales)", "a window of the shape .1, 2. do not fit"),
 ], ids=["a hang", "floats", "five dimensions", "two dimensions", "no heads", "odd heads", "beyond 64 bits", "a table of scales",
-        "one scale", "a table as window"])
+        "no maximum", "one scale", "a table as window"])
 def test_shapes_that_no_node_has(inputs, body, message):
     proto = onnx.parser.parse_model(f'''<ir_version: 12, opset_import: ["": 24]>
         g ({inputs}) => (float[a, b] y) <float[1, 2] scales = {{1, 2}}, float scalar = {{1}}, int64 step = {{1}}, int64[1] flat = {{-1}}>
