@@ -13,7 +13,7 @@ from legato.core.weights import WeightStore
 from legato.core.weights_beside import load_beside, where_looked, write_ir
 from legato.dialects.inline_weights import take_inline_weights
 from legato.dialects.loading import make_context
-from legato.dialects.parsing import refuse_what_crashes
+from legato.dialects.parsing import parsable
 from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
 from legato.dialects.relax.ops.constant import Constant
 from legato.dialects.tir.markers import PRIM_FUNC
@@ -83,7 +83,7 @@ class Module:
     @staticmethod
     def parse(text: str | bytes, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
         """Parses and verifies MLIR text or bytecode in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
-        refuse_what_crashes(text)
+        text = parsable(text)
         with context or make_context(), ir.Location.unknown():
             try:
                 parsed = ir.Module.parse(text)

@@ -1,4 +1,4 @@
-"""Texts that end upstream's parser by a signal: they are refused before it reads them."""
+"""Texts that end upstream's parser by a signal: they are refused before it reads them, or lose what it would stumble over."""
 import re
 
 from legato.core.errors import LegatoError
@@ -13,19 +13,23 @@ _PERMUTATION = re.compile(r"\bpermutation_map\s*=\s*(#[\w$.-]+|affine_map<[^>]*-
 _ALIAS = re.compile(r"^(#[\w$.-]+)\s*=\s*(affine_map<.*>)\s*$", re.MULTILINE)
 _RESULT = r"\s*(?:[A-Za-z_][\w$.]*|-?\d+)\s*"
 _PROJECTION = re.compile(rf"affine_map<\([^()]*\)\s*->\s*\((?:{_RESULT}(?:,{_RESULT})*)?\)>")
+MEMOIZED = "linalg.memoized_indexing_maps"
 BYTECODE = b"ML\xefR"
 
 
-def refuse_what_crashes(text: str | bytes) -> None:
-    """LegatoError, with the line, for text of MLIR on which upstream's parser ends the process. Bytecode is not looked at."""
+def parsable(text: str | bytes) -> str | bytes:
+    """The text for upstream's parser. LegatoError, with the line, where that would end the process. Bytecode is not looked at."""
     if isinstance(text, bytes):
         if text.startswith(BYTECODE):
-            return
-        text = text.decode(errors="replace")
+            return text
+        whole = text.decode(errors="replace")
+        checked = parsable(whole)
+        return text if checked == whole else checked
     if "linalg." in text:
         _check_lists(text)
     if "permutation_map" in text:
         _check_permutations(text)
+    return _without_memoized_maps(text)
 
 
 def _check_permutations(text: str) -> None:
@@ -49,3 +53,19 @@ def _check_lists(text: str) -> None:
             raise LegatoError(f"line {line}: {name}: expected a list of integers after '{word[1]} =', such as [1, 0]")
         if given[1] == "" and op[1] == "transpose":
             raise LegatoError(f"line {line}: {name} of no axes: upstream's parser cannot read it")
+
+
+def _without_memoized_maps(text: str) -> str:
+    """Text without the attributes in which linalg keeps the maps of named ops, which it makes again: its verifier trusts their number."""
+    while (begin := text.find(MEMOIZED)) >= 0:
+        end, depth = begin + len(MEMOIZED), 0
+        while end < len(text) and (depth > 0 or text[end] not in ",}"):
+            depth += {"[": 1, "(": 1, "<": 1, "]": -1, ")": -1, ">": -1 if text[end - 1] != "-" else 0}.get(text[end], 0)
+            end += 1
+        before = text[:begin].rstrip()
+        if before.endswith(","):
+            before = before[:-1]
+        elif text[end:end + 1] == ",":
+            end += 1
+        text = before + text[end:]
+    return text

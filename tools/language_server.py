@@ -19,7 +19,7 @@ from legato.core.diagnostics import Diagnostic, of_error
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.loading import make_context, python_dialects
-from legato.dialects.parsing import refuse_what_crashes
+from legato.dialects.parsing import parsable
 from legato.tools.errors import SourceText
 from legato.tools.expected_diagnostics import expectations, mismatches
 from legato.tools.opt_arguments import SEPARATOR
@@ -41,8 +41,7 @@ def diagnose(text: str) -> list[Diagnostic]:
         context.allow_unregistered_dialects = "--allow-unregistered-dialect" in text
         heard: list[Diagnostic] = []
         try:
-            refuse_what_crashes(part.source.text)
-            ir.Module.parse(part.source.text, context)
+            ir.Module.parse(parsable(part.source.text), context)
         except (ir.MLIRError, LegatoError) as error:
             heard = of_error(error)
         expected = expectations(part.source.text)

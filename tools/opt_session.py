@@ -14,7 +14,7 @@ from legato.core.weights import WeightStore
 from legato.core.weights_beside import write_ir
 from legato.dialects.inline_weights import inlined_weights, take_inline_weights
 from legato.dialects.module import Module
-from legato.dialects.parsing import refuse_what_crashes
+from legato.dialects.parsing import parsable
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.tools.console import console
@@ -82,8 +82,7 @@ class Session:
 
     def _parse(self, part: Input) -> Module:
         with self._timed("parse"):
-            refuse_what_crashes(part.source.text if part.bytecode is None else part.bytecode)
-            parsed = ir.Module.parse(part.source.text if part.bytecode is None else part.bytecode, self.mlir_context)
+            parsed = ir.Module.parse(parsable(part.source.text if part.bytecode is None else part.bytecode), self.mlir_context)
             module = Module(parsed, take_inline_weights(parsed.operation, part.weights and part.weights.copy()))
             module.check_weights(part.where_weights())
             return module

@@ -10,7 +10,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects import Module, make_context
 from legato.dialects.module import walk
-from legato.dialects.parsing import refuse_what_crashes
+from legato.dialects.parsing import parsable
 from mutation.case import Finding, stranger
 from mutation.stages import Adds, passes, stages
 
@@ -60,8 +60,7 @@ def mutated(text: str, chance: random.Random, context: ir.Context) -> str:
 def is_valid(text: str, context: ir.Context) -> bool:
     """Whether a text parses, which verifies it."""
     try:
-        refuse_what_crashes(text)
-        ir.Module.parse(text, context)
+        ir.Module.parse(parsable(text), context)
     except (LegatoError, ir.MLIRError):
         return False
     return True

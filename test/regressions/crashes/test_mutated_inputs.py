@@ -179,3 +179,17 @@ def test_an_unforeseen_exception_names_the_node(body, message, monkeypatch):
     proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g (float[2, 3] x) => (float[a, b] y) {{ {body} }}')
     with pytest.raises(LegatoError, match=message):
         legato.from_onnx(proto)
+
+
+@pytest.mark.parametrize("attributes", ["linalg.memoized_indexing_maps = []", "a = 1, linalg.memoized_indexing_maps = [], b",
+                                        "linalg.memoized_indexing_maps = [affine_map<(d0)[s0] -> (d0, s0)>], b",
+                                        "a = 1, linalg.memoized_indexing_maps = 1"])
+@pytest.mark.parametrize("encode", [str, str.encode], ids=["text", "bytes"])
+def test_maps_that_linalg_keeps(attributes, encode):
+    """Upstream's verifier took them for as many as the operands."""
+    text = f"""func.func @f(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>, %z: tensor<2x4xf32>) -> tensor<2x4xf32> {{
+  %0 = linalg.matmul {{{attributes}}} ins(%x, %y : tensor<2x3xf32>, tensor<3x4xf32>) outs(%z : tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}}"""
+    kept = str(Module.parse(encode(text)))
+    assert "memoized" not in kept and ("a = 1" in kept) == ("a = 1" in attributes) and ("b" in attributes[-1:]) == ("b}" in kept)
