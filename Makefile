@@ -55,7 +55,7 @@ docs: $(STAMP)
 
 # a part of the suite against the built wheel, in a venv of its own, from a folder that does not hold the sources
 test-wheel: $(STAMP)
-	rm -rf build dist $(WHEEL_VENV)
+	rm -rf build/lib build/bdist.* dist $(WHEEL_VENV)
 	$(PYTHON) -m venv $(WHEEL_VENV)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
