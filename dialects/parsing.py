@@ -57,15 +57,17 @@ def _check_lists(text: str) -> None:
 
 def _without_memoized_maps(text: str) -> str:
     """Text without the attributes in which linalg keeps the maps of named ops, which it makes again: its verifier trusts their number."""
-    while (begin := text.find(MEMOIZED)) >= 0:
+    pieces, done = [], 0
+    while (begin := text.find(MEMOIZED, done)) >= 0:
         end, depth = begin + len(MEMOIZED), 0
         while end < len(text) and (depth > 0 or text[end] not in ",}"):
             depth += {"[": 1, "(": 1, "<": 1, "]": -1, ")": -1, ">": -1 if text[end - 1] != "-" else 0}.get(text[end], 0)
             end += 1
-        before = text[:begin].rstrip()
+        before = text[done:begin].rstrip()
         if before.endswith(","):
             before = before[:-1]
         elif text[end:end + 1] == ",":
             end += 1
-        text = before + text[end:]
-    return text
+        pieces.append(before)
+        done = end
+    return "".join([*pieces, text[done:]])
