@@ -53,5 +53,11 @@ def buffer_name(buffer: ir.Value) -> str:
     if owner.name == "bufferization.to_buffer" and isinstance(owner.operands[0].owner, ir.Block):
         number = ir.BlockArgument(owner.operands[0]).arg_number
         kernel = owner.operands[0].owner.owner
-        return kernel.attributes[NAMES][number].value if NAMES in kernel.attributes else f"arg{number}"
+        return parameter_name(kernel, number, f"arg{number}")
     return text(owner.operation, "name", "buffer")
+
+
+def parameter_name(kernel: ir.Operation | ir.OpView, number: int, otherwise: str) -> str:
+    """The name of a kernel's parameter; ``otherwise`` if it has none."""
+    names = kernel.attributes[NAMES] if NAMES in kernel.attributes else ()
+    return names[number].value if number < len(names) else otherwise

@@ -19,7 +19,8 @@ from legato.core.mlir import arith, cf, func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS
 from legato.dialects.tir import is_prim_func
-from legato.dialects.tir.markers import FAULTS, MAIN_PROFILED, NAMES, OUT_OF_BOUNDS
+from legato.dialects.tir.markers import FAULTS, MAIN_PROFILED, OUT_OF_BOUNDS
+from legato.dialects.tir.walk import parameter_name
 from legato.passes.cpu.bounds.checks import CHECKS, IndexCheck, checks_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -179,8 +180,8 @@ def _buffer(value: ir.Value) -> str:
     if not isinstance(value.owner, ir.Block):
         return f"{part}a buffer made by {value.owner.name}"
     number, function = ir.BlockArgument(value).arg_number, value.owner.owner
-    names = function.attributes[NAMES] if NAMES in function.attributes else []
-    return f"{part}argument {number}" + (f" '{names[number].value}'" if number < len(names) else "")
+    name = parameter_name(function, number, "")
+    return f"{part}argument {number}" + (f" '{name}'" if name else "")
 
 
 def _add_text(module: ir.Module, symbol: str, text: str) -> None:

@@ -16,7 +16,8 @@ from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
-from legato.dialects.tir.markers import NAMES, WRITES_ALL
+from legato.dialects.tir.markers import WRITES_ALL
+from legato.dialects.tir.walk import parameter_name
 from legato.passes.loops.coverage.results import uncovered_outputs
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -115,7 +116,7 @@ def loads_output(kernel: func.FuncOp, number: int) -> bool:
 def record(kernel: func.FuncOp, number: int, reason: str) -> OutputRecord:
     """What ``explain`` says of an output."""
     place = len(kernel.arguments) - tir.out_count(kernel) + number
-    name = kernel.attributes[NAMES][place].value if NAMES in kernel.attributes else f"output {number}"
+    name = parameter_name(kernel, place, f"output {number}")
     type_ = kernel.arguments[place].type
     size = prod(type_.shape) * bits_of(type_.element_type) // 8 if type_.has_static_shape else None
     return OutputRecord(kernel.name.value, name, reason, size)

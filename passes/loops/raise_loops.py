@@ -12,9 +12,8 @@ from legato.core.mlir import func, ir, linalg
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import NAMES
 from legato.dialects.tir.state import WRITTEN, set_state, state_of
-from legato.dialects.tir.walk import localize_constants
+from legato.dialects.tir.walk import localize_constants, parameter_name
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.names import name_structures
 from legato.passes.loops.raising.nests import read_nests
@@ -99,8 +98,7 @@ def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:
     """The sizes, names and initial tensors of the kernel's buffers."""
     sizes = KernelSizes(kernel)
     arguments = list(kernel.arguments)
-    named = NAMES in kernel.attributes
-    given = [a.value for a in kernel.attributes[NAMES]] if named else [f"argument {n}" for n in range(len(arguments))]
+    given = [parameter_name(kernel, number, f"argument {number}") for number in range(len(arguments))]
     outputs = arguments[len(arguments) - tir.out_count(kernel):]
     tensors = Tensors(sizes, {}, {}, set())
     for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):

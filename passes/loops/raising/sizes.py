@@ -7,7 +7,8 @@ from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import DimPart, lower_bound
 from legato.dialects.tir.loops import constant_of
-from legato.dialects.tir.markers import NAMES, SIGNATURE
+from legato.dialects.tir.markers import SIGNATURE
+from legato.dialects.tir.walk import parameter_name
 from legato.passes.loops.raising.kept import Kept
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -25,7 +26,7 @@ class KernelSizes:
         self.made: dict[str, ir.Value] = {}
         attributes = kernel.attributes
         types = list(attributes[SIGNATURE].value.inputs) if SIGNATURE in attributes else [a.type for a in self.entry.arguments]
-        names = [a.value for a in attributes[NAMES]] if NAMES in attributes else [f"argument_{n}" for n in range(len(types))]
+        names = [parameter_name(kernel, number, f"argument_{number}") for number in range(len(types))]
         for argument, type_, name in zip(self.entry.arguments, types, names):
             if not isinstance(type_, ir.RankedTensorType):
                 symbol = dims.symbol_name(name)

@@ -200,3 +200,18 @@ func.func @main() {{
 }}""")
     with pytest.raises(LegatoError, match=f"@{callee} calls itself"):
         legato.Pipeline("tir-lift-globals").run(module)
+
+
+def test_fewer_names_than_parameters():
+    """The name of a parameter was taken from behind the list."""
+    kernel = T.prim_func(half_written).module()
+    text = str(kernel).replace('tir.names = ["A", "B"]', 'tir.names = ["A"]')
+    assert 'tir.names = ["A"]' in text
+    module = Module.parse(text)
+    legato.Pipeline("tir-raise-loops,tir-init-outputs").run(module)
+    assert "kernel_zeros" in str(module)
+
+
+def half_written(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.serial(4):
+        B[i * 2] = A[i]
