@@ -16,7 +16,7 @@ from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesE
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
 from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
-from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, Undecided
+from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
@@ -130,7 +130,7 @@ class Importer:
         with ir.Location.name(scope.stands_for.name if scope.stands_for else name):
             try:
                 results = self._results(node, domain, opset, inputs, wanted, scope, problem)
-            except TooManyNodesError:
+            except (TooManyNodesError, TryAgain):
                 raise
             except Told:
                 results = [POISON] * len(node.output)

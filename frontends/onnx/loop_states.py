@@ -23,7 +23,7 @@ from legato.frontends.onnx.carried import (
     widens,
 )
 from legato.frontends.onnx.node import OnnxNode
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Refused, TryAgain
 from legato.frontends.onnx.sequences import ElementsNeeded, GrowingSequence, PackedSequence, SequenceValue, UnknownElements
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import Value
@@ -31,7 +31,7 @@ from legato.frontends.onnx.values import Value
 Result = TypeVar("Result")
 
 
-class OtherForms(Exception):
+class OtherForms(TryAgain):
     """What a step gives does not have the forms in which its loop carries it; ``forms`` are those that fit both."""
 
     def __init__(self, forms: list[Form]) -> None:

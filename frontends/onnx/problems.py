@@ -27,6 +27,10 @@ class ByDefinition(Exception):
     """An entry leaves this node to the op's definition in ONNX's schema. What it has built already has no users."""
 
 
+class TryAgain(Exception):
+    """No problem: what imports the body around the node does so again, with other values."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A node, input, initializer or output of the model that cannot be imported.

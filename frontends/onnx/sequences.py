@@ -12,7 +12,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, Size
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Refused, TryAgain
 from legato.frontends.onnx.values import Emitter, Value
 
 
@@ -51,7 +51,7 @@ class GrowingSequence(Value):
         return GrowingSequence(self.number, self.before, [*self.appended, value], self.origin)
 
 
-class ElementsNeeded(Exception):
+class ElementsNeeded(TryAgain):
     """A step of a loop needs more of a sequence than its trial knows: the loop tries another one, in which the sequence is carried, or has
     tensors as declared."""
 
