@@ -61,11 +61,15 @@ def collapse(value: ir.Value, groups: Sequence[Sequence[int]]) -> ir.Value:
 
 def expand(value: ir.Value, groups: Sequence[Sequence[int]], sizes: Sequence[Size]) -> ir.Value:
     """``tensor.expand_shape``: dimension i of ``value`` becomes the dimensions ``groups[i]`` of the result. ``sizes``: the result's
-    sizes."""
+    sizes, which may be known where that of ``value`` is not, or the other way round."""
     if len(sizes) == value.type.rank:
         return value
-    shape = shape_of(sizes)
-    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    shape, element = shape_of(sizes), value.type.element_type
+    dynamic = ir.ShapedType.get_dynamic_size()
+    whole = [dynamic if dynamic in parts else product(parts) for parts in ([shape[i] for i in group] for group in groups)]
+    if whole != list(value.type.shape):
+        value = tensor.CastOp(ir.RankedTensorType.get(whole, element), value).result
+    type_ = ir.RankedTensorType.get(shape, element)
     return tensor.ExpandShapeOp(type_, value, groups, [s for s in sizes if not isinstance(s, int)], shape).result
 
 

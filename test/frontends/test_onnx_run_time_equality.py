@@ -3,6 +3,7 @@ calls that do not."""
 import itertools
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
@@ -154,3 +155,17 @@ def test_an_unused_slice_whose_size_is_used():
     np.testing.assert_array_equal(executable(np.ones(3, np.float32)), [1])
     with pytest.raises(ValueError, match='"the_slice" needs n >= 1'):
         executable(np.ones(0, np.float32))
+
+
+@pytest.mark.parametrize("inputs, body", [
+    ("float[3,c,4] x, bool[k] m, float[4] s", "z = Compress<axis = 1>(x, m) y = GroupNormalization<num_groups = 2>(z, s, s)"),
+    ("float[3,4,4] x, bool[k] m, float[n] s", "y = GroupNormalization<num_groups = 2>(x, s, s)")], ids=["data", "scales"])
+def test_groups_of_channels_that_only_the_scales_or_the_images_tell(inputs, body):
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g ({inputs}) => (float[a,b,d] y) {{ {body} }}')
+    rng, x = np.random.default_rng(0), np.random.default_rng(1).standard_normal((3, 6, 4)).astype(np.float32)
+    arrays = {"x": x if "c" in inputs else x[:, :4], "m": np.array([1, 0, 1, 1, 1, 0], bool), "s": rng.random(4).astype(np.float32)}
+    exe = legato.compile(legato.from_onnx(proto))
+    np.testing.assert_allclose(np.asarray(exe(*arrays.values())), runs(proto, arrays), atol=1e-6)
+    if "c" in inputs:
+        with pytest.raises(ValueError, match=r"needs 4 .* channels of x \(expected 3, found 4\)"):
+            exe(x, np.array([1, 0, 1, 1, 0, 0], bool), arrays["s"])
