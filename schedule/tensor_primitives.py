@@ -11,9 +11,9 @@ from legato.dialects import tir
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block
 from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
-from legato.schedule.loop_primitives import nest
+from legato.schedule.loop_primitives import nest, within
 from legato.schedule.reduction_primitives import drop_init, rebuild
-from legato.schedule.state import Kernel, ScheduleError, predicate_of, statements, users
+from legato.schedule.state import Kernel, ScheduleError, statements, users
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}
@@ -32,7 +32,7 @@ def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:
     if len(found) != 1:
         raise ScheduleError(f"blockize: under the loop {loop.name} stand {len(found)} blocks; it has to be one")
     inner = found[0]
-    if predicate_of(inner) is not None:
+    if any(around.name == "scf.if" for around in within(inner.operation, loop.operation)):
         raise ScheduleError(f"blockize: block '{inner.name}' has a predicate: its tiles are not all whole")
     inside = [f for f in loops_around(inner.operation) if f.operation == loop.operation or loop.operation in ancestors(f.operation)]
     extents = {f.variable: f.extent for f in inside}

@@ -235,3 +235,12 @@ def test_a_tile_in_a_loop_over_other_axes():
     assert [loop.operation for loop in sch.get_loops(tile)] == [fused.operation]
     x = np.random.default_rng(1).standard_normal((6, 4, 8)).astype(np.float32)
     np.testing.assert_allclose(legato.compile(sch.module)(x), x.sum(2), 1e-5)
+
+
+def test_a_tile_that_is_not_whole():
+    """Its condition was seen only directly around the block."""
+    sch = Schedule(sums)
+    _, inner = sch.split(sch.get_loops(sch.get_block("S"))[2], [None, 3])
+    sch.add_unit_loop(sch.get_block("S"))
+    with pytest.raises(ScheduleError, match="blockize: block 'S' has a predicate: its tiles are not all whole"):
+        sch.blockize(inner)
