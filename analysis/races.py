@@ -3,7 +3,7 @@
 from legato.analysis.accesses import ElementAccess, accesses_under, chain
 from legato.analysis.indices.forms import in_loops, roots
 from legato.analysis.indices.linear import Linear, variables, variables_of
-from legato.core.ir_helpers import ancestors
+from legato.core.ir_helpers import ancestors, is_made_in
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import PARALLEL, REDUCE, VECTORIZED, AllocBufferOp, ForOp, constant_of, loop_of
 from legato.dialects.tir.walk import blocks, buffer_name
@@ -43,18 +43,11 @@ def _shared(buffer: ir.Value, loop: ForOp) -> bool:
     """Whether all iterations use one buffer. A buffer allocated in the kernel and used only in the loop becomes one for each
     iteration."""
     owner = buffer.owner
-    if _is_inside(buffer, loop):
+    if is_made_in(buffer, loop.operation):
         return False
     if isinstance(owner, ir.Block) or not isinstance(owner.opview, AllocBufferOp):
         return True
     return any(loop.operation not in ancestors(use.owner.operation) for use in buffer.uses)
-
-
-def _is_inside(value: ir.Value, loop: ForOp) -> bool:
-    """Whether a value is defined in the loop, or is its variable."""
-    owner = value.owner
-    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
-    return home == loop.operation or loop.operation in ancestors(home)
 
 
 def _unconditional(access: ir.Operation, loop: ForOp) -> bool:
@@ -71,7 +64,7 @@ def _place(access: ElementAccess, loop: ForOp) -> list[Linear] | None:
     """The indices as linear forms of loop variables and of values that are constant in the loop; None where they are not."""
     forms = [in_loops(v) for v in access.indices]
     for form in forms:
-        if any(_is_inside(v, loop) and loop_of(v) is None for v in variables(form)):
+        if any(is_made_in(v, loop.operation) and loop_of(v) is None for v in variables(form)):
             return None
         if any(loop.variable in variables_of(term) for term in form.terms if term != loop.variable):
             return None
