@@ -8,6 +8,7 @@ from legato.core.ir_helpers import ancestors, body, find, index, move_before, re
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, REDUCE, SERIAL, THREAD, THREADS, UNROLLED, VECTORIZED, BlockOp, ForOp, before_end, make_for
 from legato.dialects.tir.walk import blocks
+from legato.schedule.order import check_starts
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -222,23 +223,6 @@ def check_order_free(loop: ForOp) -> None:
     for block in blocks(loop.operation):
         if "opaque" in block.kinds:
             raise ScheduleError(f"reorder: block '{block.name}' has an opaque axis, whose order matters")
-
-
-def check_starts(loops: list[ForOp], order: list[ForOp]) -> None:
-    """ScheduleError where a sum would not begin with its first term, at which its init is run. Loops over reduce axes alone are 0 there in
-    any order. A loop over reduce and spatial axes, fused, has another first step for each element, which the loops with it decide."""
-    for block in blocks(loops[-1].operation):
-        if block.init_block is None:
-            continue
-        found = [(kind, roots(value)) for kind, value in zip(block.kinds, block.values)]
-        over = set().union(*(variables for kind, variables in found if kind == REDUCE))
-        shared = [variables for kind, variables in found if kind != REDUCE and variables & over]
-        kept = over.union(*shared)
-        before, after = ([loop for loop in some if loop.variable in kept] for some in (loops, order))
-        if shared and [loop.variable for loop in before] != [loop.variable for loop in after]:
-            names = ", ".join(loop.name for loop in before)
-            raise ScheduleError(f"reorder: a loop over spatial and reduce axes of block '{block.name}' is among {names}: in another order "
-                                "its init would not come first; decompose_reduction makes it a block of its own")
 
 
 # --- kinds ---

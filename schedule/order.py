@@ -1,13 +1,14 @@
-"""Whether a block may run at another place: what runs in between must not touch what it reads and writes."""
+"""Whether a block may run at another place, or its steps in another order: what runs in between must not touch what it reads and writes,
+and the init of a sum comes first."""
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from legato.analysis.accesses import buffer_of, indices_of
-from legato.analysis.indices.forms import in_loops, moving
+from legato.analysis.indices.forms import in_loops, moving, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import ancestors, everything
 from legato.core.mlir import ir
-from legato.dialects.tir.loops import BlockOp, ForOp, loop_of
-from legato.dialects.tir.walk import buffer_name
+from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp, loop_of
+from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.state import ScheduleError, accesses, plain_axes, reads, writes
 
 HARMLESS = ("memref.dim", "bufferization.to_tensor", "tir.dealloc_buffer")
@@ -108,3 +109,20 @@ def precedes(store: ir.Operation, block: BlockOp, loop: ForOp, parts: Mapping[in
     here = [(parts[axis][0], place_of(store, dimension)) for dimension, axis in enumerate(axes) if axis in parts and parts[axis][1] == 1]
     same = [place for begin, place in here if begin.terms == place.terms and begin.constant == place.constant]
     return all(any(one.variable in place.terms for place in same) for one in loops_around_both(store, loop.operation))
+
+
+def check_starts(loops: list[ForOp], order: list[ForOp]) -> None:
+    """ScheduleError where a sum would not begin with its first term, at which its init is run. Loops over reduce axes alone are 0 there in
+    any order. A loop over reduce and spatial axes, fused, has another first step for each element, which the loops with it decide."""
+    for block in blocks(loops[-1].operation):
+        if block.init_block is None:
+            continue
+        found = [(kind, roots(value)) for kind, value in zip(block.kinds, block.values)]
+        over = set().union(*(variables for kind, variables in found if kind == REDUCE))
+        shared = [variables for kind, variables in found if kind != REDUCE and variables & over]
+        kept = over.union(*shared)
+        before, after = ([loop for loop in some if loop.variable in kept] for some in (loops, order))
+        if shared and [loop.variable for loop in before] != [loop.variable for loop in after]:
+            names = ", ".join(loop.name for loop in before)
+            raise ScheduleError(f"reorder: a loop over spatial and reduce axes of block '{block.name}' is among {names}: in another order "
+                                "its init would not come first; decompose_reduction makes it a block of its own")
