@@ -165,7 +165,7 @@ def test_groups_of_channels_that_only_the_scales_or_the_images_tell(inputs, body
     rng, x = np.random.default_rng(0), np.random.default_rng(1).standard_normal((3, 6, 4)).astype(np.float32)
     arrays = {"x": x if "c" in inputs else x[:, :4], "m": np.array([1, 0, 1, 1, 1, 0], bool), "s": rng.random(4).astype(np.float32)}
     exe = legato.compile(legato.from_onnx(proto))
-    np.testing.assert_allclose(np.asarray(exe(*arrays.values())), runs(proto, arrays), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(exe(*arrays.values())), np.asarray(runs(proto, arrays)), atol=1e-6)
     if "c" in inputs:
         with pytest.raises(ValueError, match=r"needs 4 .* channels of x \(expected 3, found 4\)"):
             exe(x, np.array([1, 0, 1, 1, 0, 0], bool), arrays["s"])
