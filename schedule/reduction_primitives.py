@@ -12,9 +12,9 @@ from legato.core.ir_helpers import ancestors, body, copy, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
-from legato.schedule.block_primitives import is_outside_loops, one_written
+from legato.schedule.block_primitives import is_outside_loops
 from legato.schedule.loop_primitives import nest, require_static
-from legato.schedule.state import Kernel, ScheduleError, dependent_axes, only_accessed, only_block, plain_axes, predicate_of
+from legato.schedule.state import Kernel, ScheduleError, dependent_axes, one_written, only_accessed, only_block, plain_axes, predicate_of
 
 MOST_STEPS = 1 << 12
 SOME_STEPS = 4      # of a loop of unknown extent

@@ -7,7 +7,7 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import body, find
+from legato.core.ir_helpers import ancestors, body, find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
@@ -125,6 +125,22 @@ def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
         name = use.owner.operation.name
         if name not in ("memref.load", "memref.store", "memref.dim", "bufferization.to_tensor"):
             raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also used by {name}, in which its elements are not seen")
+
+
+def one_written(block: BlockOp, what: str) -> ir.Value:
+    """The only buffer that a block writes. ScheduleError where there are several."""
+    found = writes(block)
+    if len(found) != 1:
+        raise ScheduleError(f"{what}: block '{block.name}' writes {len(found)} buffers; it has to be one")
+    return found[0]
+
+
+def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
+    """ScheduleError where another block writes the buffer."""
+    others = [b.name for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)
+              and b.operation not in ancestors(block.operation) and block.operation not in ancestors(b.operation)]
+    if others:
+        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by block '{others[0]}'")
 
 
 # --- loops around blocks ---
