@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from legato.analysis.structured.kernel import StructuredKernel
-from legato.analysis.structured.maps import is_shifted
+from legato.analysis.structured.maps import dims_in, is_shifted
 from legato.analysis.structured.ops import PARALLEL, VECTORIZABLE, StructuredOp
 from legato.core.mlir import ir
 
@@ -47,7 +47,15 @@ def obstacle(nest: StructuredOp) -> str | None:
         return "an operand is read or written with a stride along the innermost loop"
     if _crosses_computed(nest, inner):
         return "an operand is read across a dimension whose index is computed"
+    other = crossing_loop(nest, inner)
+    if other is not None and not _tiles_plainly(nest, inner, other):
+        return "an operand is transposed, and another is read with a stride or along a diagonal of the transposed tile"
     return None
+
+
+def _tiles_plainly(nest: StructuredOp, inner: int, other: int) -> bool:
+    """Whether a tile of two loops, of which ``inner`` steps plainly, is a block of each operand."""
+    return nest.steps_plainly(other) and all(not {inner, other} <= dims_in(index) for map_ in nest.maps for index in map_.results)
 
 
 def obstacles(kernel: StructuredKernel) -> list[str]:

@@ -6,8 +6,10 @@ Loops with several statements are split, conditions become selections or padding
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.indices.forms import depends
+from legato.analysis.structured.ops import StructuredOp
 from legato.core.diagnostics import PassFailed, of_error
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, terminator
 from legato.core.mlir import func, ir, linalg
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -59,6 +61,7 @@ def raised(kernel: func.FuncOp) -> func.FuncOp:
         raise_kernel(trial.opview)
         trial.verify()
         run_on(trial, "canonicalize,cse")
+        check_sums(trial)
         name_structures(trial.opview)
     except Kept:
         trial.erase()
@@ -68,6 +71,15 @@ def raised(kernel: func.FuncOp) -> func.FuncOp:
         raise Kept(f"its structured form is not valid: {of_error(error)[0].message}") from error
     kernel.operation.erase()
     return trial.opview
+
+
+def check_sums(kernel: ir.Operation) -> None:
+    """Kept where a reduction, simplified, does not read what it adds to: the value of its last step would stay."""
+    for op in find(kernel, "linalg.generic"):
+        step = op.regions[0].blocks[0]
+        outs = list(step.arguments)[-len(op.results):]
+        if not StructuredOp(op).parallel and not all(depends(value, outs) for value in terminator(step).operands):
+            raise Kept("a reduction adds nothing up: the value of its last step stays")
 
 
 def raise_kernel(kernel: func.FuncOp) -> None:

@@ -54,6 +54,20 @@ def last_wins(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4,), "float32")):
             B[vi] = A[vi, vj]
 
 
+@stays("the value of its last step stays", by=lambda a: a[7])
+@T.prim_func
+def last_wins_where_the_condition_never_holds(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        B[i] = 0.0
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            if vj < vj:
+                B[vi] = B[vi] + A[vj, vj] * 2.0
+            else:
+                B[vi] = A[vj, vi]
+
+
 @stays("a while loop stands in the statement in the loop i", by=lambda a: np.where(a > 1, 1, a).astype(np.int32))
 @T.prim_func
 def halves(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):

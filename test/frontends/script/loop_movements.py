@@ -240,3 +240,21 @@ def argmin_of_bytes(X: T.Buffer((9, 5), "int8"), low: T.Buffer((5,), "int8"), pl
             place[vj] = T.Select(T.Cast("uint8", x) < T.Cast("uint8", before), T.Cast("int64", vi), place[vj])
     for j in range(5):
         low[j] = least[j]
+
+
+@raises_to("linalg.generic", by=lambda a, b: np.lib.stride_tricks.sliding_window_view(a, 19)[:21] - b.T)
+@T.prim_func
+def a_transpose_beside_a_diagonal(A: T.Buffer((39,), "float32"), B: T.Buffer((19, 21), "float32"), C: T.Buffer((21, 19), "float32")):
+    for i, j in T.grid(21, 19):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi + vj] - B[vj, vi]
+
+
+@raises_to("tensor.extract_slice", "linalg.generic", by=lambda a, b: a[::2, None] - b.T)
+@T.prim_func
+def a_transpose_beside_a_stride(A: T.Buffer((40,), "float32"), B: T.Buffer((19, 20), "float32"), C: T.Buffer((20, 19), "float32")):
+    for i, j in T.grid(20, 19):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi * 2] - B[vj, vi]
