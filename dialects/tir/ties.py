@@ -9,7 +9,8 @@ from legato.core.ir_helpers import terminator
 from legato.core.mlir import func, ir, tensor
 
 RESHAPES = ("tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "memref.cast", "memref.expand_shape", "memref.collapse_shape")
-INTO = {"tensor.insert_slice": 1, "vector.transfer_write": 1}  # which operand the result is written into
+# which operand the result is written into
+INTO = {"tensor.insert": 1, "tensor.insert_slice": 1, "vector.transfer_write": 1, "bufferization.materialize_in_destination": 1}
 
 
 def place_of(value: ir.Value) -> int | None:
@@ -22,10 +23,26 @@ def place_of(value: ir.Value) -> int | None:
     if op.name in INTO:
         return INTO[op.name]
     if op.name == "scf.for":
-        return 3 + ir.OpResult(value).result_number
+        return 3 + ir.OpResult(value).result_number if _stays(*carried(value)) else None
     if op.name == "scf.forall" or op.name.startswith("linalg."):
         return len(op.operands) - len(op.results) + ir.OpResult(value).result_number
     return None
+
+
+def carried(value: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """What a step of a loop gives for one of its results, and the loop's own tensor for it at the step's begin."""
+    number, step = ir.OpResult(value).result_number, value.owner.operation.regions[0].blocks[0]
+    return terminator(step).operands[number], step.arguments[1 + number]
+
+
+def _stays(value: ir.Value, start: ir.Value) -> bool:
+    """Whether a value is computed in the place of ``start``, in each branch."""
+    while (place := place_of(value)) is not None:
+        value = value.owner.operands[place]
+    if isinstance(value.owner, ir.Block) or value.owner.name not in ("scf.if", "vector.mask"):
+        return value == start
+    number = ir.OpResult(value).result_number
+    return all(_stays(terminator(region.blocks[0]).operands[number], start) for region in value.owner.operation.regions)
 
 
 def is_tied(value: ir.Value, out: ir.Value) -> bool:
