@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), *(str(ROOT / "test" / part) for part in ("", "schedule", "frontends/script", "regressions/wrong_numbers"))]
+PARTS = ("", "frontends", "frontends/script", "regressions/wrong_numbers", "schedule")
+sys.path[:0] = [str(ROOT), *(str(ROOT / "test" / part) for part in PARTS)]
 
 from campaign import Campaign, Tally  # noqa: E402
 from fuzzing import SUBJECTS  # noqa: E402

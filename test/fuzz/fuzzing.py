@@ -91,6 +91,7 @@ class Function:
 Subject = Callable[[int], Program]
 
 SUBJECTS = {
+    "contrib": "contrib_programs:contrib",
     "gpu": "gpu_programs:gpu",
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",

@@ -2,7 +2,7 @@
 import pytest
 from fuzzing import SUBJECTS, attempt, subject
 
-SEEDS = {"gpu": range(8), "graphs": range(8), "kernels": range(16), "partitions": range(8), "regions": range(8),
+SEEDS = {"contrib": range(16), "gpu": range(8), "graphs": range(8), "kernels": range(16), "partitions": range(8), "regions": range(8),
          "schedules": range(16), "typed": range(16)}
 LEAST = {"gpu": 0.4}   # of the programs are run; many steps of threads do not fit together
 TOGETHER = 8
