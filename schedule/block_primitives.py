@@ -1,15 +1,16 @@
 """Primitives that move blocks into other loops: compute_at, reverse_compute_at."""
 from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import PLAIN, in_loops, moving, roots
+from legato.analysis.indices.forms import PLAIN, in_loops, roots
 from legato.analysis.indices.linear import Linear
-from legato.core.ir_helpers import ancestors, find, index
+from legato.core.ir_helpers import ancestors, index
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, BlockOp, ForOp, before_end, constant_of, loop_of
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest
 from legato.schedule.order import check_moved, place_of, precedes
+from legato.schedule.reach import has_choices, reaches
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -93,8 +94,11 @@ def kept_inside(value: ir.Value) -> bool:
 
 
 def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,
-           unit_loops: bool, what: str) -> None:
-    """Moves a block into new loops at a place: the axes in ``begins`` iterate over a region, the others over all their values."""
+           unit_loops: bool, what: str, guarded: bool) -> None:
+    """Moves a block into new loops at a place: the axes in ``begins`` iterate over a region, the others over all their values.
+
+    ``guarded``: the accesses that the region is of may not be done, and then be anywhere, also in front of the first element.
+    """
     whole = [n for n, extent in enumerate(block.extents) if extent is None and (n not in begins or begins[n][1] == DYNAMIC)]
     bounds = {n: bound_of(block, n, what) for n in whole}
     sizes = {n: bounds[n] if n in bounds else bound_of(block, n, what) if shape[n] == DYNAMIC else shape[n] for n in begins}
@@ -116,6 +120,8 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
                 if n in begins and n not in bounds and overflows(begin, extent, shape[n]):
                     size = sizes[n]
                     tests.append(arith.CmpIOp(arith.CmpIPredicate.slt, values[-1], index(size) if isinstance(size, int) else size).result)
+                if n in begins and guarded and underflows(begin):
+                    tests.append(arith.CmpIOp(arith.CmpIPredicate.sge, values[-1], index(0)).result)
             here = arith.ConstantOp(ir.IndexType.get(), 0).operation  # marks the block's new place
     for n, value in enumerate(values):
         block.operation.operands[n] = value
@@ -154,11 +160,32 @@ def overflows(begin: Linear, extent: int, size: int) -> bool:
     """Whether a region may reach beyond a dimension."""
     if size == DYNAMIC:
         return True
+    bounds = PLAIN.bounds(by_loops(begin))
+    return bounds is None or not isinstance(bounds[1], int) or bounds[1] + extent > size
+
+
+def underflows(begin: Linear) -> bool:
+    """Whether a region may begin in front of a dimension."""
+    form = by_loops(begin)
+    bounds = PLAIN.bounds(form)
+    if bounds is not None and isinstance(bounds[0], int):
+        return bounds[0] < 0
+    loops = [(loop_of(term) if isinstance(term, ir.Value) else None, factor) for term, factor in form.terms.items()]
+    starts = [None if loop is None or factor < 0 else constant_of(loop.bounds[0]) for loop, factor in loops]
+    return any(start is None or start < 0 for start in starts) or form.constant < 0
+
+
+def by_loops(begin: Linear) -> Linear:
+    """A region's begin as a form of loop variables."""
     form = Linear({}, begin.constant)
     for value, factor in begin.terms.items():
         form = form + in_loops(value).times(factor)
-    bounds = PLAIN.bounds(form)
-    return bounds is None or not isinstance(bounds[1], int) or bounds[1] + extent > size
+    return form
+
+
+def under_conditions(touching: list[ir.Operation]) -> bool:
+    """Whether some of these accesses stand under a condition."""
+    return any(a.name == "scf.if" for op in touching for a in ancestors(op))
 
 
 def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
@@ -185,7 +212,8 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
     check_moved(block, block.operation, loop.operation, "compute_at", apart=[buffer])
     parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
     first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
-    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops, "compute_at")
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops, "compute_at",
+           under_conditions(consumers))
 
 
 def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
@@ -219,7 +247,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     for dimension, (axis, size) in enumerate(zip(axes, shape)):
         begin, _ = parts[axis]
         everywhere = parts[axis] == (Linear({}), size)
-        if not everywhere and has_choices(block) and not any(covers(store, dimension, block, axis) for store in stores):
+        if not everywhere and has_choices(block) and not any(reaches(s, dimension, block, axis, loop.operation) for s in stores):
             if begin.terms:
                 raise ScheduleError(f"reverse_compute_at: block '{block.name}' reads '{buffer_name(produced[0])}' under a condition; where "
                                     f"it reads nothing that a step of {loop.name} writes, its values of {block.axes[axis]} would be lost")
@@ -227,24 +255,4 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
         parts[axis] = (Linear({}), sizes[axis]) if everywhere else parts[axis]
     check_moved(block, loop.operation, block.operation, "reverse_compute_at", apart=produced,
                 in_step=lambda store: precedes(store, block, loop, parts))
-    rebind(kernel, block, parts, sizes, before_end(loop.block), unit_loops, "reverse_compute_at")
-
-
-def has_choices(block: BlockOp) -> bool:
-    """Whether a block may do without what it reads."""
-    return bool(find(block.operation, "scf.if", "arith.select"))
-
-
-def covers(store: ir.Operation, dimension: int, block: BlockOp, axis: int) -> bool:
-    """Whether a store writes, along a dimension of its buffer, for all values of a block's axis."""
-    producer = next(a.opview for a in ancestors(store) if a.name == "tir.block")
-    form = place_of(store, dimension)
-    own = next((n for n, value in enumerate(producer.values) if moving(in_loops(value, quotients=False)) == form), None)
-    if own is None:
-        return False
-    written, read = producer.extents[own], block.extents[axis]
-    if written is not None and read is not None:
-        return written >= read
-    loops = loop_of(producer.values[own]), loop_of(block.values[axis])
-    ends = [in_loops(one.bounds[1]) for one in loops if one is not None and constant_of(one.bounds[0]) == 0]
-    return len(ends) == 2 and ends[0] == ends[1]
+    rebind(kernel, block, parts, sizes, before_end(loop.block), unit_loops, "reverse_compute_at", under_conditions(stores))

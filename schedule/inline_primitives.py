@@ -6,6 +6,7 @@ from legato.dialects.tir.loops import REDUCE, BlockOp, constant_of
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.block_primitives import allocate_first
 from legato.schedule.order import check_moved, outlasts
+from legato.schedule.reach import end_of, has_choices, reaches
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -96,8 +97,13 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     check_moved(block, writers[0].operation, block.operation, "reverse_compute_inline", apart=produced)
+    stores = accesses(writers[0], "memref.store")
+    if len(stores) != 1:
+        raise ScheduleError(f"reverse_compute_inline: block '{writers[0].name}' writes '{buffer_name(produced[0])}' more than once")
+    written = stores[0]
+    for dimension, axis in enumerate(axes):
+        check_same_steps(written, dimension, block, axis, all_of_them=has_choices(block) or written.parent != writers[0].operation)
     allocate_first(kernel, block)
-    written = accesses(writers[0], "memref.store")[0]
     places = {axis: place for axis, place in zip(axes, indices_of(written)) if axis is not None}
     inside = [op for op in body(block.block) if op not in loads]
     with ir.InsertionPoint(written), written.location:
@@ -109,3 +115,16 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     if not list(produced[0].uses):
         kernel.erase(produced[0].owner.operation)
 
+
+def check_same_steps(written: ir.Operation, dimension: int, block: BlockOp, axis: int | None, all_of_them: bool) -> None:
+    """ScheduleError where a store writes, along a dimension of its buffer, for more values than those of a block's axis, or not for all of
+    them."""
+    if axis is None:
+        return
+    extent, end = block.extents[axis], end_of(written, dimension, written)
+    if extent is not None and (end is None or end > extent):
+        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' has {extent} values of {block.axes[axis]}, and its producer may "
+                            "write more")
+    if all_of_them and not reaches(written, dimension, block, axis, written):
+        raise ScheduleError(f"reverse_compute_inline: the producer of block '{block.name}' has no steps for some of its values of "
+                            f"{block.axes[axis]}, or none where a condition does not hold")

@@ -1,5 +1,6 @@
 """Random kernels whose statements are whole operations on matrices: products with transposed or computed operands, transposes, functions,
-normalized rows; one statement's result feeds the next ones. numpy computes what they should give.
+normalized rows, parts of other matrices between numbers, choices; one statement's result feeds the next ones. numpy computes what they
+should give.
 """
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,14 @@ import numpy as np
 SIZES = (1, 2, 3, 5, 8, 17)
 NAMES = ("n", "m", "k")
 Shape = tuple[int, int]  # two of the three sizes, by number
+
+
+def fitted(value: np.ndarray, shape: Shape, ahead: int) -> np.ndarray:
+    """A matrix in another shape, ``ahead`` places further on along both axes, between fives."""
+    found = np.full(shape, 5, np.float32)
+    part = value[:max(shape[0] - ahead, 0), :max(shape[1] - ahead, 0)]
+    found[ahead:ahead + part.shape[0], ahead:ahead + part.shape[1]] = part
+    return found
 
 
 @dataclass
@@ -109,6 +118,31 @@ class Writer:
         text += self.loops(shape, name, "SS", f"            {name}[vi, vj] = {a}[vi, vj] / (s_{name}[vi] + T.float32(1))\n")
         return Statement(name, shape, text, f"{a} / (({a} * {a}).sum(1, keepdims=True) + np.float32(1))", f"s_{name}")
 
+    def fitted(self) -> Statement:
+        """What fits of a value into another shape."""
+        a, ahead = self.random.choice(list(self.values)), self.random.choice((0, 0, 1))
+        shape = self.random.randrange(3), self.random.randrange(3)
+        rows, columns = (self.size(axis) for axis in self.values[a])
+        back = f" - {ahead}" if ahead else ""
+        test = f"vi{back} < {rows} and vj{back} < {columns}" + (f" and vi >= {ahead} and vj >= {ahead}" if ahead else "")
+        name = self.fresh()
+        body = f"            {name}[vi, vj] = T.if_then_else({test}, {a}[vi{back}, vj{back}], T.float32(5))\n"
+        sizes = tuple(self.sizes[axis] for axis in shape)
+        return Statement(name, shape, self.loops(shape, name, "SS", body), f"fitted({a}, {sizes}, {ahead})")
+
+    def chosen(self) -> Statement:
+        """A value where a condition holds, by a selection or in branches."""
+        a = self.random.choice(list(self.values))
+        name, shape = self.fresh(), self.values[a]
+        if self.random.random() < 0.5:
+            body = f"            {name}[vi, vj] = T.Select(vj <= vi, {a}[vi, vj], T.float32(-1))\n"
+            value = f"np.where(np.tri(*{a}.shape, dtype=bool), {a}, np.float32(-1))"
+            return Statement(name, shape, self.loops(shape, name, "SS", body), value)
+        body = (f"            if vi < 2:\n                {name}[vi, vj] = {a}[vi, vj] * T.float32(2)\n"
+                f"            else:\n                {name}[vi, vj] = T.float32(3)\n")
+        value = f"np.where(np.arange(len({a}))[:, None] < 2, {a} * 2, np.float32(3))"
+        return Statement(name, shape, self.loops(shape, name, "SS", body), value)
+
     def loops(self, shape: Shape, block: str, kinds: str, body: str) -> str:
         """The loops over a matrix."""
         return (f"    for i, j in T.grid({self.size(shape[0])}, {self.size(shape[1])}):\n        with T.block('{block}'):\n"
@@ -142,7 +176,8 @@ def statement_chain(seed: int) -> Chain:
     random = Random(seed)
     while True:
         writer = Writer(random)
-        kinds = (writer.product, writer.product, writer.product, writer.function, writer.function, writer.normalized)
+        kinds = (writer.product, writer.product, writer.product, writer.function, writer.function, writer.normalized,
+                 writer.fitted, writer.chosen)
         for _ in range(random.randint(2, 6)):
             writer.add(random.choice(kinds)())
         named = {axis for shape in writer.inputs.values() for axis in shape}
@@ -155,7 +190,7 @@ def statement_chain(seed: int) -> Chain:
     def reference(arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
         values = dict(arrays)
         for s in writer.statements:
-            values[s.name] = eval(s.value, {"np": np}, values)
+            values[s.name] = eval(s.value, {"np": np, "fitted": fitted}, values)
         return [values[name] for name in outputs]
 
     shapes = {name: [writer.sizes[axis] for axis in shape] for name, shape in writer.inputs.items()}

@@ -1,0 +1,78 @@
+"""Whether the steps of a producer reach all that a block which reads it computes: moved to these steps, the block would lose the rest."""
+from legato.analysis.accesses import indices_of
+from legato.analysis.indices.forms import PLAIN, in_loops, moving
+from legato.analysis.indices.linear import Linear
+from legato.core.ir_helpers import ancestors, find
+from legato.core.mlir import arith, ir
+from legato.dialects.tir.loops import BlockOp, constant_of, loop_of
+from legato.schedule.order import place_of
+
+SLT = int(arith.CmpIPredicate.slt)
+
+
+def has_choices(block: BlockOp) -> bool:
+    """Whether a block may do without what it reads."""
+    return bool(find(block.operation, "scf.if", "arith.select"))
+
+
+def reaches(store: ir.Operation, dimension: int, block: BlockOp, axis: int, at: ir.Operation) -> bool:
+    """Whether a store writes, along a dimension of its buffer, for each value of a block's axis, in the steps of ``at``: the loop, or the
+    store, at which the block is to stand."""
+    form, extent, found = place_of(store, dimension), block.extents[axis], ends(at)
+    forms = [place_of(store, d) for d in range(len(indices_of(store)))]
+    if found is None or any(tested not in forms for tested, _ in found):
+        return False
+    if extent is not None:
+        end = end_of(store, dimension, at)
+        return end is not None and end >= extent and is_dense(form)
+    loops = [loop_of(value) for value in (*form.terms, block.values[axis]) if isinstance(value, ir.Value)]
+    bounds = [in_loops(loop.bounds[1]) for loop in loops if loop is not None and constant_of(loop.bounds[0]) == 0]
+    is_one = len(form.terms) == 1 and form == Linear(dict.fromkeys(form.terms, 1))
+    return is_one and not found and len(bounds) == 2 and bounds[0] == bounds[1]
+
+
+def end_of(store: ir.Operation, dimension: int, at: ir.Operation) -> int | None:
+    """One more than the greatest index along a dimension that a store writes in the steps of ``at``; None where it is not known."""
+    index, form = indices_of(store)[dimension], place_of(store, dimension)
+    block = next((a.opview for a in ancestors(store) if a.name == "tir.block"), None)
+    bounds = PLAIN.bounds(in_loops(index))
+    known = [end for tested, end in ends(at) or () if tested == form]
+    known += [bounds[1] + 1] if bounds is not None and isinstance(bounds[1], int) else []
+    if block is not None and index in (arguments := list(block.block.arguments)):
+        known += [extent for extent in [block.extents[arguments.index(index)]] if extent is not None]
+    return min(known, default=None)
+
+
+def is_dense(form: Linear) -> bool:
+    """Whether an index takes each value from 0 to its greatest."""
+    count = 1
+    for term, factor in sorted(form.terms.items(), key=lambda item: item[1]):
+        loop = loop_of(term) if isinstance(term, ir.Value) else None
+        if loop is None or loop.extent is None or constant_of(loop.bounds[0]) != 0 or not 0 < factor <= count:
+            return False
+        count += factor * (loop.extent - 1)
+    return form.constant == 0
+
+
+def ends(at: ir.Operation) -> list[tuple[Linear, int]] | None:
+    """The conditions around an op, each as an index and what it is less than: so has a split its partial step. None where there are
+    others."""
+    found = []
+    inside = at
+    for around in ancestors(at):
+        if around.name == "scf.if":
+            todo = [around.operands[0]]
+            if any(op.operation == inside for region in list(around.regions)[1:] for block in region.blocks for op in block.operations):
+                return None
+            while todo:
+                value = todo.pop()
+                op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+                if op is not None and op.name == "arith.andi":
+                    todo += op.operands
+                    continue
+                is_end = op is not None and op.name == "arith.cmpi" and ir.IntegerAttr(op.attributes["predicate"]).value == SLT
+                if op is None or not is_end or (end := constant_of(op.operands[1])) is None:
+                    return None
+                found.append((moving(in_loops(op.operands[0], quotients=False)), end))
+        inside = around
+    return found
