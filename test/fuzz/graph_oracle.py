@@ -17,6 +17,9 @@ Transpose Trilu Unsqueeze Where GlobalMaxPool MatMulInteger ThresholdedRelu
 # with a factor of 32 bits
 STASHES = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "HardSigmoid", "HardSwish", "LeakyRelu", "Gelu")
 
+# what they add up is between -1 and 1, also where the sum is much smaller: (1 - z) n + z h
+RECURRENT = ("GRU", "LSTM", "RNN")
+
 
 def epsilon(dtype: np.dtype) -> float:
     return float(ml_dtypes.finfo(dtype).eps)
@@ -27,10 +30,10 @@ def spacing(dtype: np.dtype) -> float:
     return float(ml_dtypes.finfo(dtype).smallest_subnormal)
 
 
-def _noisy(array: np.ndarray, dtype: np.dtype, numpy: np.random.Generator) -> np.ndarray:
-    """With rounding errors of a type."""
+def _noisy(array: np.ndarray, dtype: np.dtype, numpy: np.random.Generator, least: float = 0) -> np.ndarray:
+    """With rounding errors of a type, of elements and of numbers that are ``least``."""
     noise = numpy.standard_normal(array.shape)
-    return array + noise * (np.abs(array) * epsilon(dtype) + spacing(dtype))
+    return array + noise * ((np.abs(array) + least) * epsilon(dtype) + spacing(dtype))
 
 
 def _rounds(node: Node) -> bool:
@@ -54,7 +57,8 @@ def perturbed(graph: Graph, call: int, seed: int) -> dict[str, np.ndarray]:
             arrays = [_noisy(a, coarsest, numpy) if is_float(value.dtype) else a for a, value in zip(arrays, node.reads)]
         for value, array in zip(node.outputs, node.evaluate(arrays), strict=True):
             wide = array.astype(np.float64) if is_float(value.dtype) else array
-            known[value.name] = _noisy(wide, coarsest or F64, numpy) if is_float(value.dtype) and noisy else wide
+            least = float(node.proto.op_type in RECURRENT)
+            known[value.name] = _noisy(wide, coarsest or F64, numpy, least) if is_float(value.dtype) and noisy else wide
             if seed % 2 and is_float(value.dtype):
                 known[value.name] = known[value.name].astype(value.dtype).astype(np.float64)
     return known

@@ -102,11 +102,11 @@ def _of_few_bits(op: ir.Operation, constants: Constants) -> ir.Value | None:
     if array is None or array.dtype not in BYTES or axis == last:
         return None
     low, high = int(array.min()), int(array.max())
-    bits = next((bits for bits in (2, 4) if low >= (least := 0 if low >= 0 else -(1 << (bits - 1))) and high < least + (1 << bits)), 8)
+    bits, least = next(((bits, least) for bits in (2, 4) for least in [0 if low >= 0 else -(1 << (bits - 1))]
+                        if least <= low and high < least + (1 << bits)), (8, 0))
     per = 8 // bits
     if per == 1 or array.shape[-1] % per:
         return None
-    least = 0 if low >= 0 else -(1 << (bits - 1))
     codes = (array.astype(np.int16) - least).astype(np.uint8).reshape(*array.shape[:-1], -1, per)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     packed = np.bitwise_or.reduce(codes << shifts, axis=-1).astype(np.uint8)
