@@ -4,11 +4,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.coverage.stores import follows_store, left_out
 from legato.analysis.indices.arithmetic import affine_value
 from legato.analysis.indices.build import build, constant
 from legato.analysis.indices.forms import PLAIN, linear
 from legato.analysis.indices.points import Points, Sample
-from legato.core.ir_helpers import ancestors, present
+from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes, UnknownSizeError
+from legato.core.ir_helpers import ancestors, find, present
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import blocks, buffer_name
@@ -73,14 +75,32 @@ def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Blo
     return made
 
 
+def keeps(kernel: Kernel, block: BlockOp, buffer: ir.Value, shape: Sequence[int]) -> bool:
+    """Whether a block that writes a buffer may leave elements as they were before, or read them. ``shape``: those first elements that
+    count."""
+    stores, loads = ([op for op in users(buffer, kind) if block.operation in ancestors(op)] for kind in ("memref.store", "memref.load"))
+    if buffer.owner.operation.name == "tir.alloc_buffer" and len(stores) == len(users(buffer, "memref.store")):
+        return False    # nothing was there before
+    try:
+        sizes = KernelSizes(kernel.function)
+        for op in find(kernel.function.operation, "bufferization.to_buffer"):
+            sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
+        sized = [sizes.shapes[buffer][d] if size == DYNAMIC else size for d, size in enumerate(shape)]
+        return left_out(stores, sized, sizes) is not None or not all(follows_store(load, stores, sized, sizes) for load in loads)
+    except (UnknownSizeError, KeyError):
+        return True
+
+
 def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
-    """Makes the block write a new buffer, which a new block after it copies. Returns that block."""
+    """Makes the block write a new buffer, which a new block after it copies. Returns that block. Where the block may leave elements of a
+    parameter as they are, or reads them, the new buffer begins as a copy."""
     buffer = pick(kernel, writes(block), at, block, "cache_write", "writes")
     others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
     only_accessed(kernel, buffer, "cache_write")
     if others:
         raise ScheduleError(f"cache_write: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
     alone_in_nest(kernel, block, buffer, "cache_write", "memref.load", "read")
+    starts = keeps(kernel, block, buffer, buffer.type.shape)
     new = cached(kernel, buffer, scope)
     mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
     top = kernel.top(block)
@@ -88,6 +108,9 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     behind = following[[o.operation for o in following].index(top) + 1]
     with ir.InsertionPoint(behind), block.operation.location:
         made = copy_nest(kernel, new, buffer, f"{buffer_name(buffer)}_{scope}")
+    if starts:
+        with ir.InsertionPoint(top), block.operation.location:
+            copy_nest(kernel, buffer, new, f"{buffer_name(buffer)}_{scope}_start")
     redirect(mine, new)
     return made
 

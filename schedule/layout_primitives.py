@@ -6,7 +6,7 @@ from legato.dialects import relax
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, UNROLLED, BlockOp, before_end, loop_of, make_block, make_buffer
 from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import blocks, buffer_name
-from legato.schedule.buffer_primitives import copy_nest, expression, pick, redirect, transform_layout
+from legato.schedule.buffer_primitives import copy_nest, expression, keeps, pick, redirect, transform_layout
 from legato.schedule.loop_primitives import nest
 from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, only_block, plain_axes, predicate_of, reads, users, writes
 
@@ -122,18 +122,19 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
                 raise ScheduleError(f"pad: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
             touched[buffer] = found[0]
     for buffer, axes in touched.items():
-        shape = [extents[a] for a in axes]
-        if shape == list(buffer.type.shape):
+        shape, own = [extents[a] for a in axes], [present(block.extents[a]) for a in axes]
+        if shape == own:
             continue
+        starts = buffer not in written or keeps(kernel, block, buffer, own)
         mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
         with ir.InsertionPoint(top), block.operation.location:
             new = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), f"{buffer_name(buffer)}_pad")
-            if buffer not in written:
-                fill_nest(kernel, buffer, new)
+            if starts:
+                fill_nest(kernel, buffer, new, own)
         if buffer in written:
             following = [o.operation for o in top.block.operations]
             with ir.InsertionPoint(following[following.index(top) + 1]), block.operation.location:
-                copy_nest(kernel, SmallerView(new, buffer).value, buffer, f"{buffer_name(buffer)}_crop")
+                copy_nest(kernel, first_elements(new, own), buffer, f"{buffer_name(buffer)}_crop")
         redirect(mine, new)
     block.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(extents, block.operation.context)
     for loop, extent in zip(loops, extents):
@@ -141,15 +142,12 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
             present(loop).operation.operands[1] = index(extent)
 
 
-class SmallerView:
-    """A view of the first elements of a buffer, in another's shape."""
-
-    def __init__(self, buffer: ir.Value, like: ir.Value):
-        shape, strides = list(like.type.shape), list(buffer.type.get_strides_and_offset()[0])
-        layout = ir.Attribute.parse(f"strided<[{', '.join(map(str, strides))}]>")
-        type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout)
-        rank = len(shape)
-        self.value = memref.SubViewOp(type_, buffer, [], [], [], [0] * rank, shape, [1] * rank).result
+def first_elements(buffer: ir.Value, shape: list[int]) -> ir.Value:
+    """A view of the first elements of a buffer."""
+    strides = list(buffer.type.get_strides_and_offset()[0])
+    layout = ir.Attribute.parse(f"strided<[{', '.join(map(str, strides))}]>")
+    type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout)
+    return memref.SubViewOp(type_, buffer, [], [], [], [0] * len(shape), shape, [1] * len(shape)).result
 
 
 def is_sum_of_products(block: BlockOp) -> bool:
@@ -158,8 +156,8 @@ def is_sum_of_products(block: BlockOp) -> bool:
     return names in (["arith.mulf", "arith.addf"], ["arith.muli", "arith.addi"])
 
 
-def fill_nest(kernel: Kernel, source: ir.Value, target: ir.Value) -> None:
-    """Loops that copy a buffer into a larger one, and fill the rest with 0."""
+def fill_nest(kernel: Kernel, source: ir.Value, target: ir.Value, sizes: list[int]) -> None:
+    """Loops that copy the first elements of a buffer, as many as ``sizes`` says, into a larger one, and fill the rest with 0."""
     shape, element = list(target.type.shape), target.type.element_type
     made = nest([(s, SERIAL, f"ax{d}", None) for d, s in enumerate(shape)])
     with before_end(made[-1].block):
@@ -168,7 +166,7 @@ def fill_nest(kernel: Kernel, source: ir.Value, target: ir.Value) -> None:
         with before_end(block.block):
             axes = list(block.block.arguments)
             inside = None
-            for axis, size, whole in zip(axes, source.type.shape, shape):
+            for axis, size, whole in zip(axes, sizes, shape):
                 if size != whole:
                     here = arith.CmpIOp(arith.CmpIPredicate.slt, axis, index(size)).result
                     inside = here if inside is None else arith.AndIOp(inside, here).result

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from legato.analysis.coverage.results import uncovered_outputs
+from legato.analysis.kernel_sizes import UnknownSizeError
 from legato.analysis.structured.ops import bits_of
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, func, ir, linalg, tensor
@@ -18,8 +20,6 @@ from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.dialects.tir.markers import WRITES_ALL
 from legato.dialects.tir.walk import parameter_name
-from legato.passes.loops.coverage.results import uncovered_outputs
-from legato.passes.loops.raising.kept import Kept
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -55,7 +55,7 @@ def partial_outputs(kernel: func.FuncOp) -> dict[int, str]:
         return {}
     try:
         return uncovered_outputs(kernel)
-    except Kept as reason:
+    except UnknownSizeError as reason:
         return dict.fromkeys(range(tir.out_count(kernel)), str(reason))
 
 

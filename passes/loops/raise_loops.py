@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.indices.forms import depends
+from legato.analysis.kernel_sizes import KernelSizes, UnknownSizeError
 from legato.analysis.structured.ops import StructuredOp
 from legato.core.diagnostics import PassFailed, of_error
 from legato.core.ir_helpers import find, terminator
@@ -21,7 +22,6 @@ from legato.passes.loops.raising.names import name_structures
 from legato.passes.loops.raising.nests import read_nests
 from legato.passes.loops.raising.order import check_order
 from legato.passes.loops.raising.privatize import privatize
-from legato.passes.loops.raising.sizes import KernelSizes
 from legato.passes.loops.raising.statements import PURE, statements_of
 from legato.passes.loops.raising.structured import Tensors, build
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -66,6 +66,9 @@ def raised(kernel: func.FuncOp) -> func.FuncOp:
     except Kept:
         trial.erase()
         raise
+    except UnknownSizeError as error:
+        trial.erase()
+        raise Kept(str(error)) from error
     except (ir.MLIRError, PassFailed) as error:
         trial.erase()
         raise Kept(f"its structured form is not valid: {of_error(error)[0].message}") from error

@@ -3,8 +3,8 @@ from collections.abc import Mapping
 
 from legato.analysis.indices.forms import Forms
 from legato.analysis.indices.linear import Linear, Term
+from legato.analysis.kernel_sizes import KernelSizes, Size
 from legato.core.mlir import ir
-from legato.passes.loops.raising.sizes import KernelSizes, Size
 
 
 class AxisForms(Forms):

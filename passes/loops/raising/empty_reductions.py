@@ -2,9 +2,9 @@
 from functools import reduce
 from math import copysign
 
+from legato.analysis.kernel_sizes import KernelSizes, Size
 from legato.core.ir_helpers import index, terminator
 from legato.core.mlir import arith, ir
-from legato.passes.loops.raising.sizes import KernelSizes, Size
 
 
 def has_steps(extents: list[Size], sizes: KernelSizes) -> ir.Value:

@@ -6,13 +6,13 @@ from legato.analysis.accesses import accesses_in
 from legato.analysis.indices.conditions import constraints
 from legato.analysis.indices.forms import depends
 from legato.analysis.indices.linear import Linear, variables
+from legato.analysis.kernel_sizes import KernelSizes, Size, is_natural, may_be_zero
 from legato.analysis.structured.ops import COMBINERS
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import OPAQUE, REDUCE, SERIAL, SPATIAL, BlockOp, before_end
 from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.sizes import KernelSizes, Size, is_natural, may_be_zero
 from legato.passes.loops.raising.statements import Statement, localize, shown
 from legato.passes.loops.raising.straighten import Guard, straighten
 from legato.passes.loops.raising.units import with_units

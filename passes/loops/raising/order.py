@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from legato.analysis.accesses import accesses_in, one_step_only
 from legato.analysis.indices.linear import Linear
+from legato.analysis.kernel_sizes import KernelSizes, Size
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
 from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.sizes import KernelSizes, Size
 from legato.passes.loops.raising.statements import Statement
 
 

@@ -1,11 +1,11 @@
 """Expands buffers that each iteration of a loop writes anew by a dimension for the loop, so that the loop can be split."""
 from legato.analysis.accesses import ElementAccess, accesses_in
 from legato.analysis.indices.forms import depends
+from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes
 from legato.core.ir_helpers import body
 from legato.core.mlir import ir, memref
 from legato.dialects.tir.loops import REDUCE, SPATIAL, ForOp, constant_of, make_buffer
 from legato.passes.loops.raising.order import shared
-from legato.passes.loops.raising.sizes import DYNAMIC, KernelSizes
 from legato.passes.loops.raising.statements import Statement
 
 

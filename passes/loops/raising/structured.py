@@ -2,13 +2,13 @@
 from dataclasses import dataclass, field
 
 from legato.analysis.indices.linear import quotients
+from legato.analysis.kernel_sizes import KernelSizes, Size
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.dialects.tir.loops import REDUCE
 from legato.passes.loops.raising.empty_reductions import has_steps, is_zero, limit_init, zero
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.nests import Load, StatementNest, Store
-from legato.passes.loops.raising.sizes import KernelSizes, Size
 from legato.passes.loops.raising.views import TensorSlice, TensorView, collapsed, cut, expanded, is_static, padded, part, put
 
 

@@ -5,12 +5,12 @@ from typing import Any
 from legato.analysis.indices.conditions import constraints
 from legato.analysis.indices.forms import at_most
 from legato.analysis.indices.linear import Linear, digits, quotients
+from legato.analysis.kernel_sizes import Size, static
 from legato.core.mlir import ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import REDUCE
 from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.nests import Load
-from legato.passes.loops.raising.sizes import Size, static
 
 
 @dataclass
@@ -164,6 +164,11 @@ class TensorSlice:
     steps: list[int]
     dropped: list[bool]
 
+    @property
+    def strides(self) -> list[int]:
+        """The steps; 1 along a dimension of one element, from whose steps upstream takes the wrong one where it drops others."""
+        return [1 if size == 1 else step for size, step in zip(self.sizes, self.steps)]
+
 
 def part(view: TensorView) -> TensorSlice | None:
     """The slice that an access touches; None where it is the whole tensor."""
@@ -193,7 +198,7 @@ def cut(view: TensorView, found: TensorSlice) -> TensorView:
     shape = [s for s, drop in zip(found.sizes, found.dropped) if not drop]
     type_ = ir.RankedTensorType.get(static(shape), view.element)
     made = tensor.ExtractSliceOp(type_, view.value, sizes.values(found.begins), sizes.values(found.sizes), [], static(found.begins),
-                                 static(found.sizes), found.steps).result
+                                 static(found.sizes), found.strides).result
     forms = []
     for form, begin, step, drop in zip(view.forms, found.begins, found.steps, found.dropped):
         if not drop:
@@ -206,7 +211,7 @@ def put(value: ir.Value, into: ir.Value, found: TensorSlice, view: TensorView) -
     """The tensor with a slice replaced."""
     sizes = view.indices.sizes
     return tensor.InsertSliceOp(value, into, sizes.values(found.begins), sizes.values(found.sizes), [], static(found.begins),
-                                static(found.sizes), found.steps).result
+                                static(found.sizes), found.strides).result
 
 
 def is_static(view: TensorView) -> bool:

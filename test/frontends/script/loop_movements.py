@@ -258,3 +258,12 @@ def a_transpose_beside_a_stride(A: T.Buffer((40,), "float32"), B: T.Buffer((19, 
         with T.block("C"):
             vi, vj = T.axis.remap("SS", [i, j])
             C[vi, vj] = A[vi * 2] - B[vj, vi]
+
+
+@raises_to("tensor.extract_slice", "tensor.extract_slice", "linalg.generic", by=lambda a: a[0, 0] - a[2, 0][None])
+@T.prim_func
+def one_element_in_steps(A: T.Buffer((3, 1, 1), "float32"), B: T.Buffer((1, 1), "float32")):
+    for i, j in T.grid(1, 1):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj * 7, vj] - A[2, (vi + vi) % 4, vj // 4 % 2]

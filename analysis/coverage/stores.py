@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from legato.analysis.coverage.boxes import MOST_PAINTED, Box, Interval, at_most, covers
 from legato.analysis.indices.conditions import constraints
 from legato.analysis.indices.forms import Forms
 from legato.analysis.indices.linear import Linear, Quotient, variables_of
 from legato.analysis.indices.points import MOST_POINTS, Points, can_count
+from legato.analysis.kernel_sizes import KernelSizes
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import BlockOp, ForOp, constant_of
-from legato.passes.loops.coverage.boxes import MOST_PAINTED, Box, Interval, at_most, covers
-from legato.passes.loops.raising.sizes import KernelSizes
 
 Size = Any
 READS = ("memref.load", "memref.dim", "bufferization.to_tensor")

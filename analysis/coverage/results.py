@@ -1,15 +1,15 @@
 """Whether a kernel is certain to write all of its outputs."""
 from typing import Any
 
+from legato.analysis.coverage.boxes import Box, Interval, covers, whole
+from legato.analysis.coverage.stores import uncovered
+from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes
 from legato.analysis.structured import StructuredOp
 from legato.core.ir_helpers import find, terminator
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.ties import RESHAPES, place_of
-from legato.passes.loops.coverage.boxes import Box, Interval, covers, whole
-from legato.passes.loops.coverage.stores import uncovered
-from legato.passes.loops.raising.sizes import DYNAMIC, KernelSizes
 
 ALL = None  # all elements are written
 

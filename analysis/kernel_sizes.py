@@ -9,10 +9,13 @@ from legato.dialects.relax.dim import DimPart, lower_bound
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import parameter_name
-from legato.passes.loops.raising.kept import Kept
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 Size = Any  # an int or a Dim, an expression of symbols
+
+
+class UnknownSizeError(Exception):
+    """The size of a tensor or buffer is not known; the message says why."""
 
 
 class KernelSizes:
@@ -60,9 +63,9 @@ class KernelSizes:
         return shape[axis] if shape is not None and axis is not None and 0 <= axis < len(shape) else None
 
     def shape(self, buffer: ir.Value) -> tuple[Size, ...]:
-        """The sizes of a tensor or buffer. Raises Kept for a buffer that is neither a parameter nor the kernel's own."""
+        """The sizes of a tensor or buffer. UnknownSizeError for a buffer that is neither a parameter nor the kernel's own."""
         if buffer not in self.shapes:
-            raise Kept("a buffer is neither a parameter nor the kernel's own")
+            raise UnknownSizeError("a buffer is neither a parameter nor the kernel's own")
         return self.shapes[buffer]
 
     def has_natural(self, size: Size) -> bool:
@@ -84,7 +87,7 @@ class KernelSizes:
         if name in self.made:
             return
         if name not in self.symbols:
-            raise Kept("the size of a buffer depends on data")
+            raise UnknownSizeError("the size of a buffer depends on data")
         argument, axis = self.symbols[name]
         if axis is None:
             self.made[name] = argument

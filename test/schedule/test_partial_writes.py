@@ -1,0 +1,69 @@
+"""Blocks that access a part of their buffers, or leave elements as they were: cache_write and pad keep the rest, and read nothing of it."""
+import numpy as np
+import pytest
+
+import legato
+from legato import Schedule
+from legato.script import tir as T
+
+
+@T.prim_func
+def some(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    for i, j in T.grid(4, 5):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            if A[vi, vj] > 0.5:
+                C[vi, vj] = A[vi, vj] + W[vi, vj]
+
+
+@T.prim_func
+def first_rows(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    for i, j, k in T.grid(3, 5, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+
+
+@T.prim_func
+def first_terms(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    for i, j, k in T.grid(4, 5, 3):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+
+
+@T.prim_func
+def added(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    for i, j, k in T.grid(4, 5, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+
+
+KERNELS = {some: lambda a, w: np.where(a[:, :5] > 0.5, a[:, :5] + w[:4], 0), first_terms: lambda a, w: a[:, :3] @ w[:3],
+           first_rows: lambda a, w: np.pad(a[:3] @ w, ((0, 1), (0, 0))), added: lambda a, w, c: c + a @ w}
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize("step", ["cache_write", [2, 1, 1], [1, 4, 1], [1, 1, 4], [4, 8, 16]], ids=str)
+def test_elements_that_a_block_leaves_stay(kernel, step):
+    rng, sch = np.random.default_rng(0), Schedule(kernel.module())
+    block = sch.get_block("C")
+    if step == "cache_write":
+        sch.cache_write(block, 0, "global")
+    else:
+        sch.pad(block, step[:len(sch.get_loops(block))])
+    executable = legato.compile(sch.module, "llvm{check-bounds=true fill-memory=true}")
+    arrays = [rng.random(one.shape, np.float32) for one in executable.inputs]
+    np.testing.assert_allclose(executable(*arrays), KERNELS[kernel](*arrays), rtol=1e-5)
+
+
+def test_a_block_that_writes_all_needs_no_copy_before():
+    sch = Schedule(first_terms.module())
+    sch.split(sch.get_loops(sch.get_block("C"))[0], [-1, 3])
+    sch.cache_write(sch.get_block("C"), 0, "global")
+    assert len(sch.get_child_blocks(sch.get_loops(sch.get_block("C"))[0])) == 1 and "C_global_start" not in str(sch.module)
