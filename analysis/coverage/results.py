@@ -41,7 +41,7 @@ class ResultCoverage:
         if not isinstance(owner, ir.Block) and owner.name == "bufferization.to_tensor":
             return uncovered(owner.operands[0], self.shape(out), self.sizes)
         found = self.written(value, {})
-        if found is ALL or covers(found, self.shape(out)):
+        if found is None or covers(found, self.shape(out)):
             return "it is read before all of it is certain to be written" if self.is_read(out) else None
         return "the slices that are written leave elements out" if found else "no slice of known place is written"
 

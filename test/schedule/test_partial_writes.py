@@ -58,7 +58,7 @@ def test_elements_that_a_block_leaves_stay(kernel, step):
     else:
         sch.pad(block, step[:len(sch.get_loops(block))])
     executable = legato.compile(sch.module, "llvm{check-bounds=true fill-memory=true}")
-    arrays = [rng.random(one.shape, np.float32) for one in executable.inputs]
+    arrays = [rng.random([int(n) for n in one.shape], dtype=np.float32) for one in executable.inputs]
     np.testing.assert_allclose(executable(*arrays), KERNELS[kernel](*arrays), rtol=1e-5)
 
 
