@@ -20,7 +20,8 @@ def reaches(store: ir.Operation, dimension: int, block: BlockOp, axis: int, at: 
     store, at which the block is to stand."""
     form, extent, found = place_of(store, dimension), block.extents[axis], ends(at)
     forms = [place_of(store, d) for d in range(len(indices_of(store)))]
-    if found is None or any(tested not in forms for tested, _ in found):
+    together = any(d != dimension and set(other.terms) & set(form.terms) for d, other in enumerate(forms))    # a diagonal, say
+    if together or found is None or any(tested not in forms for tested, _ in found):
         return False
     if extent is not None:
         end = end_of(store, dimension, at)

@@ -182,7 +182,8 @@ class ModuleSchedule:
         return self._step("cache_read", [block], at=on_side(read_buffer_index, "read"), scope=storage_scope)[0]
 
     def cache_write(self, block: Handle, write_buffer_index: Buffer, storage_scope: str) -> Handle:
-        """Makes the block write a new buffer. Returns the block that copies from it."""
+        """Makes the block write a new buffer. Returns the block that copies from it. Elements that the block leaves as they are stay: the
+        new buffer begins as a copy then."""
         return self._step("cache_write", [block], at=on_side(write_buffer_index, "write"), scope=storage_scope)[0]
 
     def set_scope(self, block: Handle, buffer_index: Buffer, storage_scope: str) -> None:
@@ -206,7 +207,7 @@ class ModuleSchedule:
         self._step("compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def reverse_compute_at(self, block: Handle, loop: Handle, preserve_unit_loops: bool = False) -> None:
-        """Moves the block into the loop of its producer."""
+        """Moves the block into the loop of its producer. ScheduleError where the producer's steps do not reach all that it computes."""
         self._step("reverse_compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def compute_inline(self, block: Handle) -> None:
@@ -214,7 +215,7 @@ class ModuleSchedule:
         self._step("compute_inline", [block])
 
     def reverse_compute_inline(self, block: Handle) -> None:
-        """Moves the block's computation into the block that produces its input."""
+        """Moves the block's computation into the block that produces its input, which has the same steps."""
         self._step("reverse_compute_inline", [block])
 
     def decompose_reduction(self, block: Handle, loop: Handle) -> Handle:
@@ -280,7 +281,7 @@ class ModuleSchedule:
         return self.get_block(found[0])
 
     def pad(self, block: Handle, sizes: Sequence[int | Knob]) -> None:
-        """Pads the block's extents to multiples of these, one for each axis (TVM's pad_einsum)."""
+        """Pads the extents of the axes to multiples of these (TVM's pad_einsum): it reads 0 behind them, and writes nothing."""
         self._step("pad", [block], numbers=("sizes", list(sizes)))
 
     def pad_einsum(self, block: Handle, padding: Sequence[int | Knob]) -> None:

@@ -120,6 +120,19 @@ def mirrored(A: T.Buffer((9,), "float32"), C: T.Buffer((9,), "float32")):
 
 
 @T.prim_func
+def diagonal(A: T.Buffer((8,), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8), "float32")
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi, vi] = A[vi] * T.float32(2)
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.Select(vi == vj, B[vi, vj], T.float32(7))
+
+
+@T.prim_func
 def selected(A: T.Buffer((9,), "float32"), C: T.Buffer((9,), "float32")):
     B = T.alloc_buffer((9,), "float32")
     for i in range(9):
@@ -174,7 +187,7 @@ def test_no_region_begins_in_front_of_the_first_element(kernel, size, factors):
     np.testing.assert_allclose(legato.compile(sch.module, CHECKED)(x), wanted(kernel, x), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", [padded, from_one, evens])
+@pytest.mark.parametrize("kernel", [padded, from_one, evens, diagonal])
 def test_what_no_step_of_the_producer_reaches_is_not_lost(kernel):
     sch = Schedule(kernel.module())
     before = str(sch.module)
@@ -186,6 +199,7 @@ def test_what_no_step_of_the_producer_reaches_is_not_lost(kernel):
 @pytest.mark.parametrize("kernel, why", [
     (shorter, "block 'C' has 5 values of vi, and its producer may write more"), (padded, "block 'C' reads 'B' under a condition"),
     (from_one, "the producer of block 'C' has no steps for some of its values of vj"),
+    (diagonal, "the producer of block 'C' has no steps for some of its values of vi"),
     (evens, "the producer of block 'C' has no steps for some of its values of vi"), (branches, "block 'B' writes 'B' more than once")])
 def test_a_block_is_inlined_into_all_its_steps_only(kernel, why):
     sch = Schedule(kernel.module())
