@@ -243,7 +243,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
                             "element")
     shape = list(produced[0].type.shape)
     parts = dict(zip(axes, region(loop, stores, shape)))
-    sizes = {axis: size if (extent := block.extents[axis]) is None else extent for axis, size in zip(axes, shape)}
+    sizes = {axis: DYNAMIC if (extent := block.extents[axis]) is None else extent for axis in axes}
     for dimension, (axis, size) in enumerate(zip(axes, shape)):
         begin, _ = parts[axis]
         everywhere = parts[axis] == (Linear({}), size)

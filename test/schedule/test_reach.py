@@ -65,6 +65,21 @@ def masked(a: T.handle, c: T.handle):
 
 
 @T.prim_func
+def first_ones(A: T.Buffer((8, 8), "float32"), c: T.handle):
+    n = T.int64()
+    C = T.match_buffer(c, (n, 8), "float32")
+    B = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(n, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = C[vi, vj] + B[vi, vj]
+
+
+@T.prim_func
 def evens(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
     B = T.alloc_buffer((8,), "float32")
     for i in range(4):
@@ -175,6 +190,15 @@ def test_all_that_the_block_writes_is_written(kernel, shape, number):
     sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[number])
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     np.testing.assert_array_equal(legato.compile(sch.module, CHECKED)(x), wanted(kernel, x))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("rows", [0, 1, 5, 8])
+def test_a_size_of_the_call_ends_what_is_written(rows, number):
+    sch = Schedule(first_ones.module())
+    sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[number])
+    x, c = np.random.default_rng(1).standard_normal((8, 8)).astype(np.float32), np.ones((rows, 8), np.float32)
+    np.testing.assert_array_equal(legato.compile(sch.module, CHECKED)(x, c), c + 2 * x[:rows])
 
 
 @pytest.mark.parametrize("factors", [[1, -1], [-1, 4], [2, -1], [-1, 3]])
