@@ -206,14 +206,16 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
     for op in consumers:
         if not under(op, loop):
             raise ScheduleError(f"compute_at: '{buffer_name(buffer)}' is also read outside of the loop {loop.name}")
-    store = accesses(block, "memref.store")[0]
-    axes = plain_axes(store, block, "compute_at")
+    axes, *others = (plain_axes(store, block, "compute_at") for store in accesses(block, "memref.store"))
+    if any(other != axes for other in others):
+        raise ScheduleError(f"compute_at: block '{block.name}' writes '{buffer_name(buffer)}' at several places in one step")
     shape = list(buffer.type.shape)
     check_moved(block, block.operation, loop.operation, "compute_at", apart=[buffer])
-    parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
+    sizes = {axis: DYNAMIC if (extent := block.extents[axis]) is None else extent for axis in axes}
+    parts = {axis: (Linear({}), sizes[axis]) if part == (Linear({}), size) else part
+             for axis, part, size in zip(axes, region(loop, consumers, shape, all_threads=is_shared(buffer)), shape)}
     first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
-    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops, "compute_at",
-           under_conditions(consumers))
+    rebind(kernel, block, parts, sizes, ir.InsertionPoint(first), unit_loops, "compute_at", under_conditions(consumers))
 
 
 def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:

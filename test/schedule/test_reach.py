@@ -80,6 +80,34 @@ def first_ones(A: T.Buffer((8, 8), "float32"), c: T.handle):
 
 
 @T.prim_func
+def few(a: T.handle, C: T.Buffer((8,), "float32")):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = T.if_then_else(vi < n, B[vi], T.float32(7))
+
+
+@T.prim_func
+def five(A: T.Buffer((5,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(5):
+        with T.block("B"):
+            vi = T.axis.spatial(5, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = T.if_then_else(vi < 5, B[vi], T.float32(7))
+
+
+@T.prim_func
 def evens(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
     B = T.alloc_buffer((8,), "float32")
     for i in range(4):
@@ -199,6 +227,16 @@ def test_a_size_of_the_call_ends_what_is_written(rows, number):
     sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[number])
     x, c = np.random.default_rng(1).standard_normal((8, 8)).astype(np.float32), np.ones((rows, 8), np.float32)
     np.testing.assert_array_equal(legato.compile(sch.module, CHECKED)(x, c), c + 2 * x[:rows])
+
+
+@pytest.mark.parametrize("factor", [None, 1, 3, 8])
+@pytest.mark.parametrize("kernel, size", [(few, 1), (few, 5), (few, 8), (five, 5)])
+def test_a_producer_computes_its_own_elements_only(kernel, size, factor):
+    sch = Schedule(kernel.module())
+    loop = sch.get_loops(sch.get_block("C"))[0]
+    sch.compute_at(sch.get_block("B"), loop if factor is None else sch.split(loop, [-1, factor])[0])
+    x = np.random.default_rng(1).standard_normal(size).astype(np.float32)
+    np.testing.assert_array_equal(legato.compile(sch.module, CHECKED)(x), np.pad(2 * x, (0, 8 - size), constant_values=7))
 
 
 @pytest.mark.parametrize("factors", [[1, -1], [-1, 4], [2, -1], [-1, 3]])
