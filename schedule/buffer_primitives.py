@@ -100,6 +100,7 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     if others:
         raise ScheduleError(f"cache_write: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
     alone_in_nest(kernel, block, buffer, "cache_write", "memref.load", "read")
+    alone_in_nest(kernel, block, buffer, "cache_write", "memref.store", "written")
     starts = keeps(kernel, block, buffer, buffer.type.shape)
     new = cached(kernel, buffer, scope)
     mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
@@ -116,13 +117,13 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
 
 
 def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, kind: str, done: str) -> None:
-    """ScheduleError where another block in the same nest accesses the buffer: copies are made before or after the whole nest."""
+    """ScheduleError where something else in the same nest accesses the buffer: copies are made before or after the whole nest."""
     around = kernel.top(block)
-    for other in blocks(around):
-        if other.operation != block.operation and block.operation not in ancestors(other.operation) and any(
-                buffer_of(op) == buffer for op in accesses(other, kind)) and other.operation not in ancestors(block.operation):
-            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by block '{other.name}' in the same loops as block "
-                                f"'{block.name}': {what} comes before the two are put together")
+    for access in accesses(around, kind):
+        if buffer_of(access) == buffer and block.operation not in ancestors(access):
+            other = next((f"block '{a.opview.name}'" for a in ancestors(access) if a.name == "tir.block"), "a statement in no block")
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by {other} in the same loops as block '{block.name}': {what} "
+                                "comes before the two are put together")
 
 
 def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:

@@ -97,6 +97,7 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     check_moved(block, writers[0].operation, block.operation, "reverse_compute_inline", apart=produced)
+    only_writer(kernel, produced[0], writers[0], "reverse_compute_inline")
     stores = accesses(writers[0], "memref.store")
     if len(stores) != 1:
         raise ScheduleError(f"reverse_compute_inline: block '{writers[0].name}' writes '{buffer_name(produced[0])}' more than once")

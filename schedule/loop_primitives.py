@@ -16,8 +16,10 @@ from legato.schedule.state import (
     dependent_axes,
     from_zero,
     is_shared,
+    loose,
     require_static,
     statements,
+    within,
 )
 
 MOST_UNROLLED = 1024
@@ -39,6 +41,9 @@ def split(kernel: Kernel, loop: ForOp, factors: list[int]) -> list[ForOp]:
         factors = [f if f != -1 else -(-extent // known) for f in factors]
         if prod(factors) < extent:
             raise ScheduleError(f"split: the factors {factors} make {prod(factors)} steps, and the loop {loop.name} has {extent}")
+    if (extent is None or prod(factors) > extent) and loose(loop.operation):
+        raise ScheduleError(f"split: a statement under {loop.name} stands in no block: it would be done beyond the loop's end in the last, "
+                            "partial step")
     with ir.InsertionPoint(outermost(loop, [loop.bounds[1]])), loop.operation.location:
         bounds = [f if f != -1 else (index(0), steps_of(loop.bounds[1], known)) for f in factors]
     with ir.InsertionPoint(loop), loop.operation.location:
@@ -247,16 +252,6 @@ def check_independent(loop: ForOp, what: str) -> None:
             raise ScheduleError(f"{what}: a store under {loop.name} stands in no block: whether its steps are independent is not known")
     for block in inside:
         check_block(block, loop, what)
-
-
-def within(op: ir.Operation, outer: ir.Operation) -> list[ir.Operation]:
-    """The ops around one, up to an outer one."""
-    found = []
-    for a in ancestors(op):
-        if a == outer:
-            break
-        found.append(a)
-    return found
 
 
 def check_block(block: BlockOp, loop: ForOp, what: str) -> None:

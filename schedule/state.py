@@ -7,11 +7,14 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import ancestors, body, find
+from legato.core.ir_helpers import ancestors, body, everything, find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
 from legato.dialects.tir.walk import blocks, buffer_name
+
+# ops of loops that do nothing by themselves
+STRUCTURE = ("tir.for", "tir.block", "tir.yield", "tir.alloc_buffer", "scf.if", "scf.yield", "memref.dim", "memref.subview")
 
 
 class ScheduleError(LegatoError):
@@ -136,11 +139,11 @@ def one_written(block: BlockOp, what: str) -> ir.Value:
 
 
 def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
-    """ScheduleError where another block writes the buffer."""
-    others = [b.name for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)
-              and b.operation not in ancestors(block.operation) and block.operation not in ancestors(b.operation)]
-    if others:
-        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by block '{others[0]}'")
+    """ScheduleError where something else writes the buffer."""
+    for store in users(buffer, "memref.store"):
+        if block.operation not in ancestors(store):
+            other = next((f"block '{a.opview.name}'" for a in ancestors(store) if a.name == "tir.block"), "a statement in no block")
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by {other}")
 
 
 # --- loops around blocks ---
@@ -160,11 +163,29 @@ def statements(block: ir.Block) -> list[ir.Operation]:
     return [op for op in body(block) if not arithmetic(op)]
 
 
+def within(op: ir.Operation, outer: ir.Operation) -> list[ir.Operation]:
+    """The ops around one, up to an outer one."""
+    found = []
+    for a in ancestors(op):
+        if a == outer:
+            break
+        found.append(a)
+    return found
+
+
+def loose(around: ir.Operation, *harmless: str) -> list[ir.Operation]:
+    """The ops in a loop that stand in no block in it, and read or do something; ``harmless``: names of ops that do not count."""
+    return [op for op in everything(around) if op != around and op.name.split(".")[0] not in ("arith", "math")
+            and op.name not in (*STRUCTURE, *harmless) and not any(a.name == "tir.block" for a in within(op, around))]
+
+
 def only_block(kernel: Kernel, block: BlockOp, what: str) -> ir.Operation:
     """The op of the function's body around a block. ScheduleError where it contains other blocks."""
     nest = kernel.top(block)
     if len(blocks(nest)) != 1:
         raise ScheduleError(f"{what}: the loops around block '{block.name}' hold other blocks too")
+    if nest != block.operation and loose(nest, "memref.load"):
+        raise ScheduleError(f"{what}: the loops around block '{block.name}' hold statements that stand in no block")
     return nest
 
 
