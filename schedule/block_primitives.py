@@ -249,7 +249,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     for dimension, (axis, size) in enumerate(zip(axes, shape)):
         begin, _ = parts[axis]
         everywhere = parts[axis] == (Linear({}), size)
-        if not everywhere and has_choices(block) and not any(reaches(s, dimension, block, axis, loop.operation) for s in stores):
+        if not everywhere and has_choices(block, loads) and not any(reaches(s, dimension, block, axis, loop.operation) for s in stores):
             if begin.terms:
                 raise ScheduleError(f"reverse_compute_at: block '{block.name}' reads '{buffer_name(produced[0])}' under a condition; where "
                                     f"it reads nothing that a step of {loop.name} writes, its values of {block.axes[axis]} would be lost")

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from legato.analysis.accesses import buffer_of, indices_of
-from legato.analysis.coverage.stores import follows_store, left_out
 from legato.analysis.indices.arithmetic import affine_value
 from legato.analysis.indices.build import build, constant
 from legato.analysis.indices.forms import PLAIN, linear
 from legato.analysis.indices.points import Points, Sample
-from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes, UnknownSizeError
-from legato.core.ir_helpers import ancestors, find, present
+from legato.core.ir_helpers import ancestors, present
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.loop_primitives import nest
+from legato.schedule.reach import writes_all
 from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, reads, users, writes
 
 
@@ -81,14 +80,7 @@ def keeps(kernel: Kernel, block: BlockOp, buffer: ir.Value, shape: Sequence[int]
     stores, loads = ([op for op in users(buffer, kind) if block.operation in ancestors(op)] for kind in ("memref.store", "memref.load"))
     if buffer.owner.operation.name == "tir.alloc_buffer" and len(stores) == len(users(buffer, "memref.store")):
         return False    # nothing was there before
-    try:
-        sizes = KernelSizes(kernel.function)
-        for op in find(kernel.function.operation, "bufferization.to_buffer"):
-            sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
-        sized = [sizes.shapes[buffer][d] if size == DYNAMIC else size for d, size in enumerate(shape)]
-        return left_out(stores, sized, sizes) is not None or not all(follows_store(load, stores, sized, sizes) for load in loads)
-    except (UnknownSizeError, KeyError):
-        return True
+    return not stores or not writes_all(kernel.function, stores, shape, loads)
 
 
 def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:

@@ -2,11 +2,11 @@
 from legato.analysis.accesses import buffer_of, indices_of
 from legato.core.ir_helpers import ancestors, body, copy, index
 from legato.core.mlir import ir
-from legato.dialects.tir.loops import REDUCE, BlockOp, constant_of
+from legato.dialects.tir.loops import DYNAMIC, REDUCE, BlockOp, constant_of
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.block_primitives import allocate_first
 from legato.schedule.order import check_moved, outlasts
-from legato.schedule.reach import end_of, has_choices, reaches
+from legato.schedule.reach import end_of, has_choices, reaches, writes_all
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -103,7 +103,13 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"reverse_compute_inline: block '{writers[0].name}' writes '{buffer_name(produced[0])}' more than once")
     written = stores[0]
     for dimension, axis in enumerate(axes):
-        check_same_steps(written, dimension, block, axis, all_of_them=has_choices(block) or written.parent != writers[0].operation)
+        check_same_steps(written, dimension, block, axis)
+    steps = [(n, axis) for n, axis in enumerate(axes) if axis is not None]
+    if has_choices(block, loads) and not all(reaches(written, n, block, axis, written) for n, axis in steps):
+        extents = [1 if axis is None else block.extents[axis] for axis in axes]
+        if not writes_all(kernel.function, [written], [DYNAMIC if extent is None else extent for extent in extents]):
+            raise ScheduleError(f"reverse_compute_inline: block '{block.name}' may do without what it reads, and its producer may have no "
+                                "steps for some of its elements")
     allocate_first(kernel, block)
     places = {axis: place for axis, place in zip(axes, indices_of(written)) if axis is not None}
     inside = [op for op in body(block.block) if op not in loads]
@@ -117,15 +123,9 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         kernel.erase(produced[0].owner.operation)
 
 
-def check_same_steps(written: ir.Operation, dimension: int, block: BlockOp, axis: int | None, all_of_them: bool) -> None:
-    """ScheduleError where a store writes, along a dimension of its buffer, for more values than those of a block's axis, or not for all of
-    them."""
-    if axis is None:
-        return
-    extent, end = block.extents[axis], end_of(written, dimension, written)
-    if extent is not None and (end is None or end > extent):
+def check_same_steps(written: ir.Operation, dimension: int, block: BlockOp, axis: int | None) -> None:
+    """ScheduleError where a store writes, along a dimension of its buffer, for more values than those of a block's axis."""
+    extent, end = None if axis is None else block.extents[axis], end_of(written, dimension, written)
+    if axis is not None and extent is not None and (end is None or end > extent):
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' has {extent} values of {block.axes[axis]}, and its producer may "
                             "write more")
-    if all_of_them and not reaches(written, dimension, block, axis, written):
-        raise ScheduleError(f"reverse_compute_inline: the producer of block '{block.name}' has no steps for some of its values of "
-                            f"{block.axes[axis]}, or none where a condition does not hold")

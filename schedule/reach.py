@@ -1,18 +1,41 @@
 """Whether the steps of a producer reach all that a block which reads it computes: moved to these steps, the block would lose the rest."""
-from legato.analysis.accesses import indices_of
-from legato.analysis.indices.forms import PLAIN, in_loops, moving
+from collections.abc import Sequence
+
+from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.coverage.stores import follows_store, left_out
+from legato.analysis.indices.forms import PLAIN, depends, in_loops, moving
 from legato.analysis.indices.linear import Linear
+from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes, UnknownSizeError
 from legato.core.ir_helpers import ancestors, find
-from legato.core.mlir import arith, ir
+from legato.core.mlir import arith, func, ir
 from legato.dialects.tir.loops import BlockOp, constant_of, loop_of
 from legato.schedule.order import place_of
 
 SLT = int(arith.CmpIPredicate.slt)
 
 
-def has_choices(block: BlockOp) -> bool:
-    """Whether a block may do without what it reads."""
-    return bool(find(block.operation, "scf.if", "arith.select"))
+def has_choices(block: BlockOp, loads: Sequence[ir.Operation]) -> bool:
+    """Whether a block may do without what these loads read: it has branches, or selects something else by a condition on something else."""
+    read = {load.results[0] for load in loads}
+    selections = [[depends(operand, read) for operand in op.operands] for op in find(block.operation, "arith.select")]
+    return bool(find(block.operation, "scf.if")) or any(not test and not (one and other) for test, one, other in selections)
+
+
+def writes_all(kernel: func.FuncOp, stores: Sequence[ir.Operation], shape: Sequence[int], loads: Sequence[ir.Operation] = ()) -> bool:
+    """Whether stores are certain to write the first elements of their buffer, as many as ``shape`` says (DYNAMIC: all along a dimension),
+    and to do so before these loads."""
+    buffer = buffer_of(stores[0])
+    try:
+        sizes = KernelSizes(kernel)
+        for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
+            if op.name == "tir.alloc_buffer":
+                sizes.allocate(op.results[0], list(op.operands))
+            else:
+                sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
+        sized = [sizes.shapes[buffer][d] if size == DYNAMIC else size for d, size in enumerate(shape)]
+        return left_out(stores, sized, sizes) is None and all(follows_store(load, stores, sized, sizes) for load in loads)
+    except UnknownSizeError:
+        return False
 
 
 def reaches(store: ir.Operation, dimension: int, block: BlockOp, axis: int, at: ir.Operation) -> bool:
@@ -38,6 +61,7 @@ def end_of(store: ir.Operation, dimension: int, at: ir.Operation) -> int | None:
     block = next((a.opview for a in ancestors(store) if a.name == "tir.block"), None)
     bounds = PLAIN.bounds(in_loops(index))
     known = [end for tested, end in ends(at) or () if tested == form]
+    known += [size for size in [buffer_of(store).type.shape[dimension]] if size != DYNAMIC]
     known += [bounds[1] + 1] if bounds is not None and isinstance(bounds[1], int) else []
     if block is not None and index in (arguments := list(block.block.arguments)):
         known += [extent for extent in [block.extents[arguments.index(index)]] if extent is not None]

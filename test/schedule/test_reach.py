@@ -260,9 +260,8 @@ def test_what_no_step_of_the_producer_reaches_is_not_lost(kernel):
 
 @pytest.mark.parametrize("kernel, why", [
     (shorter, "block 'C' has 5 values of vi, and its producer may write more"), (padded, "block 'C' reads 'B' under a condition"),
-    (from_one, "the producer of block 'C' has no steps for some of its values of vj"),
-    (diagonal, "the producer of block 'C' has no steps for some of its values of vi"),
-    (evens, "the producer of block 'C' has no steps for some of its values of vi"), (branches, "block 'B' writes 'B' more than once")])
+    (from_one, "its producer may have no steps"), (diagonal, "its producer may have no steps"), (evens, "its producer may have no steps"),
+    (branches, "block 'B' writes 'B' more than once")])
 def test_a_block_is_inlined_into_all_its_steps_only(kernel, why):
     sch = Schedule(kernel.module())
     before = str(sch.module)
