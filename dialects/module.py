@@ -119,8 +119,11 @@ class Module:
         return [op.opview for op in walk(self.module.operation) if op.name == Constant.OPERATION_NAME]
 
     def functions(self) -> list[func.FuncOp]:
-        """The functions of the host, external modules left out, in order."""
-        return [op for op in self.module.body.operations if isinstance(op, func.FuncOp)]
+        """The functions of the host, external modules left out, in order. They keep the module in memory; other ops do not."""
+        found: list[func.FuncOp] = [op for op in self.module.body.operations if isinstance(op, func.FuncOp)]
+        for function in found:
+            function.__dict__["module"] = self.module
+        return found
 
     def function(self, name: str = "main") -> func.FuncOp:
         """The function of that name. LegatoError, listing those there are, if there is none."""

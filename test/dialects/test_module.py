@@ -1,5 +1,6 @@
 """Modules with weights, contexts, locations, element types."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -58,6 +59,13 @@ def test_clones_are_independent():
     with module.context, ir.Location.unknown(), ir.InsertionPoint(module.body):
         module.clone()
     assert len(module.functions()) == 2, "a clone ended up at the insertion point"
+
+
+def test_functions_keep_their_module():
+    module = Module.parse("func.func @main() { return }")
+    function, (other,) = module.clone().function(), module.clone().functions()
+    gc.collect()
+    assert function.operation.parent.name == other.operation.parent.name == "builtin.module"
 
 
 def test_save_and_load(tmp_path):
