@@ -103,6 +103,8 @@ def precedes(store: ir.Operation, block: BlockOp, loop: ForOp, parts: Mapping[in
     if not is_first(store, loop.operation):
         return False
     reading = [op for op in accesses(block, "memref.load") if buffer_of(op) == buffer_of(store)]
+    if not reading:
+        return False
     axes = plain_axes(reading[0], block, "reverse_compute_at")
     if any(plain_axes(op, block, "reverse_compute_at") != axes for op in reading):
         return False

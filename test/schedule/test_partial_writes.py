@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import legato
-from legato import Schedule
+from legato import Schedule, ScheduleError
 from legato.script import tir as T
 
 
@@ -67,3 +67,10 @@ def test_a_block_that_writes_all_needs_no_copy_before():
     sch.split(sch.get_loops(sch.get_block("C"))[0], [-1, 3])
     sch.cache_write(sch.get_block("C"), 0, "global")
     assert len(sch.get_child_blocks(sch.get_loops(sch.get_block("C"))[0])) == 1 and "C_global_start" not in str(sch.module)
+
+
+def test_the_copy_before_stays_before():
+    sch = Schedule(some.module())
+    behind = sch.cache_write(sch.get_block("C"), 0, "global")
+    with pytest.raises(ScheduleError, match="block 'C_global_start' writes 'C_global', which block 'C' writes before it runs"):
+        sch.reverse_compute_at(sch.get_block("C_global_start"), sch.get_loops(behind)[0])
