@@ -14,7 +14,7 @@ from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reach import writes_all
-from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, reads, users, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, holder, only_accessed, reads, users, writes
 
 
 def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
@@ -113,9 +113,8 @@ def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, k
     around = kernel.top(block)
     for access in accesses(around, kind):
         if buffer_of(access) == buffer and block.operation not in ancestors(access):
-            other = next((f"block '{a.opview.name}'" for a in ancestors(access) if a.name == "tir.block"), "a statement in no block")
-            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by {other} in the same loops as block '{block.name}': {what} "
-                                "comes before the two are put together")
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by {holder(access)} in the same loops as block '{block.name}': "
+                                f"{what} comes before the two are put together")
 
 
 def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:

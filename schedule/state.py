@@ -138,12 +138,16 @@ def one_written(block: BlockOp, what: str) -> ir.Value:
     return found[0]
 
 
+def holder(access: ir.Operation) -> str:
+    """What does an access, for messages."""
+    return next((f"block '{a.opview.name}'" for a in ancestors(access) if a.name == "tir.block"), "a statement in no block")
+
+
 def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
     """ScheduleError where something else writes the buffer."""
     for store in users(buffer, "memref.store"):
         if block.operation not in ancestors(store):
-            other = next((f"block '{a.opview.name}'" for a in ancestors(store) if a.name == "tir.block"), "a statement in no block")
-            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by {other}")
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by {holder(store)}")
 
 
 # --- loops around blocks ---
