@@ -80,9 +80,24 @@ def test_unique(shape, dtype):
         check(proto, np.random.default_rng(seed).integers(0, 4, shape).astype(dtype))
 
 
-def test_unique_refused():
-    proto = model([helper.make_node("Unique", ["x"], ["y"])], [("x", TensorProto.FLOAT, ["n"])], [("y", TensorProto.FLOAT, None)])
-    with pytest.raises(legato.UnsupportedError, match="known only at run time"):
+@pytest.mark.parametrize("is_sorted", [0, 1])
+def test_unique_of_any_size(is_sorted):
+    outputs = ["y", "first", "which", "often"]
+    kinds = [TensorProto.INT64] * 4
+    proto = model([helper.make_node("Unique", ["x"], outputs, sorted=is_sorted)], [("x", TensorProto.INT64, ["n", "m"])],
+                  [(n, kind, [None]) for n, kind in zip(outputs, kinds)])
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    for shape in ((4, 5), (1, 1), (30, 3), (3, 0)):
+        x = np.random.default_rng(0).integers(0, 6, shape)
+        expected = [np.zeros(0, np.int64)] * 4 if not x.size else session.run(None, {"x": x})    # which refuses none
+        for found, wanted in zip(exe(x), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_unique_parts_of_unknown_size_are_refused():
+    node = helper.make_node("Unique", ["x"], ["y"], axis=0)
+    proto = model([node], [("x", TensorProto.FLOAT, ["n", 3])], [("y", TensorProto.FLOAT, None)])
+    with pytest.raises(legato.UnsupportedError, match=r"distinct parts along axis 0 of \['?n'?, 3\] are not supported"):
         legato.from_onnx(proto)
 
 

@@ -71,6 +71,8 @@ def test_n_grams(mode):
                             weights=[0.5, 2, 3, 0.25, 7])
     for shape in ((2, 9), (5,)):
         check(node, (RNG.integers(0, 3, shape),), (RNG.integers(0, 3, shape),), symbolic=False)
+    check(node, *[(RNG.integers(0, 3, shape),) for shape in ((2, 9), (1, 1), (3, 2), (2, 5), (2, 6))])
+    check(node, *[(RNG.integers(0, 3, size),) for size in (5, 1, 40)])
 
 
 def test_mel_filters():

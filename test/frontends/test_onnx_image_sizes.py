@@ -76,6 +76,18 @@ def test_roi_align():
     check("RoiAlign", [(), (1,), ()], calls, opset=16, output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.7)
 
 
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "output_half_pixel"])
+def test_roi_align_with_a_point_for_each_pixel(mode, coordinates):
+    """A region that is small, one larger than the image, one without extent, one whose corners are exchanged."""
+    rois = np.array([[1, 1, 4, 5], [0, 0, 9, 2], [3.5, 2, 3.6, 8], [-20, -3, 40, 30], [2, 2, 2, 2], [5, 5, 2, 3]], np.float32)
+    which = np.array([0, 1, 0, 1, 0, 1])
+    calls = [(normal(2, 3, *shape), rois[:count], which[:count]) for shape, count in (((9, 7), 6), ((1, 1), 1), ((3, 12), 4))]
+    calls.append((normal(1, 3, 4, 4), rois[4:5], which[:1]))
+    check("RoiAlign", [(), (1,), ()], calls, opset=16, output_height=2, output_width=3, spatial_scale=0.7, mode=mode,
+          coordinate_transformation_mode=coordinates)
+
+
 def test_deform_conv():
     weight = normal(3, 2, 2, 2)
     calls = [(normal(1, 2, h, w), weight, normal(1, 8, h - 1, w - 1)) for h, w in ((5, 6), (2, 2), (3, 8))]

@@ -24,17 +24,16 @@ def tf_idf(node):
     if sum(map(len, grams.values())) != len(places) or sorted(set(places)) != sorted(places) or not places:
         raise Malformed(f"it has {sum(map(len, grams.values()))} n-grams, and their places in the output are {places}")
     length = node.dims()[-1] if node.rank() else 0
-    if node.rank() not in (1, 2) or not isinstance(length, int):
-        raise Refused(f"rows of shape {list(node.dims())} are not supported, only vectors and matrices with a known number of columns")
+    if node.rank() not in (1, 2):
+        raise Malformed(f"its input must be a vector or a matrix, has the shape {list(node.dims())}")
     x = node.x() if node.rank() == 2 else relax.expand_dims(node.x(), axis=[0])
     columns = []
     for size, members in grams.items():
         counts = relax.broadcast_to(node.literal(0, np.float32), shape=[relax.TensorType.of(x.type).dims[0], len(members)])
         if shortest <= size <= longest and members:
             for step in range(1, gap + 2 if size > 1 else 2):
-                windows = length - (size - 1) * step
-                if windows > 0:
-                    counts = relax.add(counts, _occurrences(node, x, np.array(members), step, windows))
+                if not isinstance(length, int) or length > (size - 1) * step:
+                    counts = relax.add(counts, _occurrences(node, x, np.array(members), step))
         columns.append(counts)
     found = relax.concat(columns, axis=1) if len(columns) > 1 else columns[0]
     order = np.full(max(places) + 1, len(places))       # the place behind all: a column of zeros
@@ -62,14 +61,24 @@ def _grams(pool: list[int], starts: list[int]) -> dict[int, list[list[int]]]:
     return found
 
 
-def _occurrences(node, x, members: np.ndarray, step: int, windows: int):
+def _occurrences(node, x, members: np.ndarray, step: int):
     """How often each n-gram occurs in each row with its elements ``step`` apart: [rows, n-grams] of f32."""
-    same = None
-    for place in range(members.shape[1]):
-        part = relax.strided_slice(x, begin=[place * step], end=[place * step + windows], axes=[1])
-        equal = relax.equal(relax.expand_dims(part, axis=[2]), node.literal(members[:, place], node.dtype()))
+    length, last = relax.TensorType.of(x.type).dims[1], (members.shape[1] - 1) * step
+    same = None if isinstance(length, int) else relax.less(_behind(length, last), run_time.vector(node, [length]))
+    same = same if same is None else relax.expand_dims(same, axis=[0, 2])
+    for place in range(0, last + 1, step):
+        if isinstance(length, int):
+            part = relax.strided_slice(x, begin=[place], end=[place + length - last], axes=[1])
+        else:   # where a row ends before, its last element stands for those behind
+            part = relax.take(x, relax.minimum(_behind(length, place), run_time.vector(node, [length - 1])), axis=1)
+        equal = relax.equal(relax.expand_dims(part, axis=[2]), node.literal(members[:, place // step], node.dtype()))
         same = equal if same is None else relax.logical_and(same, equal)
     return relax.sum(relax.astype(same, dtype=np.float32), axis=[1])
+
+
+def _behind(length, offset: int):
+    """The places of a row, moved by an offset."""
+    return relax.add(run_time.counted(length), run_time.literal(offset))
 
 
 @op("MelWeightMatrix", 17)

@@ -105,13 +105,13 @@ def compress(node):
 
 @op("Unique", 11, 28)
 def unique(node):
-    """Unique elements, or parts along an axis, of a tensor of static size; sorted, or in the order of their first occurrences."""
+    """Unique elements, or parts along an axis; sorted, or in the order of their first occurrences. Parts are of tensors of static size."""
     axis, x = node.integer("axis", None), node.x(0)
     if axis is None:
         x, axis = relax.reshape(x, shape=[-1]), 0
     axis = node.axis(axis, x.type.rank)
-    if any(not isinstance(size, int) for size in dims.dims(x.type)):
-        raise Refused("distinct elements of a tensor whose size is known only at run time are not supported")
+    if x.type.rank > 1 and not x.type.has_static_shape:
+        raise Refused(f"distinct parts along axis {axis} of {list(dims.dims(x.type))} are not supported, only if all sizes are known")
     values, first, which, counts = distinct(x if x.type.rank == 1 else _order_of_parts(node, x, axis))
     values = values if x.type.rank == 1 else relax.take(x, first, axis=axis)
     if node.flag("sorted", True):
