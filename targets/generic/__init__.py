@@ -18,6 +18,7 @@ from legato.targets.generic import (
     pooling,
     quantized,
     reductions,
+    regions,
     reshape,
     scatter,
     softmax,
@@ -48,6 +49,7 @@ RULES = (
     *scatter.RULES,
     *space.RULES,
     *topk.RULES,
+    *regions.RULES,
     *suppression.RULES,
     *count.RULES,
 )

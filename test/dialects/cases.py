@@ -163,6 +163,9 @@ def _reductions() -> list[Case]:
     made += [Case("topk", ((5, 7),), a, () if a.get("axis") == 0 else (5,)) for a in options]
     boxes = ((2, 11, 4), (2, 3, 11), (2, 3, 11), ())
     made += [Case("non_max_suppression", boxes, {"k": k}, (3, 11), {2: "bool"}) for k in (4, 0, 20)]
+    regions = ({"size": [2, 3]}, {"size": [1, 2], "sampling": 2, "scale": 0.5, "mode": "max"},
+               {"size": [3, 1], "aligned": False, "scale": 3.0, "mode": "max"}, {"size": [2, 2], "sampling": 3, "aligned": False})
+    made += [Case("roi_align", ((2, 3, 5, 7), (11, 4), (11,)), options, (3, 5, 7, 11), {2: "int64"}) for options in regions]
     made.append(Case("topk", ((5, 7, 3),), {"k": 4, "axis": 1}, (5, 3), {0: "int32"}, 3))
     return made
 

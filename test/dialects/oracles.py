@@ -85,6 +85,15 @@ def _arg_pool(x, kernel, strides, padding, dilations, ceil_mode):
     return places - planes * np.prod(x.shape[2:], dtype=np.int64)
 
 
+def _roi_align(x, regions, images, size, scale, sampling, aligned, mode):
+    """By onnxruntime, which takes the numbers of images from 0 on, and no points in a region whose corners are exchanged."""
+    if aligned and not sampling:
+        regions = np.where((regions[:, 2:] < regions[:, :2]).any(1, keepdims=True), regions.dtype.type(0), regions)
+    attrs = {"output_height": size[0], "output_width": size[1], "spatial_scale": scale, "sampling_ratio": sampling, "mode": mode,
+             "coordinate_transformation_mode": "half_pixel" if aligned else "output_half_pixel"}
+    return onnx_op("RoiAlign", [x, regions, images.astype(np.int64) % len(x)], attrs, opset=16, runtime=True)
+
+
 def _non_max_suppression(boxes, scores, candidates, threshold, k):
     """By onnxruntime, which sorts corners, and takes a threshold of scores in place of a mask."""
     without_area = (boxes[..., :2] > boxes[..., 2:]).any(-1, keepdims=True)
@@ -260,6 +269,7 @@ ORACLES = {
     **{f"conv{rank}d_transpose": _conv_transpose for rank in (1, 2, 3)},
     **{f"arg_max_pool{rank}d": _arg_pool for rank in (1, 2, 3)},
     "non_max_suppression": _non_max_suppression,
+    "roi_align": _roi_align,
     **{f"max_pool{rank}d": _pool("MaxPool") for rank in (1, 2, 3)},
     **{f"avg_pool{rank}d": _pool("AveragePool") for rank in (1, 2, 3)},
     **{name: _reduce(f"Reduce{name.capitalize()}") for name in ("sum", "prod", "max", "min")},

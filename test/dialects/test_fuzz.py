@@ -73,5 +73,5 @@ def test_random_types_and_attributes(name):
                 assert "lies outside axis" in str(error)
                 continue
             assert counted(name, inferred, result.shape) == TensorType(result.shape, result.dtype), (types, attrs)
-    rare = name.endswith(("2d", "3d", "2d_integer", "_norm", "_quantized", "_suppression"))
+    rare = name.endswith(("2d", "3d", "2d_integer", "_norm", "_quantized", "_suppression", "roi_align"))
     assert accepted or rare, "no random case was accepted: this test proves nothing for the op"

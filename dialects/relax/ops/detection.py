@@ -1,11 +1,11 @@
-"""Detection of objects: which boxes are kept."""
+"""Detection of objects: which boxes are kept, and what is in them."""
 
 import numpy as np
 
 from legato.core.errors import InferenceError
 from legato.dialects.relax.assumed import assume_equal
-from legato.dialects.relax.attributes import OneSize
-from legato.dialects.relax.op import BOOL, FLOAT, Operand, RelaxOp
+from legato.dialects.relax.attributes import Bool, Float, Int, Ints, OneSize, Str
+from legato.dialects.relax.op import BOOL, FLOAT, INTEGER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 
@@ -66,3 +66,79 @@ def _overlaps(box, others):
     union = mine + areas - common
     valid = (sides > 0).all(1) & (common > 0) & (mine > 0) & (areas > 0) & (union > 0)
     return np.where(valid, common / np.where(valid, union, 1), -np.inf)
+
+
+class RoiAlign(RelaxOp, name="roi_align"):
+    """Regions of images, brought to one size by sampling between the pixels; x is NCHW.
+
+    A region has the corners (x1, y1, x2, y2), which times `scale` are pixels: from 0 to 1 is the first one if it is `aligned`; else the
+    first one's center is at 0, and a region is 1 pixel high and wide at least. It is divided into bins, and a bin is the mean of points in
+    it: of `sampling` along each axis, or if this is 0 of one for each pixel, rounded up; it is 0 if these are none. Points up to 1 pixel
+    outside have the value at the border, those beyond are 0. With the mode "max" a bin is, as in ONNX, the greatest product of a pixel
+    beside a point and its weight.
+
+    ```mlir
+    %y = "relax.roi_align"(%x, %regions, %images) {size = array<i64: 7, 7>, scale = 0.25 : f64, sampling = 2 : i64}
+        : (tensor<2x16x50x60xf32>, tensor<9x4xf32>, tensor<9xi64>) -> tensor<9x16x7x7xf32>
+    ```
+    """
+
+    x = Operand(FLOAT)
+    regions = Operand(FLOAT, "corners of each region, [regions, 4]")
+    images = Operand(INTEGER, "the number of each region's image, [regions]", own_dtype=True)
+    size = Ints(doc="the number of bins along height and width")
+    scale = Float(1.0)
+    sampling = Int(0)
+    aligned = Bool(True)
+    mode = Str("avg", ("avg", "max"))
+
+    @staticmethod
+    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, sampling, aligned, mode) -> TensorType:
+        if x.rank != 4:
+            raise InferenceError(f"operand 'x' must have rank 4, NCHW, has {list(x.dims)}")
+        if regions.rank != 2 or not assume_equal(regions.dims[1], 4, "the number of a region's coordinates"):
+            raise InferenceError(f"operand 'regions' must be corners [regions, 4], has {list(regions.dims)}")
+        if images.rank != 1 or not assume_equal(images.dims[0], regions.dims[0], "the number of regions"):
+            raise InferenceError(f"operand 'images' is {list(images.dims)}, expected a number for each of the regions {list(regions.dims)}")
+        if len(size) != 2 or min(size) < 1:
+            raise InferenceError(f"attribute 'size' is {list(size)}, expected two numbers of bins, 1 or more")
+        if sampling < 0:
+            raise InferenceError(f"attribute 'sampling' is {sampling}, expected 0 or more")
+        return x.with_dims((regions.dims[0], x.dims[1], *size))
+
+    @staticmethod
+    def compute(x, regions, images, size, scale, sampling, aligned, mode):
+        result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
+        kind = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
+        for region, image in enumerate(images):
+            corners = regions[region].astype(kind) * kind(scale) - kind(0.5 if aligned else 0)
+            starts, lengths = corners[1::-1], corners[:1:-1] - corners[1::-1]
+            if not aligned:
+                lengths = np.maximum(lengths, 1)
+            lines = [[_points(start, length, bins, number, sampling, extent) for number in range(bins)]
+                     for start, length, bins, extent in zip(starts, lengths, size, x.shape[2:])]
+            for place in np.ndindex(*size):
+                (rows, heights, first), (columns, widths, second) = (line[number] for line, number in zip(lines, place))
+                if first * second <= 0:
+                    continue
+                picked = x[image][:, rows[:, None, :, None], columns[None, :, None, :]].astype(kind)
+                parts = picked * (heights[:, None, :, None] * widths[None, :, None, :])
+                if mode == "avg":
+                    result[(region, slice(None), *place)] = parts.sum((1, 2, 3, 4)) / (first * second)
+                else:
+                    least = 0 if len(rows) * len(columns) < first * second else -np.inf
+                    result[(region, slice(None), *place)] = parts.max((1, 2, 3, 4), initial=least)
+        return result
+
+
+def _points(start, length, bins: int, number: int, sampling: int, extent: int):
+    """Along an axis: the pixels beside each point of a bin that is not outside ([points, 2]), their weights, the number of all points."""
+    count = float(sampling or np.nan_to_num(np.ceil(length / bins), posinf=0))
+    begin, step = start + number * (length / bins), (length / bins) / (count or 1)
+    ends = [0, count] if step <= 0 else np.clip([np.floor((-1 - begin) / step) - 1, np.ceil((extent - begin) / step) + 1], 0, count)
+    places = begin + (np.arange(*ends) + 0.5).astype(start.dtype) * step
+    places = np.maximum(places[(places >= -1) & (places <= extent) & (extent > 0)], 0)
+    low = np.minimum(np.floor(places), extent - 1)
+    rest = np.minimum(places - low, low < extent - 1)
+    pixels = np.stack([low, np.minimum(low + 1, extent - 1)], axis=1).astype(np.int64)
+    return pixels, np.stack([1 - rest, rest], axis=1).astype(start.dtype), max(count, 0)

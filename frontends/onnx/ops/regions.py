@@ -1,7 +1,5 @@
 """Regions of images, and images assembled from regions: RoiAlign, Col2Im, DeformConv."""
-import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,99 +8,18 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Size, floor_divide, product
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.sampling import Extents, linear_taps, number, summed
+from legato.frontends.onnx.ops.sampling import Extents, linear_taps, summed
 from legato.frontends.onnx.ops.windows import auto_padding
 from legato.frontends.onnx.problems import Malformed, Refused
 
 
 @op("RoiAlign", 10, 16, 22)
 def roi_align(node):
-    """RoiAlign. Each region is divided into bins, and each bin sampled between the pixels at several points: their mean, or maximum.
-
-    A sampling_ratio of 0 takes as many points along an axis as pixels are in a bin: of each region its own number, of the greatest that
-    are computed.
-    """
-    mode, ratio = node.text("mode", "avg", "max"), node.integer("sampling_ratio", 0)
-    half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel"
-    scale, bins = node.number("spatial_scale", 1.0), [node.integer(f"output_{side}", 1) for side in ("height", "width")]
-    images, channels, *sizes = node.dims()
-    extents = Extents(node)
-    regions = node.dims(1)[0]
-    rois = relax.subtract(relax.multiply(node.x(1), number(node.x(1), scale)), number(node.x(1), 0.5 if half else 0.0))
-    corner = lambda i: relax.strided_slice(rois, begin=[i], end=[i + 1], axes=[1])  # noqa: E731
-    axes, points = [], []
-    for axis, (size, count) in enumerate(zip(sizes, bins)):
-        start, end = corner(1 - axis), corner(3 - axis)
-        length = relax.subtract(end, start)
-        length = length if half else relax.maximum(length, number(length, 1))
-        points.append(_fixed_points(node, count, ratio) if ratio > 0 else _points_by_pixels(node, length, count))
-        place = relax.add(start, relax.multiply(length, points[-1].steps))
-        axes.append([(relax.expand_dims(index, axis=[2 - axis]), relax.expand_dims(weight, axis=[2 - axis]))
-                     for index, weight in _clamped_taps(extents, place, size)])  # [regions, places, 1], [regions, 1, places]
-    image = relax.reshape(relax.permute_dims(node.x(), axes=[1, 0, 2, 3]), shape=[channels, relax.dims.product([images, *sizes])])
-    first = relax.multiply(relax.astype(node.x(2), dtype=np.int64), run_time.vector(node, [product(sizes)]))
-    first = relax.expand_dims(first, axis=[1, 2])
-    combine, found = relax.add if mode == "avg" else relax.maximum, None
-    for (row, height), (column, width) in itertools.product(*axes):
-        index = relax.add(first, relax.add(relax.multiply(row, extents.number(row, sizes[1])), column))
-        value = relax.multiply(relax.take(image, index, axis=1), relax.multiply(height, width))
-        found = value if found is None else combine(found, value)
-    found = relax.reshape(found, shape=[channels, regions, bins[0], points[0].most, bins[1], points[1].most])
-    found = _of_bins(found, mode, *points)
-    return relax.permute_dims(found, axes=[1, 0, 2, 3])
-
-
-@dataclass(frozen=True)
-class _Points:
-    """Where the bins of regions are sampled along an axis: ``steps``, in parts of a region's length ([1 or regions, bins * most]), ``most``
-    for each bin. ``count``: how many of them a region has ([regions, 1]); None for all."""
-
-    steps: ir.Value
-    most: Size
-    count: ir.Value | None = None
-
-
-def _fixed_points(node, bins: int, ratio: int) -> _Points:
-    steps = (np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio).reshape(1, -1) / bins
-    return _Points(node.literal(steps, node.dtype()), ratio)
-
-
-def _points_by_pixels(node, length: ir.Value, bins: int) -> _Points:
-    """A point for each pixel along a bin. ``length``: of the regions, [regions, 1]."""
-    count = relax.ceil(relax.divide(length, number(length, bins)))
-    none = relax.broadcast_to(number(length, 0), shape=[1, 1])
-    greatest = relax.max(relax.concat([none, count], axis=0), axis=[0])
-    (most,) = run_time.symbols(node, relax.astype(greatest, dtype=np.int64), "points")
-    place = relax.add(relax.astype(run_time.counted(most), dtype=node.dtype(1)), number(length, 0.5))
-    inside = relax.expand_dims(relax.divide(place, relax.maximum(count, number(count, 1))), axis=[1])   # [regions, 1, most]
-    steps = relax.divide(relax.add(node.literal(np.arange(bins)[:, None], node.dtype(1)), inside), number(length, bins))
-    return _Points(relax.reshape(steps, shape=[node.dims(1)[0], bins * most]), most, count)
-
-
-def _of_bins(values: ir.Value, mode: str, rows: _Points, columns: _Points) -> ir.Value:
-    """The mean or maximum of each bin: of [channels, regions, bins, points, bins, points]; 0 where a region has no points."""
-    if rows.count is None or columns.count is None:
-        return relax.mean(values, axis=[3, 5]) if mode == "avg" else relax.max(values, axis=[3, 5])
-    keeps = [relax.less(relax.astype(run_time.counted(points.most), dtype=relax.TensorType.of(points.count.type).dtype), points.count)
-             for points in (rows, columns)]     # [regions, points]
-    keep = relax.logical_and(relax.expand_dims(keeps[0], axis=[1, 3, 4]), relax.expand_dims(keeps[1], axis=[1, 2, 3]))
-    number_of = relax.expand_dims(relax.multiply(*(relax.maximum(points.count, number(points.count, 0)) for points in (rows, columns))),
-                                  axis=[2])     # [regions, 1, 1]
-    if mode == "avg":
-        total = relax.sum(relax.where(keep, values, number(values, 0)), axis=[3, 5])
-        return relax.divide(total, relax.maximum(number_of, number(number_of, 1)))
-    greatest = relax.max(relax.where(keep, values, number(values, -np.inf)), axis=[3, 5])
-    return relax.where(relax.greater(number_of, number(number_of, 0)), greatest, number(greatest, 0))
-
-
-def _clamped_taps(extents: Extents, place: ir.Value, size: Size) -> list[tuple[ir.Value, ir.Value]]:
-    """The two neighbours of a point and their weights: clamped up to one pixel outside, 0 beyond."""
-    inside = relax.logical_and(relax.greater_equal(place, number(place, -1)), relax.less_equal(place, extents.number(place, size)))
-    place = extents.inside(place, size)
-    low = relax.floor(place)
-    high, rest = relax.minimum(relax.add(low, number(low, 1)), extents.number(low, size - 1)), relax.subtract(place, low)
-    weights = [relax.where(inside, weight, number(rest, 0)) for weight in (relax.subtract(number(rest, 1), rest), rest)]
-    return [(relax.astype(index, dtype=np.int64), weight) for index, weight in zip((low, high), weights)]
+    """RoiAlign: each region is divided into bins, and each bin sampled between the pixels at several points."""
+    aligned = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel"
+    return relax.roi_align(node.x(), node.x(1), node.x(2), size=[node.integer(f"output_{side}", 1) for side in ("height", "width")],
+                           scale=node.number("spatial_scale", 1.0), sampling=max(node.integer("sampling_ratio", 0), 0), aligned=aligned,
+                           mode=node.text("mode", "avg", "max"))
 
 
 @op("Col2Im", 18)

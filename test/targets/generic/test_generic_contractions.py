@@ -223,7 +223,27 @@ def pool_cases():
     yield Case("max_pool2d", [values((1, 1, 4, 4), "float32")], {"kernel": [2, 2]})
 
 
+def region_cases():
+    """Regions of many sizes; in the order of rows: any, one pixel, larger than the image by far, without extent, exchanged corners."""
+    first = np.abs(normal(5, 2)) * 2
+    ends = np.concatenate([first[:2] + [[5.3, 2.9], [0.4, 0.6]], [[3e9, 900]], first[3:4], first[4:] - 2.2])
+    regions = np.concatenate([first, ends], axis=1).astype(np.float32)
+    images, symbols = np.array([0, 1, 1, -1, 0]), {"b": 2, "h": 7, "w": 6, "n": 5}
+    for dtype in dtypes_of("roi_align"):
+        yield Case("roi_align", [normal(2, 3, 7, 6, dtype=dtype), regions[:2].astype(dtype), images[:2]], {"size": [2, 2], "sampling": 2})
+    for mode, aligned, sampling in itertools.product(("avg", "max"), (True, False), (0, 1, 3)):
+        attrs = {"size": [2, 3], "mode": mode, "aligned": aligned, "sampling": sampling, "scale": 0.75}
+        yield Case("roi_align", [normal(2, 3, 7, 6), regions, images.astype(np.int32)], attrs)
+        shapes = [["b", 3, "h", "w"], ["n", 4], ["n"]]
+        yield Case("roi_align", [normal(2, 3, 7, 6), regions, images], attrs, shapes=shapes, symbols=symbols)
+        one, none = {"b": 1, "h": 1, "w": 1, "n": 1}, {"b": 1, "h": 0, "w": 4, "n": 2}
+        yield Case("roi_align", [normal(1, 3, 1, 1), regions[:1], images[:1]], attrs, shapes=shapes, symbols=one)
+        yield Case("roi_align", [normal(1, 3, 0, 4), regions[:2], images[:2] * 0], attrs, shapes=shapes, symbols=none)
+    yield Case("roi_align", [normal(2, 3, 7, 6), regions[:0], images[:0]], {"size": [2, 2]})
+    yield Case("roi_align", [normal(1, 3, 0, 4), regions[:2], images[:2] * 0], {"size": [2, 2]})
+
+
 @pytest.mark.parametrize("part", first_of(range(3)))
-@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, quantized_cases, conv_cases, transposed_cases, pool_cases])
+@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, quantized_cases, conv_cases, transposed_cases, pool_cases, region_cases])
 def test_semantics(cases, part):
     assert failures(list(cases())[part::3]) == []

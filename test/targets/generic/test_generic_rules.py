@@ -11,6 +11,7 @@ from test_generic_contractions import (
     matmul_cases,
     pool_cases,
     quantized_cases,
+    region_cases,
     transposed_cases,
 )
 from test_generic_elementwise import binary_cases, other_cases, unary_cases
@@ -38,6 +39,7 @@ FAMILIES = [
     conv_cases,
     transposed_cases,
     pool_cases,
+    region_cases,
     *MOVEMENT,
 ]
 THROUGH = {"tensor.collapse_shape": 0, "tensor.expand_shape": 0, "tensor.extract_slice": 0, "tensor.insert_slice": 1, "tensor.insert": 1}

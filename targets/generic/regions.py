@@ -1,0 +1,137 @@
+"""Regions of images, resampled: each element of the result is a loop over the points of its bin."""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from legato.core.mlir import arith, ir, math, scf
+from legato.targets.builders.element import Element, index
+from legato.targets.builders.pointwise import element, read, stored
+from legato.targets.builders.sizes import dim
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import compute, extract, is_empty, loop_index
+from legato.targets.generic.indexing import place
+from legato.targets.rule import kernel
+
+MOST_POINTS = 1e9    # of a bin along an axis; more differ by less than the rounding of their number
+
+
+@kernel("relax.roi_align")
+def roi_align(k, x, regions, images, out):
+    """The mean or maximum of the points of each bin that are not outside the image; those that are, which are 0, are not visited."""
+    if is_empty(x):
+        return compute(out, "r, c, h, w", [], lambda *_: Element(out.type.element_type).const(0))
+    kind, number = element(k.input_types[0]), element(k.input_types[2])
+    e = kind.wide
+
+    def body(*_: ir.Value) -> ir.Value:
+        region, channel, *bins = (loop_index(n) for n in range(4))
+        image = place(extract(images, [region]), number, dim(x, 0))
+        corners = [e.sub(e.mul(read(extract(regions, [region, index_value(n)]), element(k.input_types[1])), e.const(k.attrs["scale"])),
+                         e.const(0.5 if k.attrs["aligned"] else 0)) for n in range(4)]
+        rows, columns = (_line(e, k, corners[1 - n], corners[3 - n], bins[n], k.attrs["size"][n], index_value(dim(x, 2 + n)))
+                         for n in range(2))
+        points, zero = e.mul(rows.count, columns.count), e.const(0)
+        least = zero
+        if k.attrs["mode"] == "max":
+            least = arith.select(arith.ori(rows.skips, columns.skips), zero, e.const(e.lowest))
+
+        def of_row(y: ir.Value, found: ir.Value) -> ir.Value:
+            row = rows.tap(y)
+
+            def of_point(at: ir.Value, found: ir.Value) -> ir.Value:
+                column = columns.tap(at)
+                parts = [e.mul(read(extract(x, [image, channel, vertical, horizontal]), kind), e.mul(height, width))
+                         for vertical, height in row.pixels for horizontal, width in column.pixels]
+                combine = e.add if k.attrs["mode"] == "avg" else e.max
+                value = combine(combine(parts[0], parts[1]), combine(parts[2], parts[3]))
+                return combine(found, arith.select(arith.andi(row.is_inside, column.is_inside), value, zero))
+
+            return _loop(columns, found, of_point)
+
+        found = _loop(rows, least, of_row)
+        if k.attrs["mode"] == "avg":
+            found = arith.divf(found, e.max(points, e.const(1)))
+        return stored(arith.select(e.compare("gt", points, zero), found, zero), kind, out.type.element_type)
+
+    return compute(out, "r, c, h, w", [], body)
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """A point along an axis: the two pixels beside it and their weights, and whether it is in the image."""
+
+    pixels: Sequence[tuple[ir.Value, ir.Value]]
+    is_inside: ir.Value
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The points of a bin along an axis of ``extent`` pixels: ``count`` of them, ``step`` apart; from ``first`` up to ``last`` they may be
+    inside the image. ``skips``: whether others are left out."""
+
+    e: Element
+    begin: ir.Value
+    step: ir.Value
+    count: ir.Value
+    first: ir.Value
+    last: ir.Value
+    skips: ir.Value
+    extent: ir.Value
+
+    def tap(self, number: ir.Value) -> _Tap:
+        e = self.e
+        size, last = _as_float(self.extent, e), arith.subi(self.extent, index_value(1))
+        at = e.add(self.begin, e.mul(e.add(_as_float(number, e), e.const(0.5)), self.step))
+        is_inside = arith.andi(e.compare("ge", at, e.const(-1)), e.compare("le", at, size))
+        at = arith.select(arith.andi(is_inside, e.compare("gt", at, e.const(0))), at, e.const(0))
+        low = arith.minsi(arith.index_cast(ir.IndexType.get(), arith.fptosi(ir.IntegerType.get_signless(64), at)), last)
+        high = arith.minsi(arith.addi(low, index_value(1)), last)
+        rest = arith.select(index().compare("lt", low, last), e.sub(at, _as_float(low, e)), e.const(0))
+        return _Tap([(low, e.sub(e.const(1), rest)), (high, rest)], is_inside)
+
+
+def _line(e: Element, k, start: ir.Value, end: ir.Value, number: ir.Value, bins: int, extent: ir.Value) -> _Line:
+    """The points of the bin ``number`` of a region from ``start`` to ``end``."""
+    zero, one = e.const(0), e.const(1)
+    length = e.sub(end, start)
+    if not k.attrs["aligned"]:
+        length = arith.maximumf(length, one)
+    length = e.div(length, e.const(bins))
+    count = e.const(k.attrs["sampling"])
+    if not k.attrs["sampling"]:
+        count = e.min(math.ceil(length), e.const(MOST_POINTS))
+        count = arith.select(e.compare("gt", count, zero), count, zero)    # a NaN is none
+    begin = e.add(start, e.mul(_as_float(number, e), length))
+    step = e.div(length, e.max(count, one))
+    rises = e.compare("gt", step, zero)
+
+    def bound(border: ir.Value, around: Callable[[ir.Value], ir.Value], room: float) -> ir.Value:
+        """The number of the point at a border, and ``room``, within those that there are."""
+        at = e.add(around(e.div(e.sub(border, begin), arith.select(rises, step, one))), e.const(room))
+        return _as_index(e.min(e.max(at, zero), count), e)
+
+    every = _as_index(count, e)
+    first = arith.select(rises, bound(e.const(-1), math.floor, -1), index_value(0))
+    last = arith.select(rises, bound(_as_float(extent, e), math.ceil, 1), every)
+    last = arith.select(index().compare("gt", extent, index_value(0)), last, index_value(0))
+    skips = arith.ori(index().compare("gt", first, index_value(0)), index().compare("lt", last, every))
+    return _Line(e, begin, step, count, first, last, skips, extent)
+
+
+def _as_float(number: ir.Value, e: Element) -> ir.Value:
+    return arith.sitofp(e.type, arith.index_cast(ir.IntegerType.get_signless(64), number))
+
+
+def _as_index(number: ir.Value, e: Element) -> ir.Value:
+    i64 = Element(ir.IntegerType.get_signless(64))
+    return arith.index_cast(ir.IndexType.get(), e.cast(number, i64))
+
+
+def _loop(line: _Line, start: ir.Value, body: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+    """A loop over the points that may be inside; ``body(number, value)`` returns the next value."""
+    loop = scf.ForOp(line.first, line.last, index_value(1), [start])
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])
+    return loop.results[0]
+
+
+RULES = (roi_align,)
