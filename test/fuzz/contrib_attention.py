@@ -2,7 +2,7 @@
 from typing import Any
 
 import numpy as np
-from contrib_nodes import ContribNode, Draw
+from drawn_nodes import Draw, DrawnNode
 
 Array = np.ndarray
 
@@ -21,7 +21,7 @@ def key_mask(d: Draw, *shape: int) -> Array:
     return made
 
 
-def multi_head(d: Draw) -> ContribNode:
+def multi_head(d: Draw) -> DrawnNode:
     batch, rows, keys, past = d.size(1, 2, 3), d.size(1, 3, 5, 8), d.size(1, 4, 7, 9), d.size(1, 2, 6)
     heads, depth = d.width(1, 2, 4), d.width(2, 8, 16)
     kind = d.rng.choice(("cross", "cross", "self", "past", "heads"))
@@ -47,10 +47,10 @@ def multi_head(d: Draw) -> ContribNode:
     attributes |= {"unidirectional": 1} if kind in ("self", "past") and d.some(0.4) else {}
     attributes |= {"mask_filter_value": -5000.0} if inputs[4] is not None and d.some(0.3) else {}
     kept = [3] if inputs[3] is not None and d.some(0.7) else []
-    return ContribNode("MultiHeadAttention", present(inputs), kept, outputs, tolerance=5 * d.tolerance, attributes=attributes)
+    return DrawnNode("MultiHeadAttention", present(inputs), kept, outputs, tolerance=5 * d.tolerance, attributes=attributes)
 
 
-def attention(d: Draw) -> ContribNode:
+def attention(d: Draw) -> DrawnNode:
     batch, rows, past = d.size(1, 2, 3), d.size(1, 3, 5, 8), d.size(1, 2, 6)
     heads, depth, features = d.width(1, 2, 4), d.width(2, 8, 16), d.width(4, 12)
     width, with_past = heads * depth, d.some(0.4)
@@ -67,10 +67,10 @@ def attention(d: Draw) -> ContribNode:
     attributes |= {"scale": 0.2} if d.some(0.3) else {}
     attributes |= {"unidirectional": 1} if d.some(0.4) else {}
     attributes |= {"qkv_hidden_sizes": [width, width, wide]} if wide != width or d.some(0.2) else {}
-    return ContribNode("Attention", present(inputs), d.kept(1, 2), outputs, tolerance=5 * d.tolerance, attributes=attributes)
+    return DrawnNode("Attention", present(inputs), d.kept(1, 2), outputs, tolerance=5 * d.tolerance, attributes=attributes)
 
 
-def rotary(d: Draw) -> ContribNode:
+def rotary(d: Draw) -> DrawnNode:
     batch, rows, heads, half = d.size(1, 2, 3), d.size(1, 3, 5, 8), d.width(1, 2, 4), d.width(2, 4, 8)
     partial = d.some(0.3)
     depth = 2 * half + (d.width(2, 4) if partial else 0)
@@ -81,10 +81,10 @@ def rotary(d: Draw) -> ContribNode:
     attributes: dict[str, Any] = {"interleaved": int(d.some(0.4))}
     if partial:
         attributes |= {"num_heads": heads, "rotary_embedding_dim": 2 * half}
-    return ContribNode("RotaryEmbedding", [x, places, cos, sin], d.kept(2, 3), tolerance=d.tolerance, attributes=attributes)
+    return DrawnNode("RotaryEmbedding", [x, places, cos, sin], d.kept(2, 3), tolerance=d.tolerance, attributes=attributes)
 
 
-def grouped_query(d: Draw) -> ContribNode:
+def grouped_query(d: Draw) -> DrawnNode:
     shared, depth = d.width(1, 2, 3), d.width(8, 16)
     heads = shared * d.width(1, 2, 4)
     step = d.rng.choice(("prompt", "prompt into room", "token", "token in room", "rows"))
@@ -108,7 +108,7 @@ def grouped_query(d: Draw) -> ContribNode:
     attributes |= {"smooth_softmax": 1} if inputs[11] is None and d.some(0.2) else {}
     written = (np.arange(max(room, total)) < total)[:, None]   # rows of caches after the last key are not specified
     mask = d.data.integers(0, 2, (batch, total))
-    return ContribNode("GroupQueryAttention", present(inputs), d.kept(7, 8) if rotates else (), ("y", "key", "value"),
+    return DrawnNode("GroupQueryAttention", present(inputs), d.kept(7, 8) if rotates else (), ("y", "key", "value"),
                        tolerance=5 * d.tolerance, written=written, measured={6: mask}, attributes=attributes)
 
 

@@ -1,112 +1,22 @@
 """Random nodes of the domain com.microsoft: what their inputs and attributes may be, as exporters and quantizers write them."""
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from random import Random
 from typing import Any
 
 import numpy as np
-from saturation import saturates
-
-Array = np.ndarray
-Shape = Sequence[int]
-
-
-@dataclass
-class ContribNode:
-    """A node at one call. ``constants``: the inputs that are initializers. A result may differ by ``unit``, or else by ``tolerance`` of
-    the greatest element. ``written``: the elements that are compared of the outputs after the first. ``measured``: inputs that are the last
-    size of a further input of the model."""
-
-    op: str
-    inputs: Sequence[Array | None]
-    constants: Sequence[int] = ()
-    outputs: Sequence[str] = ("y",)
-    unit: float = 0
-    tolerance: float = 2e-5
-    domain: str = "com.microsoft"
-    written: Array | None = None
-    measured: dict[int, Array] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
-
-
-class Draw:
-    """What is drawn for a node at one call: decisions and weights are those of all calls, sizes and data its own."""
-
-    def __init__(self, seed: int, call: int, symbolic: bool):
-        self.rng, self.sizes = Random(seed), Random(f"{seed} {call if symbolic else 0}")
-        self.fixed, self.data = np.random.default_rng(seed), np.random.default_rng([seed, call])
-        self.dtype = np.dtype(self.rng.choice((np.float32,) * 5 + (np.float16,)))
-
-    @property
-    def tolerance(self) -> float:
-        return 2e-5 if self.dtype == np.float32 else 6e-3
-
-    def size(self, *choices: int) -> int:
-        """A size that may differ between calls."""
-        return self.sizes.choice(choices or (1, 2, 3, 4, 5, 7, 8, 13, 16, 19))
-
-    def width(self, *choices: int) -> int:
-        """A size that is the same at all calls."""
-        return self.rng.choice(choices or (1, 2, 3, 4, 7, 8, 16, 20, 33))
-
-    def some(self, chance: float = 0.5) -> bool:
-        return self.rng.random() < chance
-
-    def normal(self, *shape: int) -> Array:
-        return self.data.standard_normal(shape).astype(self.dtype)
-
-    def weight(self, *shape: int) -> Array:
-        return self.fixed.standard_normal(shape).astype(self.dtype)
-
-    def positive(self, *shape: int) -> Array:
-        """Weights from 0.01 to 0.2, in f32."""
-        return (self.fixed.random(shape) * 0.19 + 0.01).astype(np.float32)
-
-    def kept(self, *indices: int) -> list[int]:
-        """Inputs that are constants, all or none of them."""
-        return [*indices] if self.some(0.75) else []
-
-    def byte(self) -> type:
-        return self.rng.choice((np.uint8, np.int8))
-
-    def bytes_of(self, dtype: type, shape: Shape, fixed: bool = False, halved: bool = False) -> Array:
-        """``halved``: numbers whose products onnxruntime adds exactly."""
-        limits, part = np.iinfo(dtype), 2 if halved and dtype is np.int8 and saturates() else 1
-        return (self.fixed if fixed else self.data).integers(limits.min // part, (limits.max + 1) // part, shape).astype(dtype)
-
-    def scale(self) -> Array:
-        return np.array(self.rng.choice((0.5, 0.02, 0.07, 0.25, 1.0)), np.float32)
-
-    def zero(self, dtype: type) -> Array:
-        limits = np.iinfo(dtype)
-        return np.array(self.rng.choice((0, 0, 3, 7, limits.min, limits.max)), dtype)
-
-    def quantized(self, dtype: type, *shape: int) -> list[Array]:
-        """A tensor, its scale and its zero point."""
-        return [self.bytes_of(dtype, shape), self.scale(), self.zero(dtype)]
-
-    def broadcast(self, shape: Shape) -> list[int]:
-        """A shape that broadcasts to another."""
-        kept = [*shape][self.rng.randint(0, len(shape)):] if self.some(0.4) else [*shape]
-        return [1 if self.some(0.15) else size for size in kept]
-
-    def shape(self, low: int = 1, high: int = 4) -> list[int]:
-        return [self.size() for _ in range(self.rng.randint(low, high))]
-
+from drawn_nodes import Array, Draw, DrawnNode, Make
 
 # --- activations, products, norms ---
 
 
-def activation(d: Draw) -> ContribNode:
+def activation(d: Draw) -> DrawnNode:
     op, shape, last = d.rng.choice(("Gelu", "QuickGelu", "BiasGelu", "FastGelu")), d.shape(), d.width()
     inputs: list[Array | None] = [d.normal(*shape, last) * d.dtype.type(d.rng.choice((1, 6)))]
     if op == "BiasGelu" or (op == "FastGelu" and d.some()):
         inputs.append(d.weight(last))
     alpha = {"alpha": d.rng.choice((1.0, 0.5, 2.0, -1.0))} if op == "QuickGelu" and d.some() else {}
-    return ContribNode(op, inputs, d.kept(1) if len(inputs) > 1 else (), tolerance=d.tolerance, attributes=alpha)
+    return DrawnNode(op, inputs, d.kept(1) if len(inputs) > 1 else (), tolerance=d.tolerance, attributes=alpha)
 
 
-def fused_matmul(d: Draw) -> ContribNode:
+def fused_matmul(d: Draw) -> DrawnNode:
     m, k, n = d.size(), d.width(), d.size()
     batch = [d.size() for _ in range(d.rng.choice((0, 0, 1, 2)))]
     sides: list[list[int]] = []
@@ -117,14 +27,14 @@ def fused_matmul(d: Draw) -> ContribNode:
         sides.append([first, *batch, last] if moved else [*batch, first, last])
         flags |= {f"trans{letter}": int(across), f"transBatch{letter}": int(moved)}
     alpha = {"alpha": d.rng.choice((0.5, 2.0, -1.0))} if d.some() else {}
-    return ContribNode("FusedMatMul", [d.normal(*sides[0]), d.normal(*sides[1])], tolerance=d.tolerance, attributes=flags | alpha)
+    return DrawnNode("FusedMatMul", [d.normal(*sides[0]), d.normal(*sides[1])], tolerance=d.tolerance, attributes=flags | alpha)
 
 
 ACTIVATIONS: dict[str, tuple[dict[str, float], ...]] = {
     "Relu": ({},), "Tanh": ({},), "Sigmoid": ({},), "LeakyRelu": ({}, {"alpha": 0.3}), "HardSigmoid": ({"alpha": 0.3, "beta": 0.4},)}
 
 
-def fused_gemm(d: Draw) -> ContribNode:
+def fused_gemm(d: Draw) -> DrawnNode:
     m, k, n = d.size(), d.width(), d.width()
     across = [int(d.some(0.4)), int(d.some(0.4))]
     a = d.normal(*((k, m) if across[0] else (m, k)))
@@ -135,10 +45,10 @@ def fused_gemm(d: Draw) -> ContribNode:
     attributes |= {f"activation_{word}": value for word, value in d.rng.choice(ACTIVATIONS[name]).items()}
     attributes |= {word: d.rng.choice((0.5, 2.0, 1.0)) for word in ("alpha", "beta") if d.some(0.3)}
     kept = d.kept(1, *([2] if bias is not None else []))
-    return ContribNode("FusedGemm", [a, b, bias], kept, tolerance=d.tolerance, attributes=attributes)
+    return DrawnNode("FusedGemm", [a, b, bias], kept, tolerance=d.tolerance, attributes=attributes)
 
 
-def fused_conv(d: Draw) -> ContribNode:
+def fused_conv(d: Draw) -> DrawnNode:
     rank, groups = d.rng.choice((1, 2, 2, 2)), d.rng.choice((1, 1, 1, 2, 4))
     channels, out = groups * d.width(1, 2, 3, 4), groups * d.width(1, 2, 4, 8)
     kernel = [d.width(1, 2, 3) for _ in range(rank)]
@@ -158,10 +68,10 @@ def fused_conv(d: Draw) -> ContribNode:
     parameters = {"LeakyRelu": [0.3], "HardSigmoid": [0.3, 0.4], "Clip": [-0.5, 0.5]}.get(name)
     attributes |= {"activation_params": parameters} if parameters else {}
     inputs = [x, w, bias, added] if added is not None else [x, w, bias]
-    return ContribNode("FusedConv", inputs, d.kept(1, *([2] if bias is not None else [])), attributes=attributes, tolerance=d.tolerance)
+    return DrawnNode("FusedConv", inputs, d.kept(1, *([2] if bias is not None else [])), attributes=attributes, tolerance=d.tolerance)
 
 
-def skip_norm(d: Draw) -> ContribNode:
+def skip_norm(d: Draw) -> DrawnNode:
     simple, width = d.some(), d.width(2, 3, 8, 16, 33)
     shape = [d.size() for _ in range(d.rng.choice((1, 2, 2)))] + [width]
     skip = d.rng.choice((shape, shape, [1, *shape[1:]] if len(shape) == 3 else shape, shape[1:] if len(shape) == 3 else shape))
@@ -170,18 +80,18 @@ def skip_norm(d: Draw) -> ContribNode:
     inputs += [d.weight(width) if d.some() else None]
     op = "SkipSimplifiedLayerNormalization" if simple else "SkipLayerNormalization"
     kept = [i for i in range(2, len(inputs)) if inputs[i] is not None]
-    return ContribNode(op, inputs, d.kept(*kept), ("y", "", "", "total") if d.some() else ("y",), tolerance=d.tolerance,
+    return DrawnNode(op, inputs, d.kept(*kept), ("y", "", "", "total") if d.some() else ("y",), tolerance=d.tolerance,
                        attributes={"epsilon": d.rng.choice((1e-3, 1e-5))})
 
 
-def simplified_norm(d: Draw) -> ContribNode:
+def simplified_norm(d: Draw) -> DrawnNode:
     shape = [*d.shape(0, 2), d.width(2, 3, 8, 33), d.width(2, 5, 8, 16)]
     axis = d.rng.choice((-1, -2))
-    return ContribNode("SimplifiedLayerNormalization", [d.normal(*shape), d.weight(*shape[axis:])], d.kept(1), domain="",
+    return DrawnNode("SimplifiedLayerNormalization", [d.normal(*shape), d.weight(*shape[axis:])], d.kept(1), domain="",
                        attributes={"axis": axis, "epsilon": 1e-4}, tolerance=d.tolerance)
 
 
-def embed_norm(d: Draw) -> ContribNode:
+def embed_norm(d: Draw) -> DrawnNode:
     width, batch, rows = d.width(2, 8, 16, 33), d.size(1, 2, 3), d.size(1, 2, 4, 6)
     words, places, segments = d.weight(20, width), d.weight(6, width), d.weight(2, width)
     ids = d.data.integers(0, 20, (batch, rows)).astype(np.int32)
@@ -193,24 +103,24 @@ def embed_norm(d: Draw) -> ContribNode:
     inputs = [ids, which, words, places, segments if which is not None else None, d.weight(width), d.weight(width), mask, at]
     outputs = ("y", "index", "sum") if d.some() else ("y", "index")
     kept = [2, 3, *([4] if which is not None else []), 5, 6]
-    return ContribNode("EmbedLayerNormalization", inputs, kept, outputs, tolerance=d.tolerance, attributes={"epsilon": 1e-4})
+    return DrawnNode("EmbedLayerNormalization", inputs, kept, outputs, tolerance=d.tolerance, attributes={"epsilon": 1e-4})
 
 
 # --- integers of 8 bits ---
 
 
-def quantized_binary(d: Draw) -> ContribNode:
+def quantized_binary(d: Draw) -> DrawnNode:
     op, dtype, shape = d.rng.choice(("QLinearAdd", "QLinearMul", "QLinearWhere")), d.byte(), d.shape(1, 3)
     a, b = d.quantized(dtype, *shape), d.quantized(dtype, *d.broadcast(shape))
     if d.some():
         a, b = b, a
     inputs = [*a, *b, d.scale(), d.zero(dtype)]
     if op == "QLinearWhere":
-        return ContribNode(op, [np.asarray(d.data.random(d.broadcast(shape)) > 0.5), *inputs], d.kept(2, 3, 5, 6, 7, 8), unit=1)
-    return ContribNode(op, inputs, d.kept(1, 2, 4, 5, 6, 7), unit=1)
+        return DrawnNode(op, [np.asarray(d.data.random(d.broadcast(shape)) > 0.5), *inputs], d.kept(2, 3, 5, 6, 7, 8), unit=1)
+    return DrawnNode(op, inputs, d.kept(1, 2, 4, 5, 6, 7), unit=1)
 
 
-def quantized_unary(d: Draw) -> ContribNode:
+def quantized_unary(d: Draw) -> DrawnNode:
     op, dtype = d.rng.choice(("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax")), d.byte()
     shape = d.shape(1, 4)
     out = np.array(d.rng.choice((1 / 256, 0.01, 0.05)), np.float32)
@@ -219,10 +129,10 @@ def quantized_unary(d: Draw) -> ContribNode:
         attributes["alpha"] = d.rng.choice((0.2, 0.01, 1.5, -0.5))
     if op == "QLinearSoftmax":
         attributes |= {"opset": d.rng.choice((13, 13, 11)), "axis": d.rng.randrange(-len(shape), len(shape))}
-    return ContribNode(op, [*d.quantized(dtype, *shape), out, d.zero(dtype)], d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
+    return DrawnNode(op, [*d.quantized(dtype, *shape), out, d.zero(dtype)], d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
 
 
-def quantized_concat(d: Draw) -> ContribNode:
+def quantized_concat(d: Draw) -> DrawnNode:
     dtype, shape = d.byte(), d.shape(1, 3)
     axis, inputs, kept = d.rng.randrange(-len(shape), len(shape)), [d.scale(), d.zero(dtype)], [0, 1]
     for _ in range(d.rng.randint(1, 3)):
@@ -230,25 +140,25 @@ def quantized_concat(d: Draw) -> ContribNode:
         own[axis] = d.size()
         kept += [len(inputs) + 1, len(inputs) + 2]
         inputs += d.quantized(dtype, *own)
-    return ContribNode("QLinearConcat", inputs, d.kept(*kept), unit=1, attributes={"axis": axis})
+    return DrawnNode("QLinearConcat", inputs, d.kept(*kept), unit=1, attributes={"axis": axis})
 
 
-def quantized_pool(d: Draw) -> ContribNode:
+def quantized_pool(d: Draw) -> DrawnNode:
     dtype, last = d.byte(), d.some(0.4)
     batch, channels, sizes = d.size(1, 2, 3), d.width(1, 3, 8, 16), [d.size(6, 7, 8, 11), d.size(6, 7, 9)]
     shape = [batch, *sizes, channels] if last else [batch, channels, *sizes]
     inputs = [*d.quantized(dtype, *shape), np.array(d.rng.choice((0.02, 0.1)), np.float32), d.zero(dtype)]
     attributes: dict[str, Any] = {"channels_last": int(last)}
     if d.some(0.3):
-        return ContribNode("QLinearGlobalAveragePool", inputs, d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
+        return DrawnNode("QLinearGlobalAveragePool", inputs, d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
     kernel = [d.width(1, 2, 3), d.width(1, 2, 3)]
     attributes |= {"kernel_shape": kernel, "strides": [d.width(1, 2), d.width(1, 2)],
                    "pads": [d.rng.randrange(k) for k in (*kernel, *kernel)], "ceil_mode": int(d.some(0.3)),
                    "count_include_pad": int(d.some(0.3))}
-    return ContribNode("QLinearAveragePool", inputs, d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
+    return DrawnNode("QLinearAveragePool", inputs, d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
 
 
-def qgemm(d: Draw) -> ContribNode:
+def qgemm(d: Draw) -> DrawnNode:
     m, k, n = d.size(), d.width(), d.width()
     across, weight = [int(d.some(0.4)), int(d.some(0.4))], d.byte()
     first = np.uint8 if weight is np.uint8 or d.some(0.7) else np.int8
@@ -262,10 +172,10 @@ def qgemm(d: Draw) -> ContribNode:
     attributes: dict[str, Any] = {"transA": across[0], "transB": across[1]}
     attributes |= {"alpha": d.rng.choice((0.5, 2.0))} if d.some(0.3) else {}
     kept = [1, 2, 3, 4, 5, *([6] if bias is not None else []), *([7, 8] if whole else [])]
-    return ContribNode("QGemm", [*a, *b, bias, *out], kept, unit=1 if whole else 0, attributes=attributes)
+    return DrawnNode("QGemm", [*a, *b, bias, *out], kept, unit=1 if whole else 0, attributes=attributes)
 
 
-def integer_product(d: Draw) -> ContribNode:
+def integer_product(d: Draw) -> DrawnNode:
     k, n, weight = d.width(), d.width(), d.byte()
     rows = d.shape(1, 3)
     each = d.some()
@@ -275,16 +185,16 @@ def integer_product(d: Draw) -> ContribNode:
     if d.some():
         x = (d.data.standard_normal((*rows, k)) * d.rng.choice((1, 10)) + d.rng.choice((0, 3))).astype(np.float32)
         # where a number lies between two integers, its quantum goes to one or the other
-        return ContribNode("DynamicQuantizeMatMul", [x, w, scale, zero, bias],
+        return DrawnNode("DynamicQuantizeMatMul", [x, w, scale, zero, bias],
                            d.kept(1, 2, *([3] if zero is not None else []), *([4] if bias is not None else [])), tolerance=1e-2)
     first = np.uint8 if weight is np.uint8 or d.some(0.7) else np.int8
     a = d.bytes_of(first, (*rows, k), halved=True)
     inputs = [a, w, d.scale(), scale, d.zero(first) if d.some(0.7) else None, zero, bias]
     kept = [i for i in (1, 3, 5, 6) if inputs[i] is not None]
-    return ContribNode("MatMulIntegerToFloat", inputs, d.kept(*kept))
+    return DrawnNode("MatMulIntegerToFloat", inputs, d.kept(*kept))
 
 
-def quantize(d: Draw) -> ContribNode:
+def quantize(d: Draw) -> DrawnNode:
     dtype, shape = d.rng.choice((np.uint8, np.int8, np.uint16, np.int16)), d.shape(1, 3)
     axis = d.rng.randrange(len(shape))
     each = d.some(0.4)
@@ -296,10 +206,9 @@ def quantize(d: Draw) -> ContribNode:
     attributes = {"axis": axis} if each else {}
     if d.some():
         x = (d.data.standard_normal(shape) * d.rng.choice((1, 50, 1e4))).astype(np.float32)
-        return ContribNode("QuantizeLinear", [x, scale, zero], d.kept(1, 2), unit=1, attributes=attributes)
-    return ContribNode("DequantizeLinear", [d.bytes_of(dtype, shape), scale, zero], d.kept(1, 2), attributes=attributes)
+        return DrawnNode("QuantizeLinear", [x, scale, zero], d.kept(1, 2), unit=1, attributes=attributes)
+    return DrawnNode("DequantizeLinear", [d.bytes_of(dtype, shape), scale, zero], d.kept(1, 2), attributes=attributes)
 
 
-Make = Callable[[Draw], ContribNode]
 CONTRIB_NODES: tuple[Make, ...] = (activation, fused_matmul, fused_gemm, fused_conv, skip_norm, simplified_norm, embed_norm,
                                    quantized_binary, quantized_unary, quantized_concat, quantized_pool, qgemm, integer_product, quantize)

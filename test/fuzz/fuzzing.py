@@ -91,11 +91,12 @@ class Function:
 Subject = Callable[[int], Program]
 
 SUBJECTS = {
-    "contrib": "contrib_programs:contrib",
+    "contrib": "node_programs:contrib",
     "gpu": "gpu_programs:gpu",
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",
     "partitions": "partition_programs:partition",
+    "rare": "node_programs:rare",
     "regions": "region_programs:region",
     "schedules": "schedule_programs:schedule",
     "typed": "typed_programs:typed_kernel",

@@ -1,4 +1,4 @@
-"""Random nodes of onnxruntime's own domain, compiled, against onnxruntime."""
+"""Random nodes, one a program, compiled, against onnxruntime: of its own domain, and those of ONNX that random graphs do not hold."""
 import io
 from collections import Counter
 from collections.abc import Sequence
@@ -7,45 +7,75 @@ from random import Random
 import numpy as np
 from contrib import DOMAIN, code_of, oracle, tensor
 from contrib_attention import ATTENTIONS
-from contrib_nodes import CONTRIB_NODES, ContribNode, Draw
+from contrib_nodes import CONTRIB_NODES
 from contrib_weights import WEIGHTS
+from drawn_nodes import Draw, DrawnNode, Make
 from fuzzing import Arrays, Function, InvalidProgramError, typed
+from image_nodes import IMAGE_NODES
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from signal_nodes import SIGNAL_NODES
+from tensor_nodes import TENSOR_NODES
 
 import legato
 
-MAKERS = (*CONTRIB_NODES, *ATTENTIONS, *ATTENTIONS, *WEIGHTS)
 CALLS = 3
+# their results' sizes have names that two programs may both give
+NAME_SIZES = ("NonMaxSuppression", "NonZero", "TensorScatter", "Unique")
 
 
 def contrib(seed: int) -> Function:
+    """A node of com.microsoft by its number."""
+    return program(seed, (*CONTRIB_NODES, *ATTENTIONS, *ATTENTIONS, *WEIGHTS))
+
+
+def rare(seed: int) -> Function:
+    """A node of ONNX by its number, of the ops that need inputs of their own kind."""
+    return program(seed, (*IMAGE_NODES, *SIGNAL_NODES, *TENSOR_NODES))
+
+
+def program(seed: int, makers: Sequence[Make]) -> Function:
     """A node by its number: static, or with named sizes that differ between calls."""
     symbolic = Random(f"symbolic {seed}").random() < 0.5
-    make = Random(f"maker {seed}").choice(MAKERS)
+    make = Random(f"maker {seed}").choice(makers)
     nodes = [make(Draw(seed, call, symbolic)) for call in range(CALLS if symbolic else 1)]
     model = model_of(nodes, f"s{seed}_")
     calls = [{f"i{seed}_{n}": node.measured.get(n, array) for n, array in enumerate(node.inputs)
               if array is not None and n not in node.constants} for node in nodes]
     features = Counter([f"op {nodes[0].op}", f"sizes {'symbolic' if symbolic else 'static'}", *types_of(nodes[0])])
 
+    def differs(call: int, found: Arrays, results: Sequence[np.ndarray]) -> str:
+        wanted = dict(zip((one.name for one in model.graph.output), map(np.asarray, results)))
+        return next(filter(None, (differing(nodes[call], n, name, found[name], wanted[name]) for n, name in enumerate(found))), "")
+
     def verify(call: int, given: Arrays, found: Arrays) -> str:
+        """A result that onnxruntime does not give may still be that of ONNX's reference: then it is onnxruntime that is wrong."""
+        if nodes[0].by_reference:
+            return differs(call, found, ReferenceEvaluator(model).run(None, given))
         try:
-            wanted = dict(zip((one.name for one in model.graph.output), oracle(model, given)))
+            text = differs(call, found, oracle(model, given))
         except Exception as error:   # its exceptions have no common class
             raise InvalidProgramError(f"{nodes[0].op}: {str(error).splitlines()[0]}") from error
-        return next(filter(None, (differing(nodes[call], n, name, found[name], wanted[name]) for n, name in enumerate(found))), "")
+        return text and differs_from_reference(call, given, found, text)
+
+    def differs_from_reference(call: int, given: Arrays, found: Arrays, text: str) -> str:
+        try:
+            with np.errstate(all="ignore"):
+                return text if differs(call, found, ReferenceEvaluator(model).run(None, given)) else ""
+        except Exception:   # it lacks the op, or refuses the node
+            return text
 
     buffer = io.BytesIO()
     np.savez(buffer, **{f"{call}.{name}": array for call, arrays in enumerate(calls) for name, array in arrays.items()})
     return Function(lambda context: legato.from_onnx(model, context=context), calls, verify,
-                    {"model.onnx": model.SerializeToString(), "inputs.npz": buffer.getvalue()}, features)
+                    {"model.onnx": model.SerializeToString(), "inputs.npz": buffer.getvalue()}, features, nodes[0].op in NAME_SIZES)
 
 
-def types_of(node: ContribNode) -> list[str]:
+def types_of(node: DrawnNode) -> list[str]:
     return [f"dtype {node.inputs[0].dtype}"] if node.inputs[0] is not None else []
 
 
-def model_of(nodes: Sequence[ContribNode], prefix: str) -> ModelProto:
+def model_of(nodes: Sequence[DrawnNode], prefix: str) -> ModelProto:
     """A model of a node. ``nodes``: it at each call: sizes that differ have names, equal ones the same."""
     first, names = nodes[0], dict[tuple[int, ...], str]()
     given, weights, inputs, before = [], [], [], []
@@ -64,10 +94,10 @@ def model_of(nodes: Sequence[ContribNode], prefix: str) -> ModelProto:
         given.append(helper.make_tensor_value_info(inputs[-1], code_of(next(a for a in arrays if a is not None)), shape))
         inputs[-1] += "_size" if number in first.measured else ""
     outputs = [f"{prefix}{name}" if name else "" for name in first.outputs]
-    node = helper.make_node(first.op, inputs, outputs, "node", domain=first.domain, **first.attributes)
+    node = helper.make_node(first.op, inputs, outputs, f"{prefix}node", domain=first.domain, **first.attributes)
     results = [helper.make_empty_tensor_value_info(name) for name in outputs if name]
     graph = helper.make_graph([*before, node], "g", given, results, weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", first.opset), helper.make_opsetid(DOMAIN, 1)], ir_version=10)
 
 
 def measured(name: str) -> list[NodeProto]:
@@ -78,7 +108,7 @@ def measured(name: str) -> list[NodeProto]:
             helper.make_node("Cast", [f"{name}_number"], [f"{name}_size"], to=TensorProto.INT32)]
 
 
-def differing(node: ContribNode, place: int, name: str, found: np.ndarray, want: np.ndarray) -> str:
+def differing(node: DrawnNode, place: int, name: str, found: np.ndarray, want: np.ndarray) -> str:
     """How an output differs from onnxruntime's, or nothing."""
     if text := typed(name, found, want):
         return text
