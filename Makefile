@@ -6,7 +6,9 @@ STAMP := $(VENV)/.legato-installed
 WHEEL_VENV := .venv-wheel
 SANITIZED := test/targets/generic test/targets/cpu test/frontends test/schedule test/regressions/wrong_numbers test/run/test_minilm.py \
 	test/run/test_light_models.py
-PYTEST := python -m pytest -q -n auto --maxprocesses 8 --dist worksteal
+# one worker more than there are cores: tests wait for processes and for time-outs
+WORKERS := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 8 ? n : 8)))
+PYTEST := python -m pytest -q -n $(WORKERS) --dist worksteal
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help

@@ -9,7 +9,7 @@ import pytest
 from degenerate_samples import ELSEWHERE, SAMPLES, SIZES, Sample
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from thoroughly import first_of, sampled
+from thoroughly import first_of
 
 import legato
 from legato.core.errors import LegatoError
@@ -136,7 +136,7 @@ def test_every_op_has_a_sample():
 
 
 @pytest.mark.parametrize("way", first_of(["symbolic", "static"]))
-@pytest.mark.parametrize("part", sampled(range(4), 2))
+@pytest.mark.parametrize("part", first_of(range(4)))
 def test_sizes_of_0_and_1(part, way):
     found = [text for sample in SAMPLES[part::4] for text in failures(sample, way)]
     assert not found, "\n".join(found)
