@@ -94,11 +94,16 @@ def test_unique_of_any_size(is_sorted):
             np.testing.assert_array_equal(found, wanted)
 
 
-def test_unique_parts_of_unknown_size_are_refused():
-    node = helper.make_node("Unique", ["x"], ["y"], axis=0)
-    proto = model([node], [("x", TensorProto.FLOAT, ["n", 3])], [("y", TensorProto.FLOAT, None)])
-    with pytest.raises(legato.UnsupportedError, match=r"distinct parts along axis 0 of \['?n'?, 3\] are not supported"):
-        legato.from_onnx(proto)
+@pytest.mark.parametrize("axis", [0, -1])
+def test_unique_parts_of_any_size(axis):
+    outputs = ["y", "first", "which", "often"]
+    proto = model([helper.make_node("Unique", ["x"], outputs, axis=axis)], [("x", TensorProto.FLOAT, ["n", 2, "m"])],
+                  [("y", TensorProto.FLOAT, None), *((n, TensorProto.INT64, [None]) for n in outputs[1:])])
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    for shape in ((9, 2, 1), (1, 2, 1), (3, 2, 9)):
+        x = np.random.default_rng(0).integers(0, 2, shape).astype(np.float32)
+        for found, wanted in zip(exe(x), session.run(None, {"x": x}), strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_only_the_size_of_what_is_found_is_used():

@@ -1,5 +1,4 @@
 """Gather and scatter."""
-import math
 
 import numpy as np
 
@@ -105,13 +104,11 @@ def compress(node):
 
 @op("Unique", 11, 28)
 def unique(node):
-    """Unique elements, or parts along an axis; sorted, or in the order of their first occurrences. Parts are of tensors of static size."""
+    """Unique elements, or parts along an axis; sorted, or in the order of their first occurrences."""
     axis, x = node.integer("axis", None), node.x(0)
     if axis is None:
         x, axis = relax.reshape(x, shape=[-1]), 0
     axis = node.axis(axis, x.type.rank)
-    if x.type.rank > 1 and not x.type.has_static_shape:
-        raise Refused(f"distinct parts along axis {axis} of {list(dims.dims(x.type))} are not supported, only if all sizes are known")
     values, first, which, counts = distinct(x if x.type.rank == 1 else _order_of_parts(node, x, axis))
     values = values if x.type.rank == 1 else relax.take(x, first, axis=axis)
     if node.flag("sorted", True):
@@ -125,10 +122,12 @@ def unique(node):
 
 def _order_of_parts(node, x, axis: int):
     """For each part along an axis the number of parts that are less than it, element by element: [parts]."""
-    size, length = x.type.shape[axis], math.prod(s for a, s in enumerate(x.type.shape) if a != axis)
-    if size * size * length > MADE_ELEMENTS:
+    sizes = list(dims.dims(x.type))
+    size = sizes.pop(axis)
+    length, pairs = dims.product(sizes), dims.product([size, size, *sizes])
+    if isinstance(pairs, int) and pairs > MADE_ELEMENTS:
         raise Refused(f"distinct parts among {size} of {length} elements are not supported: all pairs are compared")
-    if not length:
+    if length == 0 and isinstance(size, int):
         return relax.constant(np.zeros(size, np.int64))
     if node.dtype() == np.bool_:
         x = relax.astype(x, dtype=np.int8)
