@@ -82,6 +82,16 @@ def test_cut_off_at_every_boundary_is_an_error(saved):
     assert outcome(saved, [*cuts, good + b"\0", good + good]) == (0, "end\n", "")
 
 
+def test_offsets_beyond_any_file_are_errors(saved):
+    """The headers say where the others lie; those of a file without its seal are read."""
+    good = saved.read_bytes()[:-1]
+    sections = int.from_bytes(good[40:48], "little")
+    cases = [good[:at] + value.to_bytes(8, "little") + good[at + 8:] for at in (32, 40, *range(sections + 24, sections + 400, 64))
+             for value in (2**63, 2**64 - 1, 2**63 - 1, len(good) - 10)]
+    assert outcome(saved, cases) == (0, "end\n", "")
+    assert outcome(saved, [good[:62] + (65535).to_bytes(2, "little") + good[64:]]) == (0, "end\n", "")
+
+
 def test_other_files_are_errors(saved, tmp_path):
     wrong = [b"", b"\x7fELF", b"\0" * 5000, b"PK\x03\x04" + bytes(500), random.Random(1).randbytes(30000),
              saved_files(saved)[1].read_bytes(), open(tvm_ffi.libinfo.find_libtvm_ffi(), "rb").read()]
