@@ -16,6 +16,7 @@ _MAX = {"NWC": linalg.PoolingNwcMaxOp, "NCW": linalg.PoolingNcwMaxOp, "NHWC": li
 _MAX_UNSIGNED = {"NWC": linalg.PoolingNwcMaxUnsignedOp, "NHWC": linalg.PoolingNhwcMaxUnsignedOp}
 _SUM = {"NWC": linalg.PoolingNwcSumOp, "NCW": linalg.PoolingNcwSumOp, "NHWC": linalg.PoolingNhwcSumOp, "NCHW": linalg.PoolingNchwSumOp,
         "NDHWC": linalg.PoolingNdhwcSumOp}
+MOST_COUNTED = 1 << 16   # windows along an axis, of which the elements are counted here; of longer axes the kernel counts them
 
 
 class Windows:
@@ -69,10 +70,13 @@ class Windows:
         """The number of elements in the windows along one axis: one number, or a tensor with one for each position."""
         size, count = self.inputs[i], self.outputs[i]
         first, last = (-self.begins[i], plus(size, self.ends[i])) if include_pad else (0, size)
-        if isinstance(size, int) and isinstance(count, int):
-            found = [self._taps(i, o, first, last) for o in range(count)]
-            return (found or [1])[0] if len(set(found)) < 2 else dense(found, e)
-        return self._counts_at_run_time(i, e, first, last)
+        if not isinstance(size, int) or not isinstance(count, int):
+            return self._counts_at_run_time(i, e, first, last)
+        if count > MOST_COUNTED:
+            ends = {self._taps(i, o, first, last) for o in (0, count - 1)}
+            return self.kernel[i] if ends == {self.kernel[i]} else self._counts_at_run_time(i, e, first, last)
+        found = [self._taps(i, o, first, last) for o in range(count)]
+        return (found or [1])[0] if len(set(found)) < 2 else dense(found, e)
 
     def _taps(self, i: int, position: int, first: int, last: int) -> int:
         start, dilation = position * self.strides[i] - self.begins[i], self.dilations[i]

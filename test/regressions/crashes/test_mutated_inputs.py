@@ -163,6 +163,15 @@ def test_a_transposed_convolution_of_many_taps():
     assert "relax.conv1d_transpose" in str(module)
 
 
+@pytest.mark.parametrize("pads", [[0, 0], [1, 1]])
+def test_a_pool_of_many_windows(pads):
+    """The elements of each were counted, one by one."""
+    proto = onnx.parser.parse_model(f'''<ir_version: 10, opset_import: ["": 22]>
+        g (float[1, 1, 4294967296] x) => (float[a, b, c] y) {{ y = AveragePool<kernel_shape = [5], pads = {pads}>(x) }}''')
+    lowered = legato.lower(legato.from_onnx(proto), last="legalized")
+    assert (f"tensor<{2**32 - 4 + sum(pads)}xf32>" in str(lowered)) == any(pads)    # of the counts, which the kernel computes
+
+
 def test_an_error_in_text_that_is_not_utf8():
     """The bindings' own RuntimeError: they fail to make the message."""
     with pytest.raises(LegatoError, match="no UTF-8"):

@@ -221,6 +221,10 @@ def pool_cases():
                     },
                 )
     yield Case("max_pool2d", [values((1, 1, 4, 4), "float32")], {"kernel": [2, 2]})
+    for padding, count in itertools.product(([0, 0], [1, 0], [0, 2]), (True, False)):    # more windows than are counted at compile time
+        window = {"kernel": [3], "padding": padding, "count_include_pad": count, "ceil_mode": True}
+        yield Case("avg_pool1d", [normal(1, 2, 70_001)], window)
+        yield Case("avg_pool1d", [normal(1, 1, 150_000)], {**window, "strides": [2]})
 
 
 def region_cases():
