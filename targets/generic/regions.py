@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from legato.core.mlir import arith, ir, math, scf
+from legato.dialects.relax.ops.detection import FAR_POINTS
 from legato.targets.builders.element import Element, index
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import dim
@@ -10,8 +11,6 @@ from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import compute, extract, is_empty, loop_index
 from legato.targets.generic.indexing import place
 from legato.targets.rule import kernel
-
-MOST_POINTS = 1e9    # of a bin along an axis; more differ by less than the rounding of their number
 
 
 @kernel("relax.roi_align")
@@ -98,8 +97,9 @@ def _line(e: Element, k, start: ir.Value, end: ir.Value, number: ir.Value, bins:
     length = e.div(length, e.const(bins))
     count = e.const(k.attrs["sampling"])
     if not k.attrs["sampling"]:
-        count = e.min(math.ceil(length), e.const(MOST_POINTS))
-        count = arith.select(e.compare("gt", count, zero), count, zero)    # a NaN is none
+        count = math.ceil(length)
+        counts = arith.andi(e.compare("gt", count, zero), e.compare("lt", count, e.const(FAR_POINTS)))
+        count = arith.select(counts, count, zero)
     begin = e.add(start, e.mul(_as_float(number, e), length))
     step = e.div(length, e.max(count, one))
     rises = e.compare("gt", step, zero)
@@ -113,6 +113,8 @@ def _line(e: Element, k, start: ir.Value, end: ir.Value, number: ir.Value, bins:
     first = arith.select(rises, bound(e.const(-1), math.floor, -1), index_value(0))
     last = arith.select(rises, bound(_as_float(extent, e), math.ceil, 1), every)
     last = arith.select(index().compare("gt", extent, index_value(0)), last, index_value(0))
+    if not k.attrs["sampling"]:     # points half a pixel or more apart, but for the rounding of numbers far away
+        last = arith.minsi(last, arith.addi(first, arith.addi(arith.muli(extent, index_value(2)), index_value(8))))
     skips = arith.ori(index().compare("gt", first, index_value(0)), index().compare("lt", last, every))
     return _Line(e, begin, step, count, first, last, skips, extent)
 

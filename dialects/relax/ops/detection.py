@@ -68,6 +68,9 @@ def _overlaps(box, others):
     return np.where(valid, common / np.where(valid, union, 1), -np.inf)
 
 
+FAR_POINTS = float(2**62)    # along an axis of a bin; one with so many has none
+
+
 class RoiAlign(RelaxOp, name="roi_align"):
     """Regions of images, brought to one size by sampling between the pixels; x is NCHW.
 
@@ -133,12 +136,14 @@ class RoiAlign(RelaxOp, name="roi_align"):
 
 def _points(start, length, bins: int, number: int, sampling: int, extent: int):
     """Along an axis: the pixels beside each point of a bin that is not outside ([points, 2]), their weights, the number of all points."""
-    count = float(sampling or np.nan_to_num(np.ceil(length / bins), posinf=0))
+    count = float(sampling or np.ceil(length / bins))
+    count = count if 0 < count < FAR_POINTS else 0.0    # a NaN is none
     begin, step = start + number * (length / bins), (length / bins) / (count or 1)
-    ends = [0, count] if step <= 0 else np.clip([np.floor((-1 - begin) / step) - 1, np.ceil((extent - begin) / step) + 1], 0, count)
-    places = begin + (np.arange(*ends) + 0.5).astype(start.dtype) * step
+    ends = [0, count] if not step > 0 else np.clip([np.floor((-1 - begin) / step) - 1, np.ceil((extent - begin) / step) + 1], 0, count)
+    first, last = (int(end) for end in np.nan_to_num(ends))
+    places = begin + (np.arange(first, min(last, first + 2 * extent + 8 if not sampling else last)) + 0.5).astype(start.dtype) * step
     places = np.maximum(places[(places >= -1) & (places <= extent) & (extent > 0)], 0)
     low = np.minimum(np.floor(places), extent - 1)
     rest = np.minimum(places - low, low < extent - 1)
     pixels = np.stack([low, np.minimum(low + 1, extent - 1)], axis=1).astype(np.int64)
-    return pixels, np.stack([1 - rest, rest], axis=1).astype(start.dtype), max(count, 0)
+    return pixels, np.stack([1 - rest, rest], axis=1).astype(start.dtype), count

@@ -243,6 +243,9 @@ def region_cases():
         one, none = {"b": 1, "h": 1, "w": 1, "n": 1}, {"b": 1, "h": 0, "w": 4, "n": 2}
         yield Case("roi_align", [normal(1, 3, 1, 1), regions[:1], images[:1]], attrs, shapes=shapes, symbols=one)
         yield Case("roi_align", [normal(1, 3, 0, 4), regions[:2], images[:2] * 0], attrs, shapes=shapes, symbols=none)
+    for far, mode in itertools.product((1.3e9, 3e38, np.inf, np.nan), ("avg", "max")):
+        ends = np.array([[0.3, 0.2, far, 3.1], [-far, -far, far, far], [far, far, -far, -far]], np.float32)
+        yield Case("roi_align", [normal(2, 3, 7, 6), ends, images[:3]], {"size": [2, 2], "mode": mode})
     yield Case("roi_align", [normal(2, 3, 7, 6), regions[:0], images[:0]], {"size": [2, 2]})
     yield Case("roi_align", [normal(1, 3, 0, 4), regions[:2], images[:2] * 0], {"size": [2, 2]})
 
