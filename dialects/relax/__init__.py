@@ -9,7 +9,7 @@ from collections.abc import Callable
 from legato.dialects.relax import dims
 from legato.dialects.relax.calls import call_dps_packed, call_packed
 from legato.dialects.relax.dialect import DimsAttr, Relax
-from legato.dialects.relax.graph import attributes_of, evaluate, graph_ops, infer_op, op_class
+from legato.dialects.relax.graph import attributes_of, evaluate, graph_ops, has_symbols, infer_op, op_class
 from legato.dialects.relax.op import SEMANTICS as semantics
 from legato.dialects.relax.op import GraphOp, graph_op, signature
 from legato.dialects.relax.ops import Concat
@@ -18,7 +18,7 @@ from legato.dialects.relax.types import TensorType
 
 __all__ = [
     "OPS", "DimsAttr", "Relax", "TensorType", "attributes_of", "call_dps_packed", "call_packed", "constant", "dims", "evaluate", "graph_op",
-    "graph_ops", "infer_op", "op_class", "semantics", "weight",
+    "graph_ops", "has_symbols", "infer_op", "op_class", "semantics", "weight",
 ]  # fmt: skip
 
 Relax.OPS["concat"] = Concat

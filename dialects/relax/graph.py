@@ -55,6 +55,12 @@ def infer_op(op) -> list[ir.Type]:
         raise LegatoError(f"{describe(op)}: {error}") from error
 
 
+def has_symbols(op) -> bool:
+    """Whether attributes of the op, such as the begin of a slice, have symbols: what it computes depends on the call."""
+    values = attributes_of(op).values()
+    return any(isinstance(size, Dim) for value in values for size in (value if isinstance(value, list) else [value]))
+
+
 def evaluate(op, arrays, symbols: Mapping[str, int] | None = None) -> tuple:
     """Computes the op on arrays by its numpy semantics. Returns a tuple of arrays.
 

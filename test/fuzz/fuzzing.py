@@ -99,6 +99,7 @@ SUBJECTS = {
     "rare": "node_programs:rare",
     "regions": "region_programs:region",
     "schedules": "schedule_programs:schedule",
+    "sequences": "sequence_programs:sequences",
     "typed": "typed_programs:typed_kernel",
 }
 

@@ -94,7 +94,7 @@ class Reader:
             return None
         if op.name == CONSTANT:
             return self.constants.array(value)
-        if not is_graph_op(op) or not len(op.operands) or len(op.results) != 1 or not value.type.has_static_shape:
+        if not is_graph_op(op) or not len(op.operands) or len(op.results) != 1 or not value.type.has_static_shape or relax.has_symbols(op):
             return None
         arrays = [array for operand in op.operands if (array := self.array(operand)) is not None]
         return relax.evaluate(op, arrays)[0] if len(arrays) == len(op.operands) else None

@@ -65,3 +65,14 @@ func.func @in_a_branch(%x: tensor<f32>, %c: i1) -> tensor<f32> {
   }
   return %r : tensor<f32>
 }
+
+// -----
+
+// Where a slice of a constant begins is known at the call.
+// CHECK-LABEL: func.func @place
+// CHECK: "relax.strided_slice"(%{{.*}}) {begin = #relax.dims<["n"]>, end = #relax.dims<["n + 2"]>}
+func.func @place(%x: tensor<?xf32, #relax.dims<["n"]>>) -> tensor<2xf32> {
+  %a = "relax.constant"() {value = dense<[1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<5xf32>} : () -> tensor<5xf32>
+  %0 = "relax.strided_slice"(%a) {begin = #relax.dims<["n"]>, end = #relax.dims<["n + 2"]>} : (tensor<5xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
