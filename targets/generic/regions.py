@@ -19,14 +19,14 @@ def roi_align(k, x, regions, images, out):
     if is_empty(x):
         return compute(out, "r, c, h, w", [], lambda *_: Element(out.type.element_type).const(0))
     kind, number = element(k.input_types[0]), element(k.input_types[2])
-    e = kind.wide
+    e, sizes = kind.wide, [dim(x, axis) for axis in (0, 2, 3)]
 
     def body(*_: ir.Value) -> ir.Value:
         region, channel, *bins = (loop_index(n) for n in range(4))
-        image = place(extract(images, [region]), number, dim(x, 0))
+        image = place(extract(images, [region]), number, sizes[0])
         corners = [e.sub(e.mul(read(extract(regions, [region, index_value(n)]), element(k.input_types[1])), e.const(k.attrs["scale"])),
                          e.const(0.5 if k.attrs["aligned"] else 0)) for n in range(4)]
-        rows, columns = (_line(e, k, corners[1 - n], corners[3 - n], bins[n], k.attrs["size"][n], index_value(dim(x, 2 + n)))
+        rows, columns = (_line(e, k, corners[1 - n], corners[3 - n], bins[n], k.attrs["size"][n], index_value(sizes[1 + n]))
                          for n in range(2))
         points, zero = e.mul(rows.count, columns.count), e.const(0)
         least = zero
