@@ -88,7 +88,7 @@ class RoiAlign(RelaxOp, name="roi_align"):
 
     x = Operand(FLOAT)
     regions = Operand(FLOAT, "corners of each region, [regions, 4]")
-    images = Operand(INTEGER, "the number of each region's image, [regions]", own_dtype=True)
+    images = Operand(INTEGER, "the number of each region's image, [regions]; negative ones count from the end", own_dtype=True)
     size = Ints(doc="the number of bins along height and width")
     scale = Float(1.0)
     sampling = Int(0)
