@@ -42,9 +42,9 @@ def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
     """
     operands = list(op.operands)
     makers = [defining_op(operand) for operand in operands]
-    if present(relax.op_class(op)).DEFINES_SIZES or not operands or any(maker is None or maker.name != CONSTANT for maker in makers):
+    if not operands or any(maker is None or maker.name != CONSTANT for maker in makers):
         return False
-    if relax.has_symbols(op):
+    if present(relax.op_class(op)).DEFINES_SIZES or relax.has_symbols(op):
         return False
     types = [result.type for result in op.results]
     if not all(type_.has_static_shape for type_ in types):
