@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from legato.core import ir_helpers
-from legato.core.mlir import arith, ir, linalg, tensor
+from legato.core.mlir import arith, ir, linalg, scf, tensor
 from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import Size, dims, plus, product, shape_of, values_of
+from legato.targets.builders.sizes import index as index_value
 
 Body = Callable[..., ir.Value | Sequence[ir.Value]]
 
@@ -164,6 +165,14 @@ def copy(source: ir.Value, out: ir.Value) -> ir.Value:
     """``source`` copied to ``out``, of the same shape, by a loop nest."""
     loops = ", ".join(names(out.type.rank))
     return compute(out, loops, [(source, loops)], lambda x, _: x)
+
+
+def looped(count: Size, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]], first: Size = 0) -> list[ir.Value]:
+    """A loop from ``first`` to ``count``; ``body(number, *carried)`` returns the next values."""
+    loop = scf.ForOp(index_value(first), index_value(count), index_value(1), list(carried))
+    with ir.InsertionPoint(loop.body):
+        scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args)))
+    return list(loop.results)
 
 
 def loop_index(loop: int) -> ir.Value:

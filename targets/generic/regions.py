@@ -2,13 +2,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from legato.core.mlir import arith, ir, math, scf
+from legato.core.mlir import arith, ir, math
 from legato.dialects.relax.ops.detection import FAR_POINTS
 from legato.targets.builders.element import Element, index
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import dim
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import compute, extract, is_empty, loop_index
+from legato.targets.builders.structured import compute, extract, is_empty, loop_index, looped
 from legato.targets.generic.indexing import place
 from legato.targets.rule import kernel
 
@@ -33,20 +33,20 @@ def roi_align(k, x, regions, images, out):
         if k.attrs["mode"] == "max":
             least = arith.select(arith.ori(rows.skips, columns.skips), zero, e.const(e.lowest))
 
-        def of_row(y: ir.Value, found: ir.Value) -> ir.Value:
+        def of_row(y: ir.Value, found: ir.Value) -> list[ir.Value]:
             row = rows.tap(y)
 
-            def of_point(at: ir.Value, found: ir.Value) -> ir.Value:
+            def of_point(at: ir.Value, found: ir.Value) -> list[ir.Value]:
                 column = columns.tap(at)
                 parts = [e.mul(read(extract(x, [image, channel, vertical, horizontal]), kind), e.mul(height, width))
                          for vertical, height in row.pixels for horizontal, width in column.pixels]
                 combine = e.add if k.attrs["mode"] == "avg" else e.max
                 value = combine(combine(parts[0], parts[1]), combine(parts[2], parts[3]))
-                return combine(found, arith.select(arith.andi(row.is_inside, column.is_inside), value, zero))
+                return [combine(found, arith.select(arith.andi(row.is_inside, column.is_inside), value, zero))]
 
-            return _loop(columns, found, of_point)
+            return looped(columns.last, [found], of_point, columns.first)
 
-        found = _loop(rows, least, of_row)
+        (found,) = looped(rows.last, [least], of_row, rows.first)
         if k.attrs["mode"] == "avg":
             found = arith.divf(found, e.max(points, e.const(1)))
         return stored(arith.select(e.compare("gt", points, zero), found, zero), kind, out.type.element_type)
@@ -126,14 +126,6 @@ def _as_float(number: ir.Value, e: Element) -> ir.Value:
 def _as_index(number: ir.Value, e: Element) -> ir.Value:
     i64 = Element(ir.IntegerType.get_signless(64))
     return arith.index_cast(ir.IndexType.get(), e.cast(number, i64))
-
-
-def _loop(line: _Line, start: ir.Value, body: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
-    """A loop over the points that may be inside; ``body(number, value)`` returns the next value."""
-    loop = scf.ForOp(line.first, line.last, index_value(1), [start])
-    with ir.InsertionPoint(loop.body):
-        scf.YieldOp([body(loop.induction_variable, loop.inner_iter_args[0])])
-    return loop.results[0]
 
 
 RULES = (roi_align,)

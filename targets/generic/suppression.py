@@ -6,7 +6,7 @@ from legato.targets.builders.element import boolean
 from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import dim
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import empty, extract, filled, is_empty
+from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
 from legato.targets.rule import kernel
 
 I64 = ir.IntegerType.get_signless
@@ -40,14 +40,14 @@ def non_max_suppression(k, boxes, scores, candidates, threshold, out):
             counts = arith.extui(I64(64), counts)
             return [arith.addi(size, arith.index_cast(ir.IndexType.get(), counts)), values, places]
 
-        size, *heap = _loop(number, [index_value(0), *heap], gather)
+        size, *heap = looped(number, [index_value(0), *heap], gather)
         half = arith.divui(size, index_value(2))
 
         def order(step: ir.Value, values: ir.Value, places: ir.Value) -> list[ir.Value]:
             hole = arith.subi(arith.subi(half, step), index_value(1))
             return _sift(_Item(extract(values, [hole]), extract(places, [hole])), hole, size, values, places)
 
-        heap = _loop(half, heap, order)
+        heap = looped(half, heap, order)
 
         def take(_: ir.Value, left: ir.Value, count: ir.Value, values: ir.Value, places: ir.Value, kept: ir.Value) -> list[ir.Value]:
             test = scf.IfOp(_less(count, most), [v.type for v in (left, count, values, places, kept)], has_else=True)
@@ -63,12 +63,12 @@ def non_max_suppression(k, boxes, scores, candidates, threshold, out):
                 scf.YieldOp([left, count, values, places, kept])
             return list(test.results)
 
-        return _loop(size, [size, index_value(0), *heap, kept], take)[-1]
+        return looped(size, [size, index_value(0), *heap, kept], take)[-1]
 
     def rows(batch: ir.Value, kept: ir.Value) -> list[ir.Value]:
-        return _loop(index_value(dim(scores, 1)), [kept], lambda category, inner: [row(batch, category, inner)])
+        return looped(index_value(dim(scores, 1)), [kept], lambda category, inner: [row(batch, category, inner)])
 
-    return _loop(index_value(dim(scores, 0)), [filled(out, arith.ConstantOp(I64(64), -1).result)], rows)[0]
+    return looped(index_value(dim(scores, 0)), [filled(out, arith.ConstantOp(I64(64), -1).result)], rows)[0]
 
 
 class _Item:
@@ -141,14 +141,6 @@ def _overlap(a: Sequence[ir.Value], b: Sequence[ir.Value], limit: ir.Value) -> i
 
 def _less(a: ir.Value, b: ir.Value) -> ir.Value:
     return arith.cmpi(arith.CmpIPredicate.slt, a, b)
-
-
-def _loop(count: ir.Value, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
-    """A loop from 0 to ``count``; ``body(number, *carried)`` returns the next values."""
-    loop = scf.ForOp(index_value(0), count, index_value(1), list(carried))
-    with ir.InsertionPoint(loop.body):
-        scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args)))
-    return list(loop.results)
 
 
 RULES = (non_max_suppression,)

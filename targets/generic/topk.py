@@ -7,7 +7,7 @@ from legato.targets.builders.element import Element, boolean, index
 from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import Size, dims, minus, smallest, times
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import empty, extract, filled, is_empty
+from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
 from legato.targets.rule import kernel
 
 
@@ -52,8 +52,8 @@ def topk(k, x, out):
             return heap.sift(moved, moved_at, end, values, tensor.InsertOp(goes, places, slot(end)).result)
 
         offered = sizes[axis] if isinstance(count, int) else times(sizes[axis], smallest(count, 1))    # nothing enters a heap of size 0
-        full = _loop(offered, [empty([count], e.type), places, order.mark_free(e.const(0), free), free], offer)
-        return _loop(minus(count, 1), full[:2], take)[1]
+        full = looped(offered, [empty([count], e.type), places, order.mark_free(e.const(0), free), free], offer)
+        return looped(minus(count, 1), full[:2], take)[1]
 
     return _rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
 
@@ -83,7 +83,7 @@ class _Heap:
             return [arith.select(down, child, hole), values, places]
 
         levels = (self.count - 1).bit_length() if isinstance(self.count, int) else _bit_length(highest)
-        hole, values, places = _loop(levels, [index_value(0), values, places], descend)
+        hole, values, places = looped(levels, [index_value(0), values, places], descend)
         return [tensor.InsertOp(item, values, [hole]).result, tensor.InsertOp(item_at, places, slot(hole)).result]
 
 
@@ -104,19 +104,11 @@ def _bit_length(number: ir.Value) -> ir.Value:
     return arith.index_cast(ir.IndexType.get(), arith.subi(arith.ConstantOp(i64, 64).result, zeros))
 
 
-def _loop(count: Size, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
-    """A loop from 0 to ``count``; ``body(number, *carried)`` returns the next values."""
-    loop = scf.ForOp(index_value(0), index_value(count), index_value(1), list(carried))
-    with ir.InsertionPoint(loop.body):
-        scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args)))
-    return list(loop.results)
-
-
 def _rows(sizes: Sequence[Size], at: list[ir.Value], places: ir.Value, row: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:
     """A loop nest over these sizes around ``row``."""
     if not sizes:
         return row(at, places)
-    return _loop(sizes[0], [places], lambda number, inner: [_rows(sizes[1:], [*at, number], inner, row)])[0]
+    return looped(sizes[0], [places], lambda number, inner: [_rows(sizes[1:], [*at, number], inner, row)])[0]
 
 
 class _Order:
