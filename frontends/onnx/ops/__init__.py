@@ -9,6 +9,7 @@ from legato.frontends.onnx.ops import (
     control,
     conv,
     detection,
+    determinants,
     einsum,
     features,
     gather,
@@ -41,8 +42,8 @@ from legato.frontends.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, attention, casts, constants, control, conv, detection, einsum, features, gather, integers, logic, loops,
-    matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions,
+    activations, arithmetic, attention, casts, constants, control, conv, detection, determinants, einsum, features, gather, integers, logic,
+    loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions,
     resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
 )  # fmt: skip
 

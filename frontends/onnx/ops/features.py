@@ -2,7 +2,6 @@
 import numpy as np
 
 from legato.dialects import relax
-from legato.dialects.relax.dims import UNKNOWN
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.run_time_resize import as_f64, f64
@@ -167,38 +166,4 @@ def affine_grid(node):
     return relax.reshape(grid, shape=[node.dims()[0], *image, rank])
 
 
-MOST_COLUMNS = 64   # of a determinant, whose steps are unrolled
-
-
-@op("Det", 11, 22)
-def det(node):
-    """Det: Gaussian elimination with pivots, step by step."""
-    batch, rows = list(node.dims()[:-2]), node.dims()[-1] if node.rank() > 1 else UNKNOWN
-    if node.rank() < 2 or rows != node.dims()[-2]:
-        raise Malformed(f"its input must be square matrices, has the shape {list(node.dims())}")
-    if not isinstance(rows, int) or rows > MOST_COLUMNS:
-        raise Refused(f"determinants of matrices of {rows} columns are not supported, only of a known number up to {MOST_COLUMNS}")
-    count, dtype = relax.dims.product(batch), node.dtype()
-    x = relax.reshape(node.x(), shape=[count, rows, rows])
-    found, one, zero = relax.broadcast_to(node.literal(1, dtype), shape=[count]), node.literal(1, dtype), node.literal(0, dtype)
-    for left in range(rows, 0, -1):
-        column = relax.squeeze(relax.strided_slice(x, begin=[0], end=[1], axes=[2]), axis=[2])
-        best = relax.expand_dims(relax.argmax(relax.abs(column), axis=1), axis=[1])      # [matrices, 1]
-        number = node.literal(np.arange(left))
-        order = relax.where(relax.equal(number, best), node.literal(0), number)
-        order = relax.where(relax.equal(number, node.literal(0)), best, order)          # the pivot's row and the first one change places
-        order = relax.broadcast_to(relax.expand_dims(order, axis=[2]), shape=[count, left, left])
-        x = relax.gather_elements(x, order, axis=1)
-        pivot = relax.strided_slice(x, begin=[0, 0], end=[1, 1], axes=[1, 2])
-        flat = relax.reshape(pivot, shape=[count])
-        swaps = relax.not_equal(relax.squeeze(best, axis=[1]), node.literal(0))
-        found = relax.multiply(found, relax.where(swaps, relax.negative(flat), flat))
-        if left > 1:
-            first = relax.strided_slice(x, begin=[0, 1], end=[1, left], axes=[1, 2])
-            below = relax.strided_slice(x, begin=[1, 0], end=[left, 1], axes=[1, 2])
-            factor = relax.divide(below, relax.where(relax.equal(pivot, zero), one, pivot))
-            x = relax.subtract(relax.strided_slice(x, begin=[1, 1], end=[left, left], axes=[1, 2]), relax.multiply(factor, first))
-    return relax.reshape(found, shape=batch)
-
-
-ENTRIES = (tf_idf, mel_weight_matrix, binarizer, array_feature_extractor, affine_grid, det)
+ENTRIES = (tf_idf, mel_weight_matrix, binarizer, array_feature_extractor, affine_grid)

@@ -1,0 +1,75 @@
+"""Det, compiled, beside numpy: sizes that are known and that only a call knows, singular and empty matrices, pivots in every place."""
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_check import value
+
+import legato
+
+RNG = np.random.default_rng(3)
+SIZES = (0, 1, 2, 3, 4, 5, 8, 33)
+
+
+def compiled(shape, dtype=np.float32):
+    graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"], "area")], "g", [value("x", np.empty(0, dtype), shape)],
+                              [helper.make_empty_tensor_value_info("y")])
+    return legato.compile(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)))
+
+
+def matrices(size, dtype=np.float32):
+    """Random ones, ones with zeros where pivots begin, singular ones, and exchanged rows."""
+    random = RNG.standard_normal((3, size, size))
+    random[1] *= RNG.random((size, size)) < 0.4
+    random[2, -1:] = random[2, :1]
+    exchanged = np.eye(size)[RNG.permutation(size)]
+    return np.concatenate([random, exchanged[None], np.zeros((1, size, size))]).astype(dtype)
+
+
+def assert_determinants(exe, x, rtol):
+    found, wanted = exe(x), np.linalg.det(x.astype(np.float64))
+    assert (found.shape, found.dtype) == (x.shape[:-2], x.dtype)
+    scale = np.prod(np.linalg.norm(x.astype(np.float64), axis=-1), axis=-1)     # Hadamard's bound
+    assert (np.abs(found.astype(np.float64) - wanted) <= rtol * np.maximum(scale, 1e-30)).all()
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-5), (np.float64, 1e-13)])
+def test_determinants_of_matrices_of_any_size(dtype, rtol):
+    exe = compiled(["batch", "n", "n"], dtype)
+    for size in SIZES[1:]:
+        assert_determinants(exe, matrices(size, dtype), rtol)
+        assert exe(np.empty((0, size, size), dtype)).shape == (0,)
+    with pytest.raises(ValueError, match='"area" needs n >= 1'):     # the largest of no rows
+        exe(matrices(0, dtype))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_determinants_of_matrices_of_known_size(size):
+    exe = compiled(["batch", size, size])
+    assert_determinants(exe, matrices(size), 1e-5)
+    assert exe(np.empty((0, size, size), np.float32)).shape == (0,)
+
+
+def test_a_determinant_of_half_precision():
+    for size in (3, 7):
+        assert_determinants(compiled(["n", "n"], np.float16), matrices(size, np.float16)[0], 2e-2)
+
+
+def test_batches_of_several_dimensions():
+    exe = compiled(["a", 2, "n", "n"])
+    assert_determinants(exe, RNG.standard_normal((3, 2, 6, 6)).astype(np.float32), 1e-5)
+
+
+def test_numbers_that_are_none_go_into_the_determinant():
+    x = matrices(6)
+    x[0, 3, 3], x[1, 0, 0] = np.nan, np.inf
+    found = compiled(["b", "n", "n"])(x)
+    assert np.isnan(found[0]) and not np.isfinite(found[1]) and np.isfinite(found[2:]).all()
+
+
+def test_matrices_that_are_not_square_are_an_error_of_the_call():
+    exe = compiled(["n", "m"])
+    assert_determinants(exe, matrices(5)[0], 1e-5)
+    with pytest.raises(ValueError, match="Det 'area' needs square matrices"):
+        exe(np.ones((3, 4), np.float32))
+    with pytest.raises(legato.LegatoError, match="must be square matrices"):
+        compiled([3, 4])
