@@ -87,3 +87,5 @@ class CacheSizes(NamedTuple):
 # For a CPU given by name: small sizes, so that what is planned for them fits. A table by name would say little: parts of
 # one name differ in their L3.
 DEFAULT_CACHES = CacheSizes(32 << 10, 256 << 10, 2 << 20)
+LINE = 64          # bytes of a cache line
+COLD = 256 << 10   # bytes of a weight, from which on it leaves the inner caches between two calls

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from legato.core.cpu_table import COLD, LINE
 from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import ancestors, body, find, index
 from legato.core.mlir import arith, ir, memref
@@ -19,9 +20,7 @@ from legato.dialects.tir.loops import constant_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
-LINE = 64               # bytes of a cache line
 STEPS = 16              # of the reduction, between a fetch and the use; 16 to 48 measured alike
-LARGE = 256 << 10       # bytes of a weight, from which on it leaves the inner caches between two calls
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def _weights(loop: ir.Operation) -> Iterator[ir.Operation]:
     for op in ops:
         if op.name == "vector.transfer_read" and isinstance(op.operands[0].owner, ir.Block):
             type_ = op.operands[0].type
-            if type_.has_static_shape and prod(type_.shape) * element_bytes(type_.element_type) >= LARGE and _steps_through(op, loop):
+            if type_.has_static_shape and prod(type_.shape) * element_bytes(type_.element_type) >= COLD and _steps_through(op, loop):
                 yield op
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from legato.core.cpu_table import LINE
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
 from legato.core.ir_helpers import find, present
@@ -23,7 +24,6 @@ from legato.passes.graph.functions import CONSTANT, Constants, defining_op, rela
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
-LINE = 64   # bytes of a cache line
 LARGE = 1 << 20   # bytes of a weight from which on a thread packs it; smaller ones may be constants in the IR, which is read at once
 
 

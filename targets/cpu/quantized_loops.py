@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
-from legato.core.mlir import arith, bufferization, ir, scf, vector
+from legato.core.cpu_table import COLD, LINE
+from legato.core.dtypes import element_bytes
+from legato.core.mlir import arith, bufferization, ir, memref, scf, vector
 from legato.core.vector_loops import Size, Vectors, least, loop, plus, read, scratch, times, value_of, write
 from legato.dialects.relax.ops.quantized import rows_per_word
 from legato.targets.builders.sizes import dim
@@ -15,6 +18,7 @@ from legato.targets.cpu.register_tiles import choose
 FEW_ROWS = 4  # rows that share a word while it is unpacked; for more, a panel of floats costs less
 GROUP = 4     # accumulators of one row: as many multiply-adds are in flight
 BYTES = 4     # rows of bytes that one step of the loop reads
+AHEAD = 4096  # bytes of the weight between a fetch and the use; 2 to 8 KB measured alike
 
 
 class QuantizedProduct:
@@ -35,6 +39,8 @@ class QuantizedProduct:
         self._out = out
         self.integers = PackedIntegers(bits, self.v, machine)
         self.masked = self.integers.masked
+        self.row_bytes = self.width * element_bytes(self.weight.type.element_type)
+        self.is_large = prod(self.weight.type.shape[:-1]) * self.row_bytes >= COLD
         self.tiles = choose(self.rows if isinstance(self.rows, int) else None, self.width, self.lanes, machine.registers, None,
                             WAYS if self.depth * 4 % CACHE_WAY == 0 else None)
         self.tile = self.tiles.columns[0] if self.width % self.tiles.columns[0] == 0 else self.lanes
@@ -137,6 +143,7 @@ class QuantizedProduct:
                 found = list(sums)
                 for further in range(step):
                     word = plus(s, further)
+                    self._fetch(self.weight, columns, panel, b, plus(word, max(AHEAD // self.row_bytes, 1)))
                     values = [self._values(panel, b, word, column, masked) for column in columns]
                     for part in range(self.per):
                         k = plus(plus(times(word, self.per), part), first)
@@ -154,12 +161,20 @@ class QuantizedProduct:
                 sums = [self.v.spread(arith.negf(read(self.sums, row, b))) for row in range(rows)]
                 starts = [arith.mulf(sums[at // len(columns)], below[at % len(columns)]) for at in range(many)]
             sums = loop(0, self.words, step, words, starts)
+            self._fetch(self.scale, columns, panel, plus(b, max(AHEAD // self.words // self.row_bytes, 1)))
             scales = [self._per_block(self.scale, panel, b, column) for column in columns]
             return [vector.FMAOp(one, scales[at % len(columns)], totals[at]).result for at, one in enumerate(sums)]
 
         totals = loop(0, self.blocks, 1, block, [self.v.splat(0)] * many)
         for at, total in enumerate(totals):
             self._store(total, at // len(columns), panel, columns[at % len(columns)])
+
+    def _fetch(self, buffer: ir.Value, columns: list[int], *outer: Size) -> None:
+        """Fetches the lines that these columns are in, if the weight is large. Behind its end that does no harm."""
+        if self.is_large:
+            for column in columns:
+                if column * element_bytes(buffer.type.element_type) % LINE == 0:
+                    memref.PrefetchOp(buffer, [*map(value_of, outer), value_of(column)], False, 3, True)
 
     def _below(self, zero: ir.Value | None) -> ir.Value:
         """What the integers that are summed exceed their differences from the zero by."""

@@ -42,9 +42,9 @@ from legato.frontends.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, attention, casts, constants, control, conv, detection, determinants, einsum, features, gather, integers, logic,
-    loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions,
-    resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
+    activations, arithmetic, attention, casts, constants, control, conv, detection, determinants, einsum, features, gather, integers,
+    logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent,
+    reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

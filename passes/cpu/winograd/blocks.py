@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from legato.analysis.structured import ConvolutionForm
+from legato.core.cpu_table import LINE
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import (
@@ -34,8 +35,6 @@ from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.winograd.outputs import WinogradOutputs
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
 from legato.passes.cpu.winograd.transforms import Transforms
-
-LINE = 64    # bytes of a cache line
 
 
 class WinogradBlocks:
