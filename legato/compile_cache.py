@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -72,18 +72,18 @@ class CompileCache:
                 return jit(lowered, weights, artifacts=artifacts, made=found)
         return None
 
-    def keep(self, executable: Executable, whole: float, native: float, about: Mapping[str, Any]) -> None:
+    def keep(self, executable: Executable, whole: float, native: float, about: Callable[[], Mapping[str, Any]]) -> None:
         """Keeps what a compile made, which took ``whole`` seconds, of these ``native`` in LLVM: all of it, or machine code only.
 
         A thread writes it: hundreds of megabytes of weights take a second. The process does not end before."""
-        seconds, kept = (whole, about) if self._has_model_key else (native, None)
+        seconds = whole if self._has_model_key else native
         folder, key, write = self._folder, self._key, executable.write_entry
         if folder is None or key is None or write is None or seconds < WORTH_IT:
             return
 
         def work() -> None:
             with suppress(LegatoError, OSError):   # no linker, no room on the disk: the next compile takes as long as this one
-                folder.add(key, lambda entry: write(entry, kept))
+                folder.add(key, lambda entry: write(entry, about() if self._has_model_key else None))
 
         thread = threading.Thread(target=work, name="legato cache")
         _writers[key] = thread

@@ -248,7 +248,8 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
     executable = report.run("native", native, progress)
     executable.report = report
     executable.explained = explanation(report.target, report.details)
-    kept.keep(executable, report.seconds, report.stages[-1][1], {"kernels": report.kernels, "explanation": executable.explained.json()})
+    explained = executable.explained
+    kept.keep(executable, report.seconds, report.stages[-1][1], lambda: {"kernels": report.kernels, "explanation": explained.data()})
     return executable
 
 
@@ -256,7 +257,7 @@ def _from_cache(executable: "Executable", about: Mapping[str, Any], target: Targ
                 progress: Progress | None) -> "Executable":
     """A model from the cache, with the report of its compile as far as it was kept."""
     executable.report = Report([("cache", seconds)], kernels=list(about["kernels"]), target=target)
-    executable.explained = Explanation.parse(about["explanation"])
+    executable.explained = Explanation.of(about["explanation"])
     if progress:
         progress("cache", seconds)
     return executable

@@ -1,7 +1,7 @@
 """Explanations of a compile, op by op, and lists of a target's rules: as tables and as JSON."""
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from legato.core.errors import LegatoError
@@ -37,14 +37,14 @@ class Explanation:
         "layers", "refused": [{"target", "rule", "reason"}], ...}],
         "partition": [{"backend", "pattern", "ops", "function", "reason"}], "outputs": [{"kernel", "output", "reason", "size"}],
         "kernels": [{"kernel", "ops", "form", "vectorized", "reasons", "part_of", "schedule"}]}``."""
-        ops = []
-        for record in self.records:
-            one = asdict(record)
-            one["refused"] = [{"target": t, "rule": r, "reason": why} for t, r, why in record.refused]
-            ops.append(one)
-        return json.dumps({"target": self.target, "chain": list(self.chain), "ops": ops,
-                           "partition": [asdict(one) for one in self.partition], "outputs": [asdict(one) for one in self.outputs],
-                           "kernels": [asdict(one) for one in self.kernels]}, indent=2)
+        return json.dumps(self.data(), indent=2)
+
+    def data(self) -> dict[str, Any]:
+        """What ``json`` writes, as a value for ``json.dumps``."""
+        ops = [{**vars(record), "refused": [{"target": t, "rule": r, "reason": why} for t, r, why in record.refused]}
+               for record in self.records]
+        return {"target": self.target, "chain": list(self.chain), "ops": ops, "partition": [vars(one) for one in self.partition],
+                "outputs": [vars(one) for one in self.outputs], "kernels": [vars(one) for one in self.kernels]}
 
     def __repr__(self) -> str:
         graph = sum(r.type is None for r in self.records)
@@ -59,9 +59,8 @@ class Explanation:
         return html_table(heads, rows, repr(self)) + html_folded("as text, with intrinsics and kernels", str(self))
 
     @staticmethod
-    def parse(text: str) -> "Explanation":
-        """The explanation that ``json`` wrote."""
-        data = json.loads(text)
+    def of(data: Mapping[str, Any]) -> "Explanation":
+        """The explanation of a value that ``json`` wrote."""
         refused = [[(one["target"], one["rule"], one["reason"]) for one in record["refused"]] for record in data["ops"]]
         rules = [RuleRecord(**_tuples(one) | {"refused": given}) for one, given in zip(data["ops"], refused)]
         patterns, outputs, kernels = (

@@ -382,7 +382,8 @@ def test_the_tools_can_do_without(tmp_path, folder):
 def test_json_round_trip_of_an_explanation():
     executable, _ = compiled(cache=False)
     told = executable.explain()
-    assert type(told).parse(told.json()) == told and json.loads(told.json())["ops"]
+    data = json.loads(told.json())
+    assert type(told).of(data) == told and data["ops"]
 
 
 def test_a_process_that_ends_right_after_a_compile_keeps_the_model(folder, tmp_path):
