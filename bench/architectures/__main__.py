@@ -56,7 +56,7 @@ def _check(arguments: argparse.Namespace) -> None:
     warm()
     results = arguments.directory / "results"
     for folder in sorted((arguments.directory / "models").iterdir()):
-        if arguments.names and folder.name not in arguments.names:
+        if (arguments.names and folder.name not in arguments.names) or not (folder / "arguments.npz").exists():   # still being exported
             continue
         for way in WAYS:
             file = results / folder.name / f"{way}.json"

@@ -42,6 +42,8 @@ def _magnitude(size: Dim) -> Size:
 
 def _part_magnitude(part: DimPart) -> Size:
     a, b = magnitude(part.a), magnitude(part.b)
+    if part.op == "min" and any(isinstance(one, int) and one >= 0 for one in (part.a, part.b)):   # models write 2**63 - 1 for "all"
+        return b if isinstance(part.a, int) else a
     if part.op in FUNCTIONS:
         return maximum(a, b)
     if part.op == "//" and isinstance(part.b, int) and 0 < part.b <= 64:    # 64 * LARGEST is still no overflow

@@ -62,6 +62,29 @@ def test_non_max_suppression_of_known_sizes():
         np.testing.assert_array_equal(results(legato.compile(legato.from_onnx(proto)), *given.values())[0], expected)
 
 
+@pytest.mark.parametrize("most", [2**63 - 1, 2**62, 2**31 - 1, 7])
+def test_the_most_boxes_that_detectors_write_for_all(most):
+    """torchvision's detectors keep 2**63 - 1 boxes, which means all, of a number that data gives: here of those above a score."""
+    nodes = [helper.make_node("Greater", ["s", "zero"], ["above"]), helper.make_node("NonZero", ["above"], ["found"]),
+             helper.make_node("Transpose", ["found"], ["turned"]), helper.make_node("Squeeze", ["turned", "one"], ["rows"]),
+             helper.make_node("Gather", ["b", "rows"], ["few"], axis=0), helper.make_node("Gather", ["s", "rows"], ["best"], axis=0),
+             helper.make_node("Unsqueeze", ["few", "zeroth"], ["boxes"]), helper.make_node("Unsqueeze", ["best", "both"], ["scores"]),
+             helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["kept"]),
+             helper.make_node("Gather", ["kept", "last"], ["column"], axis=1),
+             helper.make_node("Gather", ["best", "column"], ["y"], axis=0)]
+    constants = {"zero": np.float32(0), "one": np.array([1]), "zeroth": np.array([0]), "both": np.array([0, 1]), "most": np.array([most]),
+                 "iou": np.array([0.4], np.float32), "last": np.array([2])}
+    rng = np.random.default_rng(1)
+    arrays = {"b": rng.random((40, 4)).astype(np.float32), "s": rng.standard_normal(40).astype(np.float32)}
+    inputs = [value("b", arrays["b"], ["n", 4]), value("s", arrays["s"], ["n"])]
+    proto = model(nodes, inputs, ["kept", "y"], opset=17, constants=constants)
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    for count in (40, 1, 17):
+        given = {name: np.ascontiguousarray(array[:count]) for name, array in arrays.items()}
+        for ours, theirs in zip(results(exe, *given.values()), session.run(None, given), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 def test_boxes_and_scores_of_different_numbers():
     corners, scores = detections(np.random.default_rng(0), 1, 2, 40)
     given = {"boxes": corners, "scores": scores, "most": np.array([5])}
