@@ -26,7 +26,7 @@ from legato.dialects.relax.dims import dims, symbols
 from legato.dialects.relax.markers import CALLERS, EXTERNAL, LATE_SYMBOLS, PACKED, PACKED_NAMES, PACKED_RESULTS, RETURNS
 from legato.dialects.tir.markers import ENTRY, FRAME, FUNCTIONS, HELD, PRIM_FUNC, TIR_PACKED
 from legato.dialects.tir.packed import is_packed
-from legato.passes.calls.lower_packed_kernels import checked_call, kernels_that_call, leaving_block, lower_kernels, packed_calls
+from legato.passes.calls.lower_packed_kernels import CheckedCalls, kernels_that_call, leaving_block, lower_kernels, packed_calls
 from legato.passes.calls.packed_stubs import derived_sizes, kernel_stub, late_stub, packed_stub
 from legato.passes.memory.lift_weights import argument_attributes, set_arguments
 from legato.passes.memory.plan_memory.late import MARK
@@ -181,11 +181,11 @@ class _Calls:
 
     def __init__(self, main: func.FuncOp, table: ir.Value | None, frame: ir.Value | None):
         self.main, self.table, self.frame, self.held = main, table, frame, 0
-        self.leave = leaving_block(main)
+        self.leave, self._checked = leaving_block(main), CheckedCalls()
 
     def replace(self, call: ir.Operation, declaration: func.FuncOp) -> None:
         first, last = self._others(declaration)
-        checked_call(call, [*first, *call.operands, *last], self.leave)
+        self._checked.replace(call, [*first, *call.operands, *last], self.leave)
 
     def _others(self, declaration: func.FuncOp) -> tuple[list[ir.Value], list[ir.Value]]:
         """The arguments that the function takes before its own, and after them."""

@@ -84,9 +84,10 @@ def _give_code(kernel: func.FuncOp, calls: Sequence[ir.Operation], table: ir.Typ
         kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([*kernel.attributes["arg_attrs"], ir.DictAttr.get({})])
     leave = leaving_block(kernel)
     buffers = {op.attributes[BUFFER].value: op.results[0] for op in find(kernel.operation, "memref.alloc") if BUFFER in op.attributes}
+    checked = CheckedCalls()
     for call in reversed(calls):
         live = [buffers[number] for number in call.attributes[LIVE]] if LIVE in call.attributes else []
-        checked_call(call, [functions, *call.operands], freeing_block(kernel, live, leave) if live else leave)
+        checked.replace(call, [functions, *call.operands], freeing_block(kernel, live, leave) if live else leave)
     for op in (value.owner for value in buffers.values()):
         del op.attributes[BUFFER]
 
@@ -109,22 +110,35 @@ def freeing_block(function: func.FuncOp, buffers: Sequence[ir.Value], leave: ir.
     return block
 
 
-def checked_call(call: ir.Operation, operands: Sequence[ir.Value], leave: ir.Block) -> None:
-    """Replaces a call by one on these operands that returns a code first, and branches to ``leave`` if that is not 0."""
-    block = call.block
-    rest = block.create_after()
-    operations = list(block.operations)
-    place = next(i for i, op in enumerate(operations) if op.operation == call)
-    for op in operations[place + 1:]:
-        op.operation.detach_from_parent()
-        rest.append(op.operation)
-    i32 = ir.IntegerType.get_signless(32)
-    with ir.InsertionPoint(block), call.location:
-        made = func.CallOp([i32, *(r.type for r in call.results)], call.attributes["callee"], list(operands))
-        origins.inherit(made.operation, call)
-        code = made.results[0]
-        good = arith.CmpIOp(arith.CmpIPredicate.eq, code, arith.ConstantOp(i32, 0).result).result
-        cf.CondBranchOp(good, [], [code], rest, leave)
-    for old, new in zip(call.results, list(made.results)[1:]):
-        old.replace_all_uses_with(new)
-    call.erase()
+class CheckedCalls:
+    """Replaces calls of a function, the last one first, by calls that return a code first, and branches to another block if that is not 0.
+
+    A block is listed once, not for each of its calls: what is behind a call has gone to another block, but for what is listed here.
+    """
+
+    def __init__(self) -> None:
+        self._block: ir.Block | None = None
+        self._listed: list[ir.Operation] = []   # what the block has up to the call that was replaced last, and what replaced that
+
+    def replace(self, call: ir.Operation, operands: Sequence[ir.Value], leave: ir.Block) -> None:
+        """Replaces a call by one on these operands, which branches to ``leave``."""
+        block = call.block
+        if self._block is None or self._block != block:
+            self._block, self._listed = block, [op.operation for op in block.operations]
+        rest, behind = block.create_after(), []
+        while (op := self._listed.pop()) != call:
+            op.detach_from_parent()
+            behind.append(op)
+        for op in reversed(behind):
+            rest.append(op)
+        i32 = ir.IntegerType.get_signless(32)
+        with ir.InsertionPoint(block), call.location:
+            made = func.CallOp([i32, *(r.type for r in call.results)], call.attributes["callee"], list(operands))
+            origins.inherit(made.operation, call)
+            code, zero = made.results[0], arith.ConstantOp(i32, 0)
+            good = arith.CmpIOp(arith.CmpIPredicate.eq, code, zero.result)
+            branch = cf.CondBranchOp(good.result, [], [code], rest, leave)
+        self._listed += [op.operation for op in (made, zero, good, branch)]
+        for old, new in zip(call.results, list(made.results)[1:]):
+            old.replace_all_uses_with(new)
+        call.erase()

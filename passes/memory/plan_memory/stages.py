@@ -53,9 +53,7 @@ class Stage:
         """Computes the new symbols after the call, beside those of the stage around it."""
         call, table = present(self.call), dict(present(self.before).table)
         index = ir.IndexType.get()
-        operations = list(call.block.operations)
-        behind = operations[next(i for i, op in enumerate(operations) if op.operation == call) + 1].operation
-        with ir.InsertionPoint(behind), call.location:
+        with ir.InsertionPoint.after(call), call.location:
             for name, (result, axis, scale, offset) in self.new.items():
                 if SYMBOL in call.attributes:
                     table[name] = call.results[0]
