@@ -22,6 +22,7 @@ from legato.dialects.tir.plain import plain_weights
 from legato.dialects.tir.ties import RESHAPES
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
+from legato.passes.legalize.kernel_key import kernel_key
 from legato.passes.legalize.symbol_values import SymbolValues
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.schedule.attach import attach_of_rule, described
@@ -154,15 +155,14 @@ class Legalizer(Conversion):
                                   f"{record.op}{named(record.name)} that breaks the conventions: {error}") from error
 
     def call_kernel(self, rule: RuleLike, context: OpContext) -> Any:
-        """A call of the kernel that a kernel rule builds; equal ops share a kernel."""
+        """A call of the kernel that a kernel rule builds; ops that are equal but for the names of symbols share a kernel."""
         inside = [splat(v, CONSTANT) for v in context.operands]
         scalars = symbols_in(context.attrs)
         outputs = [tir.plain_type(t) for t in context.output_types]
         updated = updated_operand(rule, context.operands, inside, outputs)
         passed = [v for number, (v, constant) in enumerate(zip(context.operands, inside)) if constant is None and number != updated]
         inputs = [tir.plain_type(v.type) for v in passed]
-        key = (rule, context.name, tuple(context.input_types), tuple(context.output_types), tuple(inside), tuple(scalars),
-               tuple(sorted((k, str(v)) for k, v in context.attrs.items())))
+        key = (rule, kernel_key(context, inside, scalars))
         if key not in self.kernels:
             built = self.build(rule, context, inside, scalars, inputs, outputs, updated)
             if isinstance(built, Refusal):
