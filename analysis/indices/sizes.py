@@ -112,7 +112,10 @@ def _is_refuted(size: Dim) -> bool:
     """Whether ``size`` is negative where the symbols that only make it less are large, and the others 1. To try the bounds of many parts
     takes long: ``depth`` of them each time."""
     raising = {symbol for monomial, coefficient in size.terms if coefficient > 0 for symbol in dims.symbols(Dim(((monomial, 1),)))}
-    found = dims.substitute(size, {symbol: 1 if symbol in raising else LARGE for symbol in dims.symbols(size)})
+    try:
+        found = dims.substitute(size, {symbol: 1 if symbol in raising else LARGE for symbol in dims.symbols(size)})
+    except ZeroDivisionError:   # a call of these sizes is refused: they say nothing
+        return False
     return isinstance(found, int) and found < 0
 
 

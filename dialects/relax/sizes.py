@@ -1,6 +1,6 @@
 """Queries on sizes, constant or symbolic: rounding division, element counts, symbols, substitution."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
 
 from legato.dialects.relax.dim import FUNCTIONS, MEMORY, Dim, DimPart, Size, broadcast_size, floor_divide, maximum, minimum, modulo, symbol
@@ -21,8 +21,8 @@ LARGEST = 1 << 56   # bytes: no process can address more, and sums and strides o
 
 
 def magnitude(size: Size) -> Size:
-    """A bound of the absolute values of ``size`` and of all that its computation goes through, which no difference makes smaller:
-    ``n + 4`` for ``n - 4``. It grows with every symbol. UNKNOWN counts as 1.
+    """A bound of the absolute values of ``size`` and of all that its computation goes through but its ``numerators``, which no difference
+    makes smaller: ``n + 4`` for ``n - 4``. It grows with every symbol. UNKNOWN counts as 1.
     """
     if isinstance(size, int):
         return abs(size)
@@ -46,9 +46,19 @@ def _part_magnitude(part: DimPart) -> Size:
         return b if isinstance(part.a, int) else a
     if part.op in FUNCTIONS:
         return maximum(a, b)
-    if part.op == "//" and isinstance(part.b, int) and 0 < part.b <= 64:    # 64 * LARGEST is still no overflow
+    if part.op == "//" and isinstance(part.b, int) and part.b > 0:
         return floor_divide(a, b) + 1
     return a + b
+
+
+def numerators(size: Size) -> Iterator[Dim]:
+    """Bounds of what an expression divides by constants over 64. What is divided by less is no overflow where the quotient, times other
+    sizes, is at most ``LARGEST``."""
+    for part in size.variables() if isinstance(size, Dim) else ():
+        if isinstance(part, DimPart):
+            yield from (*numerators(part.a), *numerators(part.b))
+            if part.op == "//" and isinstance(part.b, int) and part.b > 64 and isinstance(bound := magnitude(part.a), Dim):
+                yield bound
 
 
 def is_too_large(sizes: Iterable[Size], itemsize: int) -> bool:

@@ -188,13 +188,18 @@ def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
 
 
 def byte_requirements(function: func.FuncOp) -> list[Requirement]:
-    """No tensor may have more than ``LARGEST`` bytes: of those that could, the greatest suffice."""
+    """No tensor may have more than ``LARGEST`` bytes, and nothing that its sizes divide be greater: of those that could, the greatest
+    suffice."""
     given = [_bytes(type_) for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType)]
     found: dict[dims.Size, str] = {}
     for op in everything(function.operation):
         for result in op.results:
-            if isinstance(result.type, ir.RankedTensorType) and isinstance(size := _bytes(result.type), dims.Dim) and size not in found:
+            if not isinstance(result.type, ir.RankedTensorType) or not isinstance(size := _bytes(result.type), dims.Dim):
+                continue
+            if size not in found:
                 found[size] = f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, more than 2**56 bytes"
+            for numerator in (one for size in dims.dims(result.type) for one in dims.numerators(size)):
+                found.setdefault(numerator, f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)} from sizes beyond 2**56")
     rows: list[Requirement] = []
     for size in sorted(found, key=_typical, reverse=True):
         if not always_fits(size, given) and not any(never_negative(row.size - size) for row in rows):

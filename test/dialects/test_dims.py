@@ -2,7 +2,7 @@
 
 import pytest
 
-from legato.analysis.indices.sizes import SizeNumbers
+from legato.analysis.indices.sizes import SizeNumbers, never_negative
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.dialects import Module, make_context
@@ -120,3 +120,22 @@ def test_symbols_of_0():
     assert SizeNumbers(lambda value: None, naturals=[size]).maximum(size, 0) == size
     shared = place([Life(dims.symbol("n") * 128, 0, 1), Life(dims.symbol("n") * 64 + 64, 2, 3)]).total    # one slot, of the greater
     assert [dims.substitute(shared, {"n": n}) for n in (0, 1, 2)] == [64, 128, 256]
+
+
+@pytest.mark.parametrize(
+    ("size", "magnitude", "numerators"),
+    [
+        ("n - 4", "n + 4", []), ("min(9223372036854775807, n - 1)", "n + 1", []), ("min(n, m)", "max(m, n)", []),
+        ("(n + 2) // 64", "(n + 2) // 64 + 1", []), ("(n + 9) // 65 * 65", "((n + 9) // 65) * 65 + 65", ["n + 9"]),
+        ("max(0, (n // 100 + m) // 10240)", "(n // 100 + m + 1) // 10240 + 1", ["n", "n // 100 + m + 1"]), ("n // m", "m + n", []),
+    ],
+)  # fmt: skip
+def test_magnitudes(size, magnitude, numerators):
+    """A quotient is as small as it is, and what is divided by much is bounded by itself, not together with other sizes."""
+    assert dims.magnitude(parse(size)) == parse(magnitude)
+    assert list(dims.numerators(parse(size))) == [parse(one) for one in numerators]
+
+
+def test_a_refutation_that_divides_by_0_is_none():
+    """What would show that a size is negative somewhere may divide by 0 there: no call has such sizes."""
+    assert not never_negative(parse("n // (m // 4) - a - b - c - d - e - f - g - h - m - n"))

@@ -140,3 +140,17 @@ def test_calls_of_usual_sizes_are_not_checked_one_by_one():
     """Tensors linear in an input's bytes need no check; a small symbol passes all checks at once."""
     module = import_([helper.make_node("Tile", ["x", "r"], ["y"])], {"x": ("float32", ["n"])}, {"r": np.array([200])})
     assert "relax.bytes" not in str(legato.Pipeline("relax-require-sizes").run(module))
+
+
+def test_what_a_size_is_a_small_part_of():
+    """A tensor without elements may have a size near 2**63, whose thousandth part is harmless: the sum that is divided would wrap."""
+    nodes = [helper.make_node("Slice", ["x", "zero", "end", "one", "step"], ["s"]), helper.make_node("Exp", ["s"], ["y"])]
+    constants = {"zero": np.array([0]), "end": np.array([2**63 - 1]), "one": np.array([1]), "step": np.array([1000])}
+    executable = legato.compile(import_(nodes, {"x": ("float32", ["b", "n"])}, constants))
+    assert executable(np.ones((2, 1001), np.float32)).shape == (2, 2)
+    tensor = tvm_ffi.from_dlpack(np.empty((0, 4), np.float32))
+    shape = (ctypes.c_int64 * 2).from_address(ctypes.c_int64.from_address(tensor.__chandle__() + SHAPE_AT).value)
+    for size in (2**60, 2**63 - 1):
+        shape[1] = size
+        with pytest.raises(ValueError, match=r"from sizes beyond 2\*\*56"):
+            executable(tensor)
