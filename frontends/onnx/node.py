@@ -8,7 +8,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import Size, maximum
+from legato.dialects.relax.dims import Dim, Size, maximum
 from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
@@ -239,6 +239,14 @@ class OnnxNode:
         if array.dtype.kind not in "iuO" or (array.ndim != 1 and array.size != 1):
             raise Malformed(f"{what} must be a vector of integers, is {list(array.shape)} of {array.dtype}")
         return array.ravel().tolist()
+
+    def size(self, index: int, what: str) -> Size:
+        """The single element of an input, which may be a symbolic size. Refused if it depends on data."""
+        array = self.known(index, what)
+        if array.size != 1:
+            raise Malformed(f"{what} must have one element, has shape {list(array.shape)}")
+        value = array.item()
+        return value if isinstance(value, Dim) else int(value)
 
     def ints(self, index: int, what: str) -> list[int]:
         """The elements of a vector of integers. Refused if some are symbolic."""

@@ -60,7 +60,7 @@ def one_hot(node):
     if node.by_data(1):
         depth = run_time.a_symbol(node, 1, "depth", floats=True)
     else:
-        depth = int(node.scalar(1, "the depth"))
+        depth = node.size(1, "the depth")
     if node.rank(2) != 1 or never_equal(node.dims(2)[0], 2):
         raise Malformed(f"its values must be two, have the shape {list(node.dims(2))}")
     if node.dims(2) != (2,):

@@ -150,7 +150,7 @@ def top_k(node):
     if node.version >= 10 and node.by_data(1):
         count = run_time.a_symbol(node, 1, "k")
     else:
-        count = node.integer("k") if node.version < 10 else int(node.scalar(1, "k"))
+        count = node.integer("k") if node.version < 10 else node.size(1, "k")
     largest = node.flag("largest", True) if node.version >= 11 else True
     node.ignore("sorted")
     places = relax.topk(node.x(), k=count, axis=axis, largest=largest)

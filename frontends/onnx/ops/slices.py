@@ -218,14 +218,14 @@ def tile(node):
 @op("Trilu", 14)
 def trilu(node):
     """Trilu: the upper or lower triangle."""
-    if node.by_data(1):
-        return _triangle_by_data(node)
-    k = int(node.scalar(1, "k")) if node.given(1) else 0
+    k = 0 if not node.given(1) or node.by_data(1) else node.size(1, "k")
+    if node.by_data(1) or not isinstance(k, int):
+        return _triangle_at_run_time(node)
     return (relax.triu if node.flag("upper", True) else relax.tril)(node.x(), k=k)
 
 
-def _triangle_by_data(node):
-    """The triangle at a diagonal that is data: a comparison of the places of rows and columns."""
+def _triangle_at_run_time(node):
+    """The triangle at a diagonal that is data or a symbolic size: a comparison of the places of rows and columns."""
     if node.rank() < 2:
         raise Malformed(f"operand 'x' must have rank 2 or more, has {list(node.dims())}")
     rows, columns = (run_time.counted(size) for size in node.dims()[-2:])

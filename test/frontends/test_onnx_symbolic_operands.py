@@ -1,0 +1,63 @@
+"""Operands that are sizes of other tensors (``Shape`` of a symbol, as ``torch.sort`` and ``triu`` are exported), beside onnxruntime."""
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper
+from onnx_check import model, value
+
+import legato
+
+RNG = np.random.default_rng(0)
+MINUS_ONE, TWO = {"c": np.array([-1])}, {"c": np.array([2])}
+LENGTH, OTHER = ("Shape", {"start": 1, "end": 2}, "x"), ("Shape", {"start": 0, "end": 1}, "y")
+
+
+def compare(nodes, constants, calls, outputs=("z",)):
+    """Compiles the nodes once for x [b, n] and y [m], and compares each call. ``calls``: the values of b, n and m."""
+    inputs = [value("x", np.zeros((1, 1), np.float32), ["b", "n"]), value("y", np.zeros(1, np.float32), ["m"])]
+    proto = model([helper.make_node(op, given, made, **attributes) for op, given, made, attributes in nodes], inputs, outputs,
+                  constants=constants, opset=20)
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    for b, n, m in calls:
+        x, y = RNG.permutation(b * n).reshape(b, n).astype(np.float32), np.zeros(m, np.float32)
+        found = exe(x, y)
+        for ours, theirs in zip(found if isinstance(found, tuple) else (found,), session.run(None, {"x": x, "y": y}), strict=True):
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            np.testing.assert_array_equal(ours, theirs)
+    return exe
+
+
+def size_of(source, made="k"):
+    op, attributes, x = source
+    return op, [x], [made], attributes
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_a_sort_of_all_elements(largest):
+    nodes = [size_of(LENGTH), ("TopK", ["x", "k"], ["z", "i"], {"axis": 1, "largest": largest})]
+    compare(nodes, {}, [(2, 7, 1), (1, 1, 3), (3, 20, 2), (0, 4, 1)], ("z", "i"))
+
+
+def test_as_many_of_the_largest_as_another_tensor_has():
+    exe = compare([size_of(OTHER), ("TopK", ["x", "k"], ["z", "i"], {})], {}, [(2, 7, 3), (1, 4, 4), (2, 5, 0)], ("z", "i"))
+    with pytest.raises(ValueError, match=r"needs .*m"):
+        exe(np.zeros((2, 3), np.float32), np.zeros(4, np.float32))
+
+
+def test_half_of_the_elements():
+    nodes = [size_of(LENGTH, "n"), ("Div", ["n", "c"], ["k"], {}), ("TopK", ["x", "k"], ["z", "i"], {})]
+    compare(nodes, TWO, [(2, 7, 1), (3, 12, 1), (1, 1, 1)], ("z", "i"))
+
+
+def test_a_depth_that_is_a_size():
+    nodes = [size_of(OTHER), ("Cast", ["x"], ["i"], {"to": 7}), ("OneHot", ["i", "k", "v"], ["z"], {"axis": 1})]
+    compare(nodes, {"v": np.float32([0, 1])}, [(2, 4, 3), (1, 6, 9), (2, 1, 1)])
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+def test_triangles_at_a_diagonal_that_is_a_size(upper):
+    """A mask of a decoder: row i sees the keys up to i + m."""
+    nodes = [size_of(OTHER, "m"), ("Squeeze", ["m"], ["k"], {}), ("Trilu", ["x", "k"], ["z"], {"upper": upper})]
+    compare(nodes, {}, [(3, 5, 1), (3, 3, 2), (4, 2, 7), (1, 1, 0)])
+    nodes = [size_of(OTHER, "m"), ("Mul", ["m", "c"], ["k"], {}), ("Trilu", ["x", "k"], ["z"], {"upper": upper})]
+    compare(nodes, MINUS_ONE, [(5, 3, 1), (3, 3, 2), (2, 4, 7)])
