@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from legato.dialects.relax.dim import UNKNOWN, Size, lower_bound
+from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide, lower_bound
 
 
 class Assumption(NamedTuple):
@@ -53,6 +53,11 @@ def assume_equal(found: Size, wanted: Size, what: str) -> bool:
     if stated is not None:
         stated.append(Assumption(found, wanted, what))
     return True
+
+
+def assume_divides(divisor: int, size: Size, what: str) -> bool:
+    """Whether a number divides a size, or may at a call, which is stated then: nothing of it may be left over."""
+    return size is UNKNOWN or assume_equal(floor_divide(size, divisor) * divisor, size, what)
 
 
 def unified(sizes: Iterable[Size], what: str) -> Size | None:

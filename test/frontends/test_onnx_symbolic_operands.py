@@ -61,3 +61,29 @@ def test_triangles_at_a_diagonal_that_is_a_size(upper):
     compare(nodes, {}, [(3, 5, 1), (3, 3, 2), (4, 2, 7), (1, 1, 0)])
     nodes = [size_of(OTHER, "m"), ("Mul", ["m", "c"], ["k"], {}), ("Trilu", ["x", "k"], ["z"], {"upper": upper})]
     compare(nodes, MINUS_ONE, [(5, 3, 1), (3, 3, 2), (2, 4, 7)])
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
+def test_pads_that_add_or_take_away_as_sizes_say(mode):
+    """Rows are padded to as many as y has behind, or cut to them; in front, y has two elements more than are added."""
+    nodes = [size_of(LENGTH, "n"), size_of(OTHER, "m"), ("Sub", ["m", "n"], ["behind"], {}), ("Add", ["m", "c"], ["before"], {}),
+             ("Concat", ["zero", "before", "zero", "behind"], ["pads"], {"axis": 0}), ("Pad", ["x", "pads"], ["z"], {"mode": mode})]
+    compare(nodes, {"c": np.array([-2]), "zero": np.array([0])}, [(2, 7, 5), (1, 5, 5), (3, 4, 2), (2, 5, 6)])
+
+
+def test_a_padding_to_the_next_multiple_keeps_the_other_sizes():
+    """As image models do: channels stay known, so that a convolution takes the result."""
+    nodes = [("Unsqueeze", ["x", "one"], ["u"], {}), ("Shape", ["x"], ["n"], {"start": 1, "end": 2}), ("Neg", ["n"], ["minus"], {}),
+             ("Mod", ["minus", "four"], ["behind"], {}), ("Concat", ["zeros", "behind"], ["pads"], {"axis": 0}),
+             ("Pad", ["u", "pads"], ["p"], {"mode": "reflect"}), ("Conv", ["p", "w"], ["z"], {"strides": [4]})]
+    constants = {"one": np.array([1]), "four": np.array([4]), "zeros": np.zeros(5, np.int64), "w": np.ones((2, 1, 4), np.float32)}
+    compare(nodes, constants, [(2, 7, 1), (1, 8, 1), (3, 13, 1)])
+
+
+def test_the_rest_of_a_known_number_of_elements():
+    """A table of positions that is cut by the sizes of an image: whether they divide it shows at the call."""
+    nodes = [size_of(LENGTH, "n"), ("Concat", ["n", "c"], ["shape"], {"axis": 0}), ("Reshape", ["table", "shape"], ["z"], {})]
+    exe = compare(nodes, {**MINUS_ONE, "table": RNG.random((6, 4)).astype(np.float32)}, [(2, 6, 1), (1, 24, 1), (1, 1, 2)])
+    for n in (5, 48, 0):
+        with pytest.raises(ValueError, match=r"main cannot run on .*relax.reshape \"z\""):
+            exe(np.ones((1, n), np.float32), np.ones(1, np.float32))

@@ -4,7 +4,7 @@ import numpy as np
 
 from legato.core.errors import InferenceError, StaticSizeError
 from legato.dialects.relax import window
-from legato.dialects.relax.assumed import assume_equal
+from legato.dialects.relax.assumed import assume_divides, assume_equal
 from legato.dialects.relax.attributes import Int, Ints, Str
 from legato.dialects.relax.axes import check_length
 from legato.dialects.relax.family import define, example
@@ -29,7 +29,7 @@ def _check_groups(groups: int, **channels) -> None:
     if groups < 1:
         raise InferenceError(f"attribute 'groups' is {groups}, expected 1 or more")
     for what, count in channels.items():
-        if isinstance(count, int) and count % groups:
+        if not assume_divides(groups, count, f"the channels of {what}: {groups} groups divide them"):
             raise InferenceError(f"attribute 'groups' is {groups}, which does not divide the {count} channels of {what}")
 
 

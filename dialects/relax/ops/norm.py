@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from legato.core.errors import InferenceError
-from legato.dialects.relax.assumed import assume_equal
+from legato.dialects.relax.assumed import assume_divides, assume_equal
 from legato.dialects.relax.attributes import Float, Int, Ints
 from legato.dialects.relax.axes import axes_of, axis_of
 from legato.dialects.relax.family import define, example
@@ -174,7 +174,7 @@ class GroupNorm(RelaxOp, name="group_norm"):
     @staticmethod
     def result_type(x, gamma, beta, num_groups, epsilon) -> TensorType:
         _check_channels(x, 1, gamma=gamma, beta=beta)
-        if num_groups < 1 or (isinstance(x.dims[1], int) and x.dims[1] % num_groups):
+        if num_groups < 1 or not assume_divides(num_groups, x.dims[1], f"the channels of x: {num_groups} groups divide them"):
             raise InferenceError(f"attribute 'num_groups' is {num_groups}, expected a divisor of x's {x.dims[1]} channels")
         return x
 

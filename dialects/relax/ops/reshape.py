@@ -35,7 +35,10 @@ class Reshape(RelaxOp, name="reshape"):
             rest = product(s for s in sizes if s != -1)
             if rest == 0:
                 raise InferenceError(f"attribute 'shape' is {sizes}: beside a size of 0, -1 could be anything")
-            sizes[sizes.index(-1)] = _remaining(x, total, sizes, rest)
+            resolved = [floor_divide(total, rest) if size == -1 else size for size in sizes]
+            if not assume_equal(product(resolved), total, f"the number of elements of x, {list(x.dims)}, for the shape {sizes}"):
+                raise InferenceError(f"attribute 'shape' is {sizes}: x has {total} elements ({list(x.dims)}), which {rest} does not divide")
+            sizes = resolved
         elif not assume_equal(product(sizes), total, f"the number of elements of x, {list(x.dims)}"):
             raise InferenceError(f"attribute 'shape' is {sizes}, {product(sizes)} elements, but x has {total}: {list(x.dims)}")
         return x.with_dims(sizes)
@@ -43,13 +46,6 @@ class Reshape(RelaxOp, name="reshape"):
     @staticmethod
     def compute(x, shape):
         return x.reshape(shape)
-
-
-def _remaining(x, total, sizes, rest):
-    """The value of -1 in a shape."""
-    if isinstance(total, int) and (not isinstance(rest, int) or total % rest):
-        raise InferenceError(f"attribute 'shape' is {sizes}: x has {total} elements ({list(x.dims)}), which {rest} does not divide")
-    return floor_divide(total, rest)
 
 
 class PermuteDims(RelaxOp, name="permute_dims"):

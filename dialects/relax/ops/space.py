@@ -1,8 +1,9 @@
 """Ops that move elements between channels and spatial axes."""
 
 from legato.core.errors import InferenceError
+from legato.dialects.relax.assumed import assume_divides
 from legato.dialects.relax.attributes import Int, Str
-from legato.dialects.relax.dims import floor_divide, modulo
+from legato.dialects.relax.dims import floor_divide
 from legato.dialects.relax.op import MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
@@ -34,7 +35,7 @@ class DepthToSpace(RelaxOp, name="depth_to_space"):
     def result_type(x: TensorType, block, mode) -> TensorType:
         _check(x, block)
         n, c, h, w = x.dims
-        if isinstance(c, int) and c % (block * block):
+        if not assume_divides(block * block, c, f"the channels of x: {block * block} divides them"):
             raise InferenceError(f"attribute 'block' is {block}, but {block * block} does not divide x's {c} channels")
         return x.with_dims((n, floor_divide(c, block * block), h * block, w * block))
 
@@ -66,7 +67,7 @@ class SpaceToDepth(RelaxOp, name="space_to_depth"):
         _check(x, block)
         n, c, h, w = x.dims
         for name, size in (("height", h), ("width", w)):
-            if isinstance(modulo(size, block), int) and modulo(size, block) != 0:
+            if not assume_divides(block, size, f"the {name} of x: {block} divides it"):
                 raise InferenceError(f"attribute 'block' is {block}, which does not divide x's {name} {size}")
         return x.with_dims((n, c * (block * block), floor_divide(h, block), floor_divide(w, block)))
 

@@ -102,10 +102,16 @@ def pad_by_data(node, mode: str, value: ir.Value) -> ir.Value:
             around = [relax.broadcast_to(value, shape=[*sizes[:axis], amount, *sizes[axis + 1:]]) for amount in (low[axis], high[axis])]
             x = relax.concat([around[0], x, around[1]], axis=axis)
         else:
-            places = relax.subtract(run_time.counted(low[axis] + sizes[axis] + high[axis]), run_time.vector(node, [low[axis]]))
-            x = relax.take(x, _folded(places, run_time.vector(node, [sizes[axis]]), mode), axis=axis)
+            x = read_around(node, x, axis, low[axis], high[axis], mode)
         sizes[axis] = low[axis] + sizes[axis] + high[axis]
     return x
+
+
+def read_around(node, x: ir.Value, axis: int, low: Size, high: Size, mode: str) -> ir.Value:
+    """Pads an axis by elements from inside of it."""
+    size = relax.TensorType.of(x.type).dims[axis]
+    places = relax.subtract(run_time.counted(low + size + high), run_time.vector(node, [low]))
+    return relax.take(x, _folded(places, run_time.vector(node, [size]), mode), axis=axis)
 
 
 def _folded(places: ir.Value, size: ir.Value, mode: str) -> ir.Value:

@@ -5,11 +5,11 @@ import numpy as np
 
 from legato.dialects import relax
 from legato.dialects.relax import dims
-from legato.dialects.relax.dims import Dim, Size
+from legato.dialects.relax.dims import Dim, Size, maximum, minimum
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.folding import is_at_least
-from legato.frontends.onnx.ops.run_time_slices import pad_by_data, slice_by_data, split_by_data
+from legato.frontends.onnx.ops.run_time_slices import pad_by_data, read_around, slice_by_data, split_by_data
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
@@ -97,6 +97,8 @@ def _parts(node) -> tuple[int, list[Size]]:
     if parts is not None:
         if len(parts) != count or (isinstance(size, int) and isinstance(sum(parts), int) and sum(parts) != size):
             raise Malformed(f"split = {parts} does not make {count} outputs of an axis of size {size}")
+        if (total := sum(parts)) != size:
+            node.require_equal(total, size, f"parts of {', '.join(map(str, parts))} to make {size}, the size of axis {axis}")
         return axis, parts
     if isinstance(size, int):
         part = -(-size // count)
@@ -104,11 +106,11 @@ def _parts(node) -> tuple[int, list[Size]]:
             raise Malformed(f"an axis of size {size} does not split into {count} equal parts")
         return axis, [min(part, max(size - part * i, 0)) for i in range(count)]
     if node.version < 18:  # the opset requires equal parts
-        return axis, [dims.floor_divide(size, count)] * count
-    if count > 2:  # the last parts may be empty
-        raise Refused(f"the sizes of {count} parts of an axis of size {size} are known only at run time")
+        part = dims.floor_divide(size, count)
+        node.require_equal(part * count, size, f"{size}, the size of axis {axis}, to split into {count} equal parts")
+        return axis, [part] * count
     part = dims.ceil_divide(size, count)
-    return axis, [part, size - part][:count]
+    return axis, [part, *(minimum(part, maximum(size - part * i, 0)) for i in range(1, count))]   # the last may be empty
 
 
 def _fold_split(node, data, _split=None):
@@ -154,7 +156,7 @@ def _pads(node) -> list[Size]:
 
 @op("Pad", 2, 11, 13, 18, 19, 21, 23, 24, 25)
 def pad(node):
-    """Pad; symbolic pads are concatenated constants."""
+    """Pad, by any mode; pads may be data or symbolic sizes."""
     mode = node.text("mode", "constant", "reflect", "edge", "wrap")
     if node.version < 11:
         value = node.number("value", 0.0)
@@ -162,7 +164,7 @@ def pad(node):
         if node.by_data(1, 3):
             return pad_by_data(node, mode, _filling(node))
         if node.by_data(2) and mode == "constant":
-            return _pad_by_concat(node, _pads(node), _filling(node))
+            return _pad_by_sizes(node, _pads(node), mode, _filling(node))
         value = node.scalar(2, "the constant_value") if node.given(2) and mode == "constant" else 0
         node.ignore_input(2)
     pads = _pads(node)
@@ -170,9 +172,7 @@ def pad(node):
         if float(value) != value:
             raise Refused(f"a constant_value of {value} is not supported")
         return relax.pad(node.x(), pads=pads, mode=mode, value=float(value))
-    if mode != "constant":
-        raise Refused(f"pads = {pads} are known only at run time, which is supported only for mode = 'constant'")
-    return _pad_by_concat(node, pads, node.literal(value, node.dtype()))
+    return _pad_by_sizes(node, pads, mode, node.literal(value, node.dtype()))
 
 
 def _filling(node):
@@ -180,23 +180,24 @@ def _filling(node):
     return relax.reshape(node.x(2), shape=[]) if node.given(2) else node.literal(0, node.dtype())
 
 
-def _pad_by_concat(node, pads: list[Size], value):
-    """Padding with symbolic sizes: broadcast constants concatenated before and after."""
-    x, sizes = node.x(), list(node.dims())
-    cut = [min(p, 0) if isinstance(p, int) else 0 for p in pads]
-    if any(cut):
-        x, pads = relax.pad(x, pads=cut), [max(p, 0) if isinstance(p, int) else p for p in pads]
+def _pad_by_sizes(node, pads: list[Size], mode: str, value):
+    """Padding with symbolic sizes, axis by axis: what negative ones take away is cut off; what others add is concatenated, or read from
+    places inside."""
+    x, rank = node.x(), node.rank()
+    for axis in range(rank):
+        low, high = ((maximum(size, 0), maximum(-size, 0)) for size in (pads[axis], pads[rank + axis]))
+        (before, cut), (behind, cut_behind) = low, high
+        if cut != 0 or cut_behind != 0:
+            x = relax.strided_slice(x, begin=[cut], end=[relax.TensorType.of(x.type).dims[axis] - cut_behind], axes=[axis])
         sizes = list(relax.TensorType.of(x.type).dims)
-    for axis in range(len(sizes)):
-        blocks = []
-        for size in (pads[axis], pads[len(sizes) + axis]):
-            if not is_at_least(size, 0):
-                raise Refused(f"a padding of {size} is not supported: whether it adds or takes away is known only at run time")
-            blocks.append(relax.broadcast_to(value, shape=[*sizes[:axis], size, *sizes[axis + 1 :]]) if size != 0 else None)
-        before, after = blocks
-        parts = [block for block in (before, x, after) if block is not None]
-        x = relax.concat(parts, axis=axis) if len(parts) > 1 else x
-        sizes[axis] = pads[axis] + sizes[axis] + pads[len(sizes) + axis]
+        if before == 0 and behind == 0:
+            continue
+        if mode == "constant":
+            parts = [x if size is None else relax.broadcast_to(value, shape=[*sizes[:axis], size, *sizes[axis + 1:]])
+                     for size in (before, None, behind) if size != 0]
+            x = relax.concat(parts, axis=axis)
+        else:
+            x = read_around(node, x, axis, before, behind, mode)
     return x
 
 
