@@ -2,8 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
+from math import gcd
 
-from legato.dialects.relax.dim import FUNCTIONS, MEMORY, Dim, DimPart, Size, broadcast_size, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import (
+    FUNCTIONS,
+    MEMORY,
+    Dim,
+    DimPart,
+    Size,
+    broadcast_size,
+    floor_divide,
+    lower_bound,
+    maximum,
+    minimum,
+    modulo,
+    symbol,
+)
 
 
 def ceil_divide(a: Size, b: Size) -> Size:
@@ -46,19 +60,28 @@ def _part_magnitude(part: DimPart) -> Size:
         return b if isinstance(part.a, int) else a
     if part.op in FUNCTIONS:
         return maximum(a, b)
-    if part.op == "//" and isinstance(part.b, int) and part.b > 0:
-        return floor_divide(a, b) + 1
+    if part.op == "//" and (least := _least(part.b)):
+        return floor_divide(a, least) + 1
     return a + b
 
 
+def _least(divisor: Size) -> int:
+    """A number that a divisor of a call, which is at least 1, is not less than: the factor of all its terms; 0 if it may be negative."""
+    if isinstance(divisor, int):
+        return max(divisor, 0)
+    if not isinstance(divisor, Dim) or (bound := lower_bound(divisor, 0)) is None or bound < 0:
+        return 0
+    return gcd(*(coefficient for _, coefficient in divisor.terms))
+
+
 def numerators(size: Size) -> Iterator[Dim]:
-    """Bounds of what an expression divides by constants over 64. What is divided by less is no overflow where the quotient, times other
-    sizes, is at most ``LARGEST``."""
+    """Bounds of what an expression divides by constants over 64 or by expressions, and of these. What is divided by less is no overflow
+    where the quotient, times other sizes, is at most ``LARGEST``."""
     for part in size.variables() if isinstance(size, Dim) else ():
         if isinstance(part, DimPart):
             yield from (*numerators(part.a), *numerators(part.b))
-            if part.op == "//" and isinstance(part.b, int) and part.b > 64 and isinstance(bound := magnitude(part.a), Dim):
-                yield bound
+            if part.op == "//" and not (isinstance(part.b, int) and part.b <= 64):
+                yield from (bound for bound in (magnitude(part.a), magnitude(part.b)) if isinstance(bound, Dim))
 
 
 def is_too_large(sizes: Iterable[Size], itemsize: int) -> bool:
