@@ -54,7 +54,8 @@ def _check(arguments: argparse.Namespace) -> None:
     from .check import check, warm
 
     warm()
-    results = arguments.directory / "results"
+    results, versions = arguments.directory / "results", arguments.directory / "versions.json"
+    versions.write_text(json.dumps({**json.loads(versions.read_text()), "onnxruntime": version("onnxruntime")}))   # not the exporter's
     for folder in sorted((arguments.directory / "models").iterdir()):
         if (arguments.names and folder.name not in arguments.names) or not (folder / "arguments.npz").exists():   # still being exported
             continue
