@@ -257,7 +257,7 @@ def with_givers(row: Requirement, giver: Mapping[str, str]) -> Requirement:
 
 def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
     """Sizes that inference took to be equal must be."""
-    if not is_graph_op(op) or op.name == CONSTANT:
+    if not is_graph_op(op) or op.name == CONSTANT or _is_guarded(op):
         return
     shapes = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, ir.RankedTensorType)]
     if all(shape.has_static_shape for shape in shapes):
@@ -266,6 +266,12 @@ def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
         relax.infer_op(op)
     for found, wanted, what in stated:
         yield Requirement(found, f"{describe(op)} needs {found} to be {wanted}, {what}", wanted)
+
+
+def _is_guarded(op: ir.Operation) -> bool:
+    """Whether an op is a reshape to a rest, -1, in a branch or loop: main's requirements are checked before it is known what runs, and
+    conditions on the same sizes guard such reshapes."""
+    return op.name == "relax.reshape" and op.parent.operation.name != "func.func" and -1 in relax.attributes_of(op.opview)["shape"]
 
 
 def check_counts(function: func.FuncOp) -> None:

@@ -75,3 +75,20 @@ def test_the_last_part_may_be_smaller(count):
         x = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
         for ours, theirs in zip(exe(x), session.run(None, {"x": x}), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_branch_that_a_condition_on_the_size_guards():
+    """The other branch runs where something would be left over."""
+    none = helper.make_empty_tensor_value_info
+    rows = helper.make_graph([helper.make_node("Reshape", ["x", "shape"], ["a"]), helper.make_node("ReduceSum", ["a"], ["t"], keepdims=0)],
+                             "rows", [], [none("t")])
+    whole = helper.make_graph([helper.make_node("ReduceMax", ["x"], ["e"], keepdims=0)], "whole", [], [none("e")])
+    nodes = [helper.make_node("Shape", ["x"], ["n"]), helper.make_node("Mod", ["n", "four"], ["rest"]),
+             helper.make_node("Equal", ["rest", "zero"], ["fits"]), helper.make_node("Squeeze", ["fits"], ["c"]),
+             helper.make_node("If", ["c"], ["y"], then_branch=rows, else_branch=whole)]
+    constants = {"shape": np.array([-1, 4]), "four": np.array([4]), "zero": np.array([0])}
+    proto = model(nodes, [value("x", np.zeros(1, np.float32), ["n"])], ["y"], constants=constants, opset=17)
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    for n in (8, 6, 4, 1):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(exe(x), session.run(None, {"x": x})[0])
