@@ -278,6 +278,11 @@ class OnnxNode:
         main = self._emitter.function
         require(main, [*requirements(main), Requirement(found, f"{self.op_type} '{self.label}' needs {needs}", wanted)])
 
+    def require_equal_in_main(self, found: Size, wanted: Size, needs: str) -> None:
+        """As ``require_equal``, but for nodes in branches and loops, which conditions on the same sizes may guard."""
+        if ir.InsertionPoint.current.block.owner.operation.name == "func.func":
+            self.require_equal(found, wanted, needs)
+
     def require_at_least(self, found: Size, least: Size, needs: str) -> None:
         """Calls check that a size is not less than another. ``needs``: as above. Malformed where it never is."""
         room = found - least

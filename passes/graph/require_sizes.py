@@ -255,6 +255,9 @@ def with_givers(row: Requirement, giver: Mapping[str, str]) -> Requirement:
     return replace(row, text=f"{row.text}; {', '.join(f'{name} is {giver[name]}' for name in names)}") if names else row
 
 
+DIVIDING = frozenset({"relax.space_to_depth", "relax.depth_to_space", "relax.group_norm"})
+
+
 def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
     """Sizes that inference took to be equal must be."""
     if not is_graph_op(op) or op.name == CONSTANT or _is_guarded(op):
@@ -269,9 +272,11 @@ def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
 
 
 def _is_guarded(op: ir.Operation) -> bool:
-    """Whether an op is a reshape to a rest, -1, in a branch or loop: main's requirements are checked before it is known what runs, and
-    conditions on the same sizes guard such reshapes."""
-    return op.name == "relax.reshape" and op.parent.operation.name != "func.func" and -1 in relax.attributes_of(op.opview)["shape"]
+    """Whether an op that divides a size stands in a branch or loop: main's requirements are checked before it is known what runs, and
+    conditions on the same sizes guard such ops."""
+    if op.parent.operation.name == "func.func":
+        return False
+    return op.name in DIVIDING or (op.name == "relax.reshape" and -1 in relax.attributes_of(op.opview)["shape"])
 
 
 def check_counts(function: func.FuncOp) -> None:

@@ -77,17 +77,25 @@ def test_the_last_part_may_be_smaller(count):
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_branch_that_a_condition_on_the_size_guards():
+GUARDED = {
+    "Reshape": ([helper.make_node("Reshape", ["x", "shape"], ["a"])], {"shape": np.array([-1, 4])}),
+    "Split": ([helper.make_node("Split", ["x"], ["a", "unused"], axis=0)], {}),
+    "SpaceToDepth": ([helper.make_node("Unsqueeze", ["x", "axes"], ["u"]), helper.make_node("Concat", ["u", "u"], ["v"], axis=2),
+                      helper.make_node("SpaceToDepth", ["v"], ["a"], blocksize=2)], {"axes": np.array([0, 1, 2])}),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_branch_that_a_condition_on_the_size_guards(name):
     """The other branch runs where something would be left over."""
-    none = helper.make_empty_tensor_value_info
-    rows = helper.make_graph([helper.make_node("Reshape", ["x", "shape"], ["a"]), helper.make_node("ReduceSum", ["a"], ["t"], keepdims=0)],
-                             "rows", [], [none("t")])
+    none, (divided, constants) = helper.make_empty_tensor_value_info, GUARDED[name]
+    rows = helper.make_graph([*divided, helper.make_node("ReduceSum", ["a"], ["t"], keepdims=0)], "rows", [], [none("t")])
     whole = helper.make_graph([helper.make_node("ReduceMax", ["x"], ["e"], keepdims=0)], "whole", [], [none("e")])
     nodes = [helper.make_node("Shape", ["x"], ["n"]), helper.make_node("Mod", ["n", "four"], ["rest"]),
              helper.make_node("Equal", ["rest", "zero"], ["fits"]), helper.make_node("Squeeze", ["fits"], ["c"]),
              helper.make_node("If", ["c"], ["y"], then_branch=rows, else_branch=whole)]
-    constants = {"shape": np.array([-1, 4]), "four": np.array([4]), "zero": np.array([0])}
-    proto = model(nodes, [value("x", np.zeros(1, np.float32), ["n"])], ["y"], constants=constants, opset=17)
+    proto = model(nodes, [value("x", np.zeros(1, np.float32), ["n"])], ["y"], opset=17,
+                  constants={**constants, "four": np.array([4]), "zero": np.array([0])})
     exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
     for n in (8, 6, 4, 1):
         x = np.arange(n, dtype=np.float32)
