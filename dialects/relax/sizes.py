@@ -1,6 +1,6 @@
 """Queries on sizes, constant or symbolic: rounding division, element counts, symbols, substitution."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from math import gcd
 
@@ -74,14 +74,17 @@ def _least(divisor: Size) -> int:
     return gcd(*(coefficient for _, coefficient in divisor.terms))
 
 
-def numerators(size: Size) -> Iterator[Dim]:
+@lru_cache(MEMORY)
+def numerators(size: Size) -> tuple[Dim, ...]:
     """Bounds of what an expression divides by constants over 64 or by expressions, and of these. What is divided by less is no overflow
     where the quotient, times other sizes, is at most ``LARGEST``."""
+    found: dict[Size, None] = {}
     for part in size.variables() if isinstance(size, Dim) else ():
         if isinstance(part, DimPart):
-            yield from (*numerators(part.a), *numerators(part.b))
+            found |= dict.fromkeys((*numerators(part.a), *numerators(part.b)))
             if part.op == "//" and not (isinstance(part.b, int) and part.b <= 64):
-                yield from (bound for bound in (magnitude(part.a), magnitude(part.b)) if isinstance(bound, Dim))
+                found |= dict.fromkeys((magnitude(part.a), magnitude(part.b)))
+    return tuple(bound for bound in found if isinstance(bound, Dim))
 
 
 def is_too_large(sizes: Iterable[Size], itemsize: int) -> bool:

@@ -68,7 +68,9 @@ def test_pads_that_add_or_take_away_as_sizes_say(mode):
     """Rows are padded to as many as y has behind, or cut to them; in front, y has two elements more than are added."""
     nodes = [size_of(LENGTH, "n"), size_of(OTHER, "m"), ("Sub", ["m", "n"], ["behind"], {}), ("Add", ["m", "c"], ["before"], {}),
              ("Concat", ["zero", "before", "zero", "behind"], ["pads"], {"axis": 0}), ("Pad", ["x", "pads"], ["z"], {"mode": mode})]
-    compare(nodes, {"c": np.array([-2]), "zero": np.array([0])}, [(2, 7, 5), (1, 5, 5), (3, 4, 2), (2, 5, 6)])
+    exe = compare(nodes, {"c": np.array([-2]), "zero": np.array([0])}, [(2, 7, 5), (1, 5, 5), (3, 4, 2), (2, 5, 6)])
+    with pytest.raises(ValueError, match="needs n, the size of axis 1, to be what is taken away of it, or more"):
+        exe(np.ones((1, 5), np.float32), np.ones(0, np.float32))
 
 
 def test_a_padding_to_the_next_multiple_keeps_the_other_sizes():

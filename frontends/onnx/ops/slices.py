@@ -185,10 +185,11 @@ def _pad_by_sizes(node, pads: list[Size], mode: str, value):
     places inside."""
     x, rank = node.x(), node.rank()
     for axis in range(rank):
-        low, high = ((maximum(size, 0), maximum(-size, 0)) for size in (pads[axis], pads[rank + axis]))
-        (before, cut), (behind, cut_behind) = low, high
+        (before, cut), (behind, cut_behind) = ((maximum(size, 0), maximum(-size, 0)) for size in (pads[axis], pads[rank + axis]))
         if cut != 0 or cut_behind != 0:
-            x = relax.strided_slice(x, begin=[cut], end=[relax.TensorType.of(x.type).dims[axis] - cut_behind], axes=[axis])
+            size = relax.TensorType.of(x.type).dims[axis]
+            node.require_at_least(size, cut + cut_behind, f"{size}, the size of axis {axis}, to be what is taken away of it, or more")
+            x = relax.strided_slice(x, begin=[cut], end=[size - cut_behind], axes=[axis])
         sizes = list(relax.TensorType.of(x.type).dims)
         if before == 0 and behind == 0:
             continue
