@@ -255,7 +255,7 @@ def with_givers(row: Requirement, giver: Mapping[str, str]) -> Requirement:
     return replace(row, text=f"{row.text}; {', '.join(f'{name} is {giver[name]}' for name in names)}") if names else row
 
 
-DIVIDING = frozenset({"relax.space_to_depth", "relax.depth_to_space", "relax.group_norm"})
+DIVIDING = frozenset({"relax.space_to_depth", "relax.depth_to_space"})   # which take no other sizes to be equal
 
 
 def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
