@@ -25,7 +25,7 @@ from legato.dialects.relax.dim import (
     modulo,
     symbol,
 )
-from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, numerators, product, substitute, symbols  # noqa: F401 - re-exported
+from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, nested, product, substitute, symbols  # noqa: F401 - re-exported
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 CALLED = {"min": minimum, "max": maximum, "broadcast": broadcast_size}

@@ -35,8 +35,8 @@ LARGEST = 1 << 56   # bytes: no process can address more, and sums and strides o
 
 
 def magnitude(size: Size) -> Size:
-    """A bound of the absolute values of ``size`` and of all that its computation goes through but its ``numerators``, which no difference
-    makes smaller: ``n + 4`` for ``n - 4``. It grows with every symbol. UNKNOWN counts as 1.
+    """A bound of the absolute value of ``size`` and of the terms that it adds: ``n + 4`` for ``n - 4``. It grows with every symbol. UNKNOWN
+    counts as 1.
     """
     if isinstance(size, int):
         return abs(size)
@@ -75,16 +75,12 @@ def _least(divisor: Size) -> int:
 
 
 @lru_cache(MEMORY)
-def numerators(size: Size) -> tuple[Dim, ...]:
-    """Bounds of what an expression divides by constants over 64 or by expressions, and of these. What is divided by less is no overflow
-    where the quotient, times other sizes, is at most ``LARGEST``."""
-    found: dict[Size, None] = {}
-    for part in size.variables() if isinstance(size, Dim) else ():
-        if isinstance(part, DimPart):
-            found |= dict.fromkeys((*numerators(part.a), *numerators(part.b)))
-            if part.op == "//" and not (isinstance(part.b, int) and part.b <= 64):
-                found |= dict.fromkeys((magnitude(part.a), magnitude(part.b)))
-    return tuple(bound for bound in found if isinstance(bound, Dim))
+def nested(size: Size) -> tuple[Dim, ...]:
+    """A size and what its quotients, remainders, minima and maxima are of, each once: none of these sums may wrap."""
+    if not isinstance(size, Dim):
+        return ()
+    parts = [part for part in size.variables() if isinstance(part, DimPart)]
+    return (*dict.fromkeys(one for part in parts for one in (*nested(part.a), *nested(part.b))), size)
 
 
 def is_too_large(sizes: Iterable[Size], itemsize: int) -> bool:

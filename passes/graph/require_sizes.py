@@ -188,31 +188,37 @@ def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
 
 
 def byte_requirements(function: func.FuncOp) -> list[Requirement]:
-    """No tensor may have more than ``LARGEST`` bytes, and nothing that its sizes divide be greater: of those that could, the greatest
-    suffice."""
+    """No tensor may have more than ``LARGEST`` bytes, and nothing that its sizes are computed from be greater: of those that could, the
+    greatest suffice."""
     given = [_bytes(type_) for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType)]
-    found: dict[dims.Size, str] = {}
+    found: dict[dims.Dim, str] = {}
     for op in everything(function.operation):
         for result in op.results:
-            if not isinstance(result.type, ir.RankedTensorType) or not isinstance(size := _bytes(result.type), dims.Dim):
-                continue
-            if size not in found:
-                found[size] = f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, more than 2**56 bytes"
-            for numerator in (one for size in dims.dims(result.type) for one in dims.numerators(size)):
-                found.setdefault(numerator, f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)} from sizes beyond 2**56")
+            if isinstance(result.type, ir.RankedTensorType) and isinstance(size := _bytes(result.type), dims.Dim):
+                for part in dims.nested(size):
+                    found.setdefault(part, f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, " + (
+                        "more than 2**56 bytes" if part == size else f"whose sizes are computed from {part}, more than 2**56"))
     rows: list[Requirement] = []
     for size in sorted(found, key=_typical, reverse=True):
-        if not always_fits(size, given) and not any(never_negative(row.size - size) for row in rows):
+        bound = dims.magnitude(size)
+        if not always_fits(bound, given) and not any(never_negative(_least_magnitude(row.size) - bound) for row in rows):
             rows.append(Requirement(size, found[size], is_bytes=True))
-    return rows
+    return sorted(rows, key=lambda row: len(dims.nested(row.size)))     # of several that a call breaks, the message names the innermost
 
 
 def _bytes(type_: ir.RankedTensorType) -> dims.Size:
-    return dims.magnitude(dims.product(size for size in dims.dims(type_))) * numpy_dtype(type_.element_type).itemsize
+    return dims.product(size for size in dims.dims(type_)) * numpy_dtype(type_.element_type).itemsize
+
+
+def _least_magnitude(size: dims.Size) -> dims.Size:
+    """The sum of the absolute values of the terms that are products of symbols: a lower bound of those of all terms."""
+    terms = size.terms if isinstance(size, dims.Dim) else ()
+    plain = [dims.Dim(((monomial, abs(factor)),)) for monomial, factor in terms if monomial and all(isinstance(v, str) for v in monomial)]
+    return sum(plain[1:], start=plain[0]) if plain else 0
 
 
 def _typical(size: dims.Size) -> int:
-    return int(dims.substitute(size, dict.fromkeys(dims.symbols(size), TYPICAL)))
+    return int(dims.substitute(dims.magnitude(size), dict.fromkeys(dims.symbols(size), TYPICAL)))
 
 
 def unused_ops(function: func.FuncOp) -> list[ir.Operation]:

@@ -1,18 +1,26 @@
-"""The room that sizes in bytes leave below ``LARGEST``, computed so that nothing wraps: in f64, whose rounding is far below the distance of
-``LARGEST`` to the limits of an i64."""
+"""The room that sizes in bytes leave below ``LARGEST``, computed so that nothing wraps: the terms of all sums, in f64, whose rounding is
+far below the distance of ``LARGEST`` to the limits of an i64. Where no sum is too large, quotients and the like are what they are as i64.
+"""
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.relax.dim import Dim, DimPart
-from legato.dialects.relax.dims import LARGEST, Size, magnitude, substitute, symbols
+from legato.dialects.relax.dims import LARGEST, Size, magnitude, materialize, nested, substitute, symbols
 from legato.dialects.relax.requirements import Room
 
 LEAST = -float(1 << 62)     # what fits an i64
 
 
 def room(size: Room, values: Mapping[str, ir.Value]) -> ir.Value:
-    """An ``index``, built at the insertion point: ``LARGEST`` less the bytes, or a negative number where it would not fit."""
-    left = arith.SubFOp(_constant(LARGEST), _Floats(values).size(magnitude(size.bytes))).result
+    """An ``index``, built at the insertion point: ``LARGEST`` less the bytes, or less a greater sum that the size is computed from; a
+    negative number where that would not fit."""
+    return _room(size, _Floats(values))
+
+
+def _room(size: Room, floats: "_Floats") -> ir.Value:
+    greatest = reduce(lambda a, b: arith.MaxNumFOp(a, b).result, map(floats.terms, nested(size.bytes)))
+    left = arith.SubFOp(_constant(LARGEST), greatest).result
     return _as_index(arith.MaxNumFOp(left, _constant(LEAST)).result)    # not maximumf: inf * 0 is NaN
 
 
@@ -24,13 +32,14 @@ def rooms(sizes: Sequence[Room], values: Mapping[str, ir.Value]) -> list[ir.Valu
     greatest = arith.ConstantOp(index, 1).result
     for name in sorted(set().union(*(symbols(size.bytes) for size in sizes))):
         greatest = arith.MaxSIOp(greatest, values[name]).result
-    bound = _Floats({"n": greatest}).size(_bound([magnitude(size.bytes) for size in sizes]))
+    bound = _Floats({"n": greatest}).terms(_bound([magnitude(part) for size in sizes for part in nested(size.bytes)]))
     is_small = arith.CmpFOp(arith.CmpFPredicate.OLE, bound, _constant(LARGEST)).result
     either = scf.IfOp(is_small, [index] * len(sizes), has_else=True)
     with ir.InsertionPoint(either.then_block):
         scf.YieldOp([arith.ConstantOp(index, 0).result] * len(sizes))
     with ir.InsertionPoint(either.else_block):
-        scf.YieldOp([room(size, values) for size in sizes])
+        floats = _Floats(values)
+        scf.YieldOp([_room(size, floats) for size in sizes])
     return list(either.results)
 
 
@@ -47,39 +56,31 @@ def _degree(size: Size) -> int:
 
 
 class _Floats:
-    """Builds sizes as f64; quotients are not rounded."""
+    """Builds sizes as f64."""
 
     def __init__(self, values: Mapping[str, ir.Value]) -> None:
         self._values = values
-        self._made: dict[Size | str, ir.Value] = {}
+        self._made: dict[Size | str | DimPart, ir.Value] = {}
 
-    def size(self, size: Size) -> ir.Value:
-        """The value of a size whose coefficients are positive."""
+    def terms(self, size: Size) -> ir.Value:
+        """The sum of the absolute values of a size's terms."""
+        if not isinstance(size, Dim):
+            return _constant(abs(size))
         if size not in self._made:
-            self._made[size] = self._size(size)
+            self._made[size] = reduce(lambda a, b: arith.AddFOp(a, b).result, (self._term(*term) for term in size.terms))
         return self._made[size]
 
-    def _size(self, size: Size) -> ir.Value:
-        if not isinstance(size, Dim):
-            return _constant(size)
-        total = None
-        for monomial, coefficient in size.terms:
-            term = _constant(coefficient)
-            for variable in monomial:
-                factor = self._symbol(variable) if isinstance(variable, str) else self._part(variable)
-                term = arith.MulFOp(term, factor).result
-            total = term if total is None else arith.AddFOp(total, term).result
-        return total
+    def _term(self, monomial: tuple[str | DimPart, ...], factor: int) -> ir.Value:
+        return reduce(lambda a, b: arith.MulFOp(a, b).result, map(self._variable, monomial), _constant(abs(factor)))
 
-    def _symbol(self, name: str) -> ir.Value:
-        if name not in self._made:
+    def _variable(self, variable: str | DimPart) -> ir.Value:
+        if variable not in self._made:
+            value = self._values[variable] if isinstance(variable, str) else materialize(
+                Dim((((variable,), 1),)), self._values, unchecked=True)
             i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
-            self._made[name] = arith.SIToFPOp(f64, arith.IndexCastOp(i64, self._values[name])).result
-        return self._made[name]
-
-    def _part(self, part: DimPart) -> ir.Value:
-        a, b = self.size(part.a), self.size(part.b)
-        return {"//": arith.DivFOp, "max": arith.MaximumFOp}[part.op](a, b).result
+            signed = arith.SIToFPOp(f64, arith.IndexCastOp(i64, value)).result
+            self._made[variable] = signed if isinstance(variable, str) else arith.MaxNumFOp(signed, arith.NegFOp(signed)).result
+        return self._made[variable]
 
 
 def _constant(value: float) -> ir.Value:

@@ -152,5 +152,20 @@ def test_what_a_size_is_a_small_part_of():
     shape = (ctypes.c_int64 * 2).from_address(ctypes.c_int64.from_address(tensor.__chandle__() + SHAPE_AT).value)
     for size in (2**60, 2**63 - 1):
         shape[1] = size
-        with pytest.raises(ValueError, match=r"from sizes beyond 2\*\*56"):
+        with pytest.raises(ValueError, match=r"whose sizes are computed from n \+ 999, more than 2\*\*56"):
             executable(tensor)
+
+
+def test_quotients_of_quotients():
+    """What a quotient is, not a bound of it, says whether a call is too large; what it divides must not wrap."""
+    text = """
+func.func @main(%x: tensor<?xf32, #relax.dims<["n"]>> {{relax.name = "x"}}) -> tensor<?xf32, #relax.dims<["{0}"]>> {{
+  %0 = "relax.sum"(%x) {{axis = array<i64: 0>, keepdims = true}} : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<1xf32>
+  %1 = "relax.broadcast_to"(%0) {{shape = #relax.dims<["{0}"]>}} : (tensor<1xf32>) -> tensor<?xf32, #relax.dims<["{0}"]>> loc("wide")
+  return %1 : tensor<?xf32, #relax.dims<["{0}"]>> }}"""
+    executable = legato.compile(legato.Module.parse(text.format("n * n * n * n // (n // 4) // n // (n // 5 + 1)")))
+    for n in (5, 1000, 4097):
+        assert executable(np.ones(n, np.float32)).shape == (n**4 // (n // 4) // n // (n // 5 + 1),)
+    for n, message in ((3, "which needs n // 4 >= 1"), (2**15, ", whose sizes are computed from .*, more than"), (2**22, "more than 2")):
+        with pytest.raises(ValueError, match=message):
+            executable(np.ones(n, np.float32))
