@@ -188,8 +188,8 @@ def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: i
     """The run-time value of a size: an ``index`` built at the insertion point.
 
     The symbols come from a table of index values by name, or from the sizes of a function's arguments. ``unchecked``: before the entry has
-    checked the sizes of a call, of which some may be divisors of 0; these count as 1, since a division by 0 ends the process. LegatoError
-    for a size without a value.
+    checked the sizes of a call, of which some may be divisors of 0, which count as 1, or divide -2**63 by -1, which counts as -2**63 + 1:
+    such divisions end the process. LegatoError for a size without a value.
     """
     if ip is not None:
         with ip:
@@ -214,7 +214,7 @@ def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: i
 def _part_value(part: DimPart, where, unchecked: bool) -> ir.Value:
     a, b = (materialize(size, where, unchecked=unchecked) for size in (part.a, part.b))
     if unchecked and part.op in ("//", "%") and not isinstance(part.b, int):
-        b = _not_zero(b)
+        a, b = arith.MaxSIOp(a, arith.ConstantOp(a.type, 1 - 2**63).result).result, _not_zero(b)
     if part.op == "%":
         return arith.SubIOp(a, arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result).result
     if part.op == "broadcast":

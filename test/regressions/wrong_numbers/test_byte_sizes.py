@@ -169,3 +169,26 @@ func.func @main(%x: tensor<?xf32, #relax.dims<["n"]>> {{relax.name = "x"}}) -> t
     for n, message in ((3, "which needs n // 4 >= 1"), (2**15, ", whose sizes are computed from .*, more than"), (2**22, "more than 2")):
         with pytest.raises(ValueError, match=message):
             executable(np.ones(n, np.float32))
+
+
+def test_the_division_that_has_no_result():
+    """Symbols whose products wrap to -2**63 and to -1."""
+    executable = legato.compile(legato.Module.parse("""
+func.func @main(%x: tensor<?x0x?xf32, #relax.dims<["n", 0, "m"]>> {relax.name = "x"}, %y: tensor<?x0x?xf32, #relax.dims<["k", 0, "l"]>>
+    {relax.name = "y"}, %z: tensor<1xf32> {relax.name = "z"}) -> tensor<?xf32, #relax.dims<["(n * m) // (k * l)"]>> {
+  %0 = "relax.broadcast_to"(%z) {shape = #relax.dims<["(n * m) // (k * l)"]>} : (tensor<1xf32>)
+    -> tensor<?xf32, #relax.dims<["(n * m) // (k * l)"]>>
+  return %0 : tensor<?xf32, #relax.dims<["(n * m) // (k * l)"]>> }"""))
+    one = np.ones(1, np.float32)
+    assert executable(np.ones((7, 0, 5), np.float32), np.ones((3, 0, 2), np.float32), one).shape == (5,)
+    sizes = [(2, 2**62), (3, (2**64 - 1) // 3)]
+    with pytest.raises(ValueError, match=r"which needs k \* l >= 1"):
+        executable(*(_shaped((n, 0, m)) for n, m in sizes), one)
+
+
+def _shaped(sizes):
+    """A tensor of any sizes, one of them 0, also those that numpy does not make."""
+    tensor = tvm_ffi.from_dlpack(np.empty([0] * len(sizes), np.float32))
+    shape = (ctypes.c_int64 * len(sizes)).from_address(ctypes.c_int64.from_address(tensor.__chandle__() + SHAPE_AT).value)
+    shape[:] = sizes
+    return tensor
