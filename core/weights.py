@@ -2,13 +2,15 @@
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
 from legato.core import safetensors_file
+from legato.core.cpu_table import LINE
 from legato.core.errors import LegatoError
 
 
@@ -146,6 +148,14 @@ class WeightStore(Mapping):
             end = entry.offset + size
             raise LegatoError(f"weight '{key}' ends at byte {end} of {path}, which now has {self._maps[path].nbytes} bytes")
         return np.frombuffer(data, entry.dtype).reshape(entry.shape)
+
+
+def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """An array that begins at a cache line, unlike numpy's own large ones: vectors of 64 bytes are in one line each."""
+    size = prod(shape) * dtype.itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start:start + size].view(dtype).reshape(shape)
 
 
 def release_pages(array: np.ndarray) -> None:

@@ -4,20 +4,17 @@ The kernel's argument becomes the packed weight, with a ``linalg.unpack`` in the
 the weight store.
 """
 import os
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from legato.core.cpu_table import LINE
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
 from legato.core.ir_helpers import find, present
 from legato.core.mlir import func, ir, tensor
-from legato.core.weights import release_pages
+from legato.core.weights import aligned_empty, release_pages
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, relax_functions
@@ -155,14 +152,6 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
                 packed[layout] = made.attributes["weight"].value
     call.operands[packing.argument] = value
     constants.erase_unused([constant.results[0]])
-
-
-def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """An array that begins at a cache line, unlike numpy's own large ones: vectors of 64 bytes are in one line each."""
-    size = prod(shape) * dtype.itemsize
-    memory = np.empty(size + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
-    return memory[start:start + size].view(dtype).reshape(shape)
 
 
 def fill(result: np.ndarray, array: np.ndarray, packing: PackingLike) -> None:

@@ -7,10 +7,12 @@ from math import prod
 from legato.core.cpu_table import COLD, LINE
 from legato.core.dtypes import element_bytes
 from legato.core.mlir import arith, bufferization, ir, memref, scf, vector
-from legato.core.vector_loops import Size, Vectors, least, loop, plus, read, scratch, times, value_of, write
+from legato.core.vector_loops import Size, Vectors, if_else, least, loop, plus, read, scratch, times, value_of, write
 from legato.dialects.relax.ops.quantized import rows_per_word
 from legato.targets.builders.sizes import dim
+from legato.targets.cpu import fixed_point
 from legato.targets.cpu.contraction import CACHE_WAY, WAYS
+from legato.targets.cpu.fixed_point import FixedPointRow
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.packed_integers import PackedIntegers
 from legato.targets.cpu.register_tiles import choose
@@ -39,6 +41,7 @@ class QuantizedProduct:
         self._out = out
         self.integers = PackedIntegers(bits, self.v, machine)
         self.masked = self.integers.masked
+        self.fixed: FixedPointRow | None = None
         self.row_bytes = self.width * element_bytes(self.weight.type.element_type)
         self.is_large = prod(self.weight.type.shape[:-1]) * self.row_bytes >= COLD
         self.tiles = choose(self.rows if isinstance(self.rows, int) else None, self.width, self.lanes, machine.registers, None,
@@ -53,11 +56,15 @@ class QuantizedProduct:
         return next(count for count in range(min(most, self.blocks), 0, -1) if self.blocks % count == 0)
 
     def prepare(self) -> None:
-        """Prepares the first rows for ``few_rows``: the sums of their blocks, by which zeros are corrected, x (q - z) = x q - z x; what
-        they are multiplied by where integers are masked; whether all of them are finite, since infinities have no such correction."""
-        if self.zero is None and not self.masked:
-            return
+        """Prepares the first rows for ``few_rows``: a single one as integers, where that is fastest; the sums of their blocks, by which
+        zeros are corrected, x (q - z) = x q - z x; what they are multiplied by where integers are masked; whether all of them are finite,
+        since infinities have no such correction."""
         rows = min(self.rows, FEW_ROWS) if isinstance(self.rows, int) else 1
+        if rows == 1 and fixed_point.takes(self.machine, self.bits, self.lanes, self.words):
+            self.fixed = FixedPointRow(self.v, self.x, self.blocks, self.words, self.zero is None)
+            self.totals = scratch(self.weight.type.shape[0], self.width)
+        if self.zero is None and (self.fixed or not self.masked):
+            return
         self.sums = scratch(rows, self.blocks)
         self.scaled = scratch(rows, self.depth) if self.masked else self.x
         zero = self.v.number(0)
@@ -97,7 +104,7 @@ class QuantizedProduct:
         words = self.v.load(self.weight, panel, block, word, column)
         return self.integers.in_place(words) if masked else self.integers.floats(words)
 
-    def _per_block(self, buffer: ir.Value, panel: ir.Value, block: Size, column: int) -> ir.Value:
+    def _per_block(self, buffer: ir.Value, panel: ir.Value, block: Size, column: Size) -> ir.Value:
         """A vector of scales or zeros."""
         value = self.v.load(buffer, panel, block, column)
         if value.type == self.v.type:
@@ -107,13 +114,16 @@ class QuantizedProduct:
             return arith.sitofp(self.v.type, value)
         return (arith.extf if element.width < 32 else arith.truncf)(self.v.type, value)
 
-    def _zeros(self, panel: ir.Value, block: Size, columns: Sequence[int]) -> list[ir.Value | None]:
+    def _zeros(self, panel: ir.Value, block: Size, columns: Sequence[Size]) -> list[ir.Value | None]:
         return [None if self.zero is None else self._per_block(self.zero, panel, block, column) for column in columns]
 
     # --- few rows ---
 
     def few_rows(self, panel: ir.Value, rows: int) -> None:
         """The product of some rows with one panel."""
+        if self.fixed is not None:
+            if_else(self.fixed.fits, lambda: self._fixed(panel), lambda: self._few(panel, rows, exact=True))
+            return
         if self.zero is None and not self.masked:
             self._few(panel, rows, exact=True)
             return
@@ -123,9 +133,33 @@ class QuantizedProduct:
                 self._few(panel, rows, exact)
                 scf.YieldOp([])
 
+    def _fixed(self, panel: ir.Value) -> None:
+        """The product of a row of integers with one panel, which is read once, block by block; the sums are in memory. A loop over columns,
+        since LLVM would keep the bytes of the row in registers, and the sums of products on the stack."""
+        assert self.fixed is not None
+        products = self.fixed.products
+
+        def column(b: ir.Value, at: ir.Value) -> None:
+            def word(s: Size) -> ir.Value:
+                self._fetch(self.weight, [at], panel, b, plus(s, max(AHEAD // self.row_bytes, 1)))
+                return self.v.load(self.weight, panel, b, s, at)
+
+            found = products(b, word)
+            zero, = self._zeros(panel, b, [at])
+            if zero is not None:
+                found = vector.FMAOp(self.v.spread(arith.negf(read(self.sums, 0, b))), self._below(zero), found).result
+            self._fetch(self.scale, [at], panel, plus(b, max(AHEAD // self.words // self.row_bytes, 1)))
+            total = vector.FMAOp(found, self._per_block(self.scale, panel, b, at), self.v.load(self.totals, panel, at)).result
+            self.v.store(total, self.totals, panel, at)
+
+        loop(0, self.width, self.lanes, lambda at: self.v.store(self.v.splat(0), self.totals, panel, at))
+        loop(0, self.blocks, 1, lambda b: loop(0, self.width, self.lanes, lambda at: column(b, at)) and None)
+        for at in range(0, self.width, self.lanes):
+            self._store(self.v.load(self.totals, panel, at), 0, panel, at)
+
     def _few(self, panel: ir.Value, rows: int, exact: bool) -> None:
         """``exact``: zeros are subtracted from each integer, not from the sums of a block."""
-        group = max(GROUP // rows, 1)
+        group = max((2 * GROUP if self.bits == 8 else GROUP) // rows, 1)
         columns = list(range(0, self.width, self.lanes))
         for at in range(0, len(columns), group):
             self._group(panel, rows, columns[at: at + group], exact)
@@ -169,11 +203,11 @@ class QuantizedProduct:
         for at, total in enumerate(totals):
             self._store(total, at // len(columns), panel, columns[at % len(columns)])
 
-    def _fetch(self, buffer: ir.Value, columns: list[int], *outer: Size) -> None:
+    def _fetch(self, buffer: ir.Value, columns: Sequence[Size], *outer: Size) -> None:
         """Fetches the lines that these columns are in, if the weight is large. Behind its end that does no harm."""
         if self.is_large:
             for column in columns:
-                if column * element_bytes(buffer.type.element_type) % LINE == 0:
+                if not isinstance(column, int) or column * element_bytes(buffer.type.element_type) % LINE == 0:
                     memref.PrefetchOp(buffer, [*map(value_of, outer), value_of(column)], False, 3, True)
 
     def _below(self, zero: ir.Value | None) -> ir.Value:

@@ -10,6 +10,7 @@ import numpy as np
 
 from legato.core.dtypes import kind
 from legato.core.mlir import ir
+from legato.core.weights import aligned_empty
 from legato.dialects import relax
 from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
 from legato.passes.graph.functions import defining_op, permutation_of
@@ -195,7 +196,10 @@ def _panels(array: np.ndarray, width: int) -> np.ndarray:
     count = -(-columns // width)
     whole = np.zeros((*array.shape[:-1], count * width), array.dtype)
     whole[..., :columns] = array
-    return np.ascontiguousarray(np.moveaxis(whole.reshape(*array.shape[:-1], count, width), -2, 0))
+    panels = np.moveaxis(whole.reshape(*array.shape[:-1], count, width), -2, 0)
+    result = aligned_empty(panels.shape, panels.dtype)
+    result[...] = panels
+    return result
 
 
 def _words(integers: np.ndarray, bits: int) -> np.ndarray:
@@ -205,7 +209,8 @@ def _words(integers: np.ndarray, bits: int) -> np.ndarray:
     per = rows_per_word(bits)
     panels, blocks, rows, width = integers.shape
     parts = integers.reshape(panels, blocks, rows // per, per, width)
-    words = np.zeros((panels, blocks, rows // per, width), np.uint32)
+    words = aligned_empty((panels, blocks, rows // per, width), np.dtype(np.uint32))
+    words[...] = 0
     for part in range(per):
         words |= (parts[:, :, :, part].astype(np.uint32) & np.uint32((1 << bits) - 1)) << np.uint32(part * bits)
     assert per * bits == WORD_BITS

@@ -104,7 +104,8 @@ def test_infinite_inputs(level, zeros):
 
 @pytest.mark.parametrize("bits", [4, 8])
 def test_one_row_fetches_a_weight_that_leaves_the_caches(bits):
-    """Each word of 64 columns is two lines of the first two groups of vectors, and a row of bytes one line; so are the scales."""
+    """Integers fetch a vector of each of four words, and one of scales. Floats fetch two lines of words and of scales for each of two
+    groups of vectors, and a line of bytes."""
     for columns, fetched in ((64, False), (64 * 33, True)):
         products = Products("llvm{cpu=x86-64-v3}")
         products.add(1, 16, 128, columns, bits, "none")
@@ -112,7 +113,7 @@ def test_one_row_fetches_a_weight_that_leaves_the_caches(bits):
         fetches = [op.operands[0].type.shape[2:] for op in find(lowered.module.operation, "memref.prefetch")]
         words = 128 // rows_per_word(bits)
         assert (sum(shape == [words, 64] for shape in fetches), sum(shape == [64] for shape in fetches)) == (
-            {4: (8, 8), 8: (4, 4)}[bits] if fetched else (0, 0))
+            {4: (4 + 4, 1 + 4), 8: (4, 4)}[bits] if fetched else (0, 0))
 
 
 def test_work_is_that_of_the_product():
