@@ -12,6 +12,7 @@ from legato.core.mlir import ir
 from legato.core.user_code import raised_in
 from legato.frontends.onnx import functions, tensors
 from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.evaluated import evaluated
 from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesError
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
 from legato.frontends.onnx.node import Body, OnnxNode
@@ -196,7 +197,7 @@ class Importer:
         if results is None:
             results = entry.build(node)
         node.check_all_read()
-        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        results = [evaluated(result, node) for result in (results if isinstance(results, (tuple, list)) else [results])]
         results += [None] * (len(wanted) - len(results))
         for index, (result, want) in enumerate(zip(results, wanted)):
             if want and result is None:

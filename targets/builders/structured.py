@@ -68,10 +68,16 @@ def expand(value: ir.Value, groups: Sequence[Sequence[int]], sizes: Sequence[Siz
     shape, element = shape_of(sizes), value.type.element_type
     dynamic = ir.ShapedType.get_dynamic_size()
     whole = [dynamic if dynamic in parts else product(parts) for parts in ([shape[i] for i in group] for group in groups)]
-    if whole != list(value.type.shape):
-        value = tensor.CastOp(ir.RankedTensorType.get(whole, element), value).result
+    value = cast_to(value, whole)
     type_ = ir.RankedTensorType.get(shape, element)
     return tensor.ExpandShapeOp(type_, value, groups, [s for s in sizes if not isinstance(s, int)], shape).result
+
+
+def cast_to(value: ir.Value, sizes: Sequence[Size]) -> ir.Value:
+    """``value`` with dimensions that are static where these sizes are: views change no static size to a dynamic one, nor the other way.
+    Where the two differ, a call has checked that they are equal."""
+    type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
+    return value if value.type == type_ else tensor.CastOp(type_, value).result
 
 
 def window(value: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int] | None = None) -> ir.Value:

@@ -6,6 +6,7 @@ from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims, largest, minus, plus, quotient, times
 from legato.targets.builders.structured import (
     accumulated,
+    cast_to,
     collapse,
     compute,
     empty,
@@ -56,6 +57,9 @@ def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int],
     """The convolution of an input that is padded already."""
     kind = element(k.input_types[0])
     windows = {"strides": per_window(strides), "dilations": per_window(dilations)}
+    channels = w.type.shape[kernel_layout.index("I")]
+    if channels >= 0:
+        x = cast_to(x, [channels * groups if letter == "C" else size for letter, size in zip(layout, dims(x))])
     op = _NAMED.get((layout, kernel_layout))
     if groups == 1 and op is not None:
         return accumulated(out, kind, lambda zeros: named(op, zeros, [x, w], **windows))

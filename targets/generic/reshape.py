@@ -3,10 +3,9 @@ from collections.abc import Sequence
 from math import prod
 
 from legato.core.errors import Refusal
-from legato.core.mlir import ir, tensor
+from legato.core.mlir import ir
 from legato.dialects.relax import dims
-from legato.targets.builders.sizes import shape_of
-from legato.targets.builders.structured import collapse, expand
+from legato.targets.builders.structured import cast_to, collapse, expand
 from legato.targets.rule import rewrite
 
 Group = tuple[list[int], list[int]]
@@ -75,13 +74,6 @@ def _product(sizes: Sequence[int | ir.Value]) -> int | ir.Value:
     """The product of static sizes; one of the others where there are such."""
     dynamic = [size for size in sizes if not isinstance(size, int)]
     return dynamic[0] if dynamic else prod(size for size in sizes if isinstance(size, int))
-
-
-def cast_to(value: ir.Value, sizes: Sequence[int | ir.Value]) -> ir.Value:
-    """``value`` with dimensions that are static where these sizes are: views change no static size to a dynamic one, nor the other way.
-    Where the two differ, a call has checked that they are equal."""
-    type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
-    return value if value.type == type_ else tensor.CastOp(type_, value).result
 
 
 @rewrite("relax.reshape", "relax.squeeze", "relax.expand_dims")

@@ -89,3 +89,33 @@ def test_the_rest_of_a_known_number_of_elements():
     for n in (5, 48, 0):
         with pytest.raises(ValueError, match=r"main cannot run on .*relax.reshape \"z\""):
             exe(np.ones((1, n), np.float32), np.ones(1, np.float32))
+
+
+def same_padding(height):
+    """As timm's models pad by the script exporter: in floats."""
+    nodes = [("Shape", ["x"], ["s"], {"start": 2, "end": 3}), ("Cast", ["s"], ["h"], {"to": 1}), ("Div", ["h", "two"], ["half"], {}),
+             ("Ceil", ["half"], ["up"], {}), ("Sub", ["up", "one"], ["fewer"], {}), ("Mul", ["fewer", "two"], ["begin"], {}),
+             ("Add", ["begin", "five"], ["end"], {}), ("Sub", ["end", "h"], ["over"], {}), ("Clip", ["over", "zero"], ["total"], {}),
+             ("Div", ["total", "two"], ["lower"], {}), ("Cast", ["lower"], ["low"], {"to": 7}), ("Cast", ["total"], ["all"], {"to": 7}),
+             ("Sub", ["all", "low"], ["high"], {}), ("Concat", ["none", "low", "none3", "high", "none1"], ["p"], {"axis": 0}),
+             ("Pad", ["x", "p"], ["padded"], {}), ("Conv", ["padded", "w"], ["y"], {"group": 8, "strides": [2, 2]})]
+    constants = {"two": np.float32([2]), "one": np.float32([1]), "five": np.float32([5]), "zero": np.float32(0),
+                 "none": np.zeros(2, np.int64), "none1": np.zeros(1, np.int64), "none3": np.zeros(3, np.int64),
+                 "w": RNG.standard_normal((8, 1, 5, 5)).astype(np.float32)}
+    return model([helper.make_node(op, given, made, **attributes) for op, given, made, attributes in nodes],
+                 [value("x", np.zeros((1, 8, 1, 1), np.float32), ["b", 8, height, 11])], ("y",), constants=constants, opset=17)
+
+
+@pytest.mark.parametrize("height", ["h", 9, 10])
+def test_padding_computed_in_floats(height):
+    """Of a known size it is known; of another the channels of a padded image are data, and must be those of the weight."""
+    proto = same_padding(height)
+    module = legato.from_onnx(proto)
+    assert ("relax.size_of" in str(module)) == (height == "h")
+    exe, session = legato.compile(module), onnxruntime.InferenceSession(proto.SerializeToString())
+    for rows in ((7, 8, 16) if height == "h" else (height,)):
+        x = RNG.standard_normal((2, 8, rows, 11)).astype(np.float32)
+        expected, = session.run(None, {"x": x})
+        found = exe(x)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, atol=1e-5)
