@@ -8,7 +8,8 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import Dim, Size, maximum
+from legato.dialects.relax.assumed import never_equal
+from legato.dialects.relax.dims import UNKNOWN, Dim, Size, maximum
 from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
@@ -282,6 +283,15 @@ class OnnxNode:
         """As ``require_equal``, but for nodes in branches and loops, which conditions on the same sizes may guard."""
         if ir.InsertionPoint.current.block.owner.operation.name == "func.func":
             self.require_equal(found, wanted, needs)
+
+    def require_shape(self, index: int, name: str, shape: Sequence[Size]) -> None:
+        """Malformed where an input has another shape than others say; calls check what only they can tell."""
+        found = self.dims(index)
+        if len(found) != len(shape) or any(never_equal(a, b) for a, b in zip(found, shape)):
+            raise Malformed(f"its {name} must have the shape {list(shape)}, has {list(found)}")
+        for axis, (size, wanted) in enumerate(zip(found, shape)):
+            if size != wanted and UNKNOWN not in (size, wanted):
+                self.require_equal_in_main(size, wanted, f"axis {axis} of its {name}, {size}, to be {wanted}")
 
     def require_at_least(self, found: Size, least: Size, needs: str) -> None:
         """Calls check that a size is not less than another. ``needs``: as above. Malformed where it never is."""

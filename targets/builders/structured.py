@@ -87,6 +87,16 @@ def window(value: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], stri
     return tensor.ExtractSliceOp(type_, value, values_of(offsets), values_of(sizes), [], shape_of(offsets), shape_of(sizes), strides).result
 
 
+def of_size(value: ir.Value, axis: int, size: int) -> ir.Value:
+    """``value`` with a static size at an axis whose size only a call knows, and has checked. A slice, since passes of upstream's fold a
+    cast into the reshapes around it, and lose track of dimensions of 1. A dynamic ``size``, or that of a static axis, changes nothing."""
+    if size == ir.ShapedType.get_dynamic_size() or not value.type.is_dynamic_dim(axis % value.type.rank):
+        return value
+    sizes = dims(value)
+    sizes[axis] = size
+    return window(value, [0] * len(sizes), sizes)
+
+
 def put(value: ir.Value, into: ir.Value, offsets: Sequence[Size], strides: Sequence[int] | None = None) -> ir.Value:
     """``into`` with ``value`` copied to a window. The copy is a loop nest: a bare insert_slice would become a library call."""
     if is_empty(value):

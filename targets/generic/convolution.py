@@ -6,7 +6,6 @@ from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims, largest, minus, plus, quotient, times
 from legato.targets.builders.structured import (
     accumulated,
-    cast_to,
     collapse,
     compute,
     empty,
@@ -15,6 +14,7 @@ from legato.targets.builders.structured import (
     multiply_add,
     named,
     names,
+    of_size,
     padded,
     put,
     window,
@@ -57,9 +57,8 @@ def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int],
     """The convolution of an input that is padded already."""
     kind = element(k.input_types[0])
     windows = {"strides": per_window(strides), "dilations": per_window(dilations)}
-    channels = w.type.shape[kernel_layout.index("I")]
-    if channels >= 0:
-        x = cast_to(x, [channels * groups if letter == "C" else size for letter, size in zip(layout, dims(x))])
+    if not w.type.is_dynamic_dim(kernel_layout.index("I")):
+        x = of_size(x, layout.index("C"), w.type.shape[kernel_layout.index("I")] * groups)
     op = _NAMED.get((layout, kernel_layout))
     if groups == 1 and op is not None:
         return accumulated(out, kind, lambda zeros: named(op, zeros, [x, w], **windows))

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from legato.core.mlir import ir, linalg
 from legato.targets.builders.pointwise import element
-from legato.targets.builders.structured import accumulated, collapse, compute, multiply_add, named
+from legato.targets.builders.structured import accumulated, collapse, compute, multiply_add, named, of_size
 from legato.targets.rule import kernel
 
 
@@ -12,6 +12,8 @@ def matmul(k, a, b, out):
     """linalg's matmul or batch_matmul if the shapes fit, else a generic loop nest."""
     kind = element(k.input_types[0])
     ranks = a.type.rank, b.type.rank
+    inner = -2 if ranks[1] > 1 else -1
+    a, b = of_size(a, -1, b.type.shape[inner]), of_size(b, inner, a.type.shape[-1])
     if ranks == (2, 2):
         return accumulated(out, kind, lambda zeros: named(linalg.MatmulOp, zeros, [a, b]))
     if ranks == (3, 3) and _same_batch(a, b):

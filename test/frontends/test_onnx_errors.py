@@ -205,7 +205,7 @@ def test_malformed_nodes():
     [
         ("Conv", [(2, 3, 3, 3)], {}, "x has 4 channels, but w takes 3 in each of 1 groups"),
         ("Conv", [(2, 4, 7, 7)], {}, "the window of 7 is larger than spatial axis 0: 5"),
-        ("Conv", [(2, 4, 3, 3), (3,)], {}, "its bias must have the shape [2], one number for each channel it makes, has [3]"),
+        ("Conv", [(2, 4, 3, 3), (3,)], {}, "its bias must have the shape [2], has [3]"),
         ("ConvTranspose", [(3, 4, 3, 3)], {}, "x has 4 channels, but w takes 3"),
         ("MaxPool", [], {"kernel_shape": [7, 7]}, "the window of 7 is larger than spatial axis 0: 5"),
         ("DepthToSpace", [], {"blocksize": 3}, "9 does not divide x's 4 channels"),

@@ -95,6 +95,7 @@ SUBJECTS = {
     "gpu": "gpu_programs:gpu",
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",
+    "misfits": "misfit_programs:misfit",
     "partitions": "partition_programs:partition",
     "rare": "node_programs:rare",
     "regions": "region_programs:region",

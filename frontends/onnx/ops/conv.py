@@ -5,16 +5,14 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Size, ceil_divide, floor_divide
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window, shifted
-from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.problems import Refused
 
 
 def _with_bias(node, y, rank: int):
     """y plus a bias per channel, if the node has one."""
     if not node.given(2):
         return y
-    channels = y.type.shape[1]
-    if node.rank(2) != 1 or (node.dims(2)[0] != channels and isinstance(node.dims(2)[0], int) and not y.type.is_dynamic_dim(1)):
-        raise Malformed(f"its bias must have the shape [{channels}], one number for each channel it makes, has {list(node.dims(2))}")
+    node.require_shape(2, "bias", [relax.TensorType.of(y.type).dims[1]])
     return relax.add(y, relax.expand_dims(node.x(2), axis=list(range(1, rank + 1))))
 
 

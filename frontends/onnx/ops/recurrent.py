@@ -9,6 +9,7 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax import dims
 from legato.frontends.onnx import regions
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.node import OnnxNode
@@ -123,10 +124,7 @@ def _recurrent(op_type: str, gates: int, activations: tuple[str, ...], states: i
             raise Refused(f"its hidden size, {hidden}, is known only at run time")
         if node.integer("hidden_size", hidden) != hidden:
             raise Malformed(f"hidden_size = {node.integer('hidden_size', hidden)}, but its R has the shape {list(node.dims(2))}")
-        for index, name, wanted in ((1, "W", (len(backwards), gates * hidden, node.dims()[2])),
-                                    (2, "R", (len(backwards), gates * hidden, hidden))):  # fmt: skip
-            if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(node.dims(index), wanted)):
-                raise Malformed(f"its {name} must have the shape {list(wanted)}, has {list(node.dims(index))}")
+        _check_shapes(node, len(backwards), gates, hidden, batch_first, states)
         x = relax.permute_dims(node.x(0), axes=[1, 0, 2]) if batch_first else node.x(0)
         functions = _activations(node, activations, len(backwards))
         lengths = _lengths(node, 4, x)
@@ -140,6 +138,17 @@ def _recurrent(op_type: str, gates: int, activations: tuple[str, ...], states: i
         return _results(node, ys, ends, batch_first)
 
     return Entry(op_type, _VERSIONS, build)
+
+
+def _check_shapes(node: OnnxNode, directions: int, gates: int, hidden: int, batch_first: bool, states: int) -> None:
+    """Malformed where an input has another shape than the layer's sizes say; where only a call can tell, it checks."""
+    batch, width = node.dims()[0 if batch_first else 1], node.dims()[2]
+    state = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
+    wanted = [(1, "W", (directions, gates * hidden, width)), (2, "R", (directions, gates * hidden, hidden)),
+              (3, "B", (directions, 2 * gates * hidden)), (4, "sequence_lens", (batch,)), (7, "P", (directions, 3 * hidden))]
+    for index, name, shape in [*wanted, *((5 + i, f"initial_{'hc'[i]}", state) for i in range(states))]:
+        if node.given(index):
+            node.require_shape(index, name, shape)
 
 
 def _activations(node, default: tuple[str, ...], directions: int) -> list[list[Callable]]:
@@ -195,11 +204,12 @@ def _layer(node, number: int, x: ir.Value, hidden: int, gates: int, functions: l
 
 
 def _start(node, index: int, number: int, batch_first: bool, x: ir.Value, hidden: int) -> ir.Value:
-    """The initial state, [batch, H]: given, or zeros."""
+    """The initial state, [batch, H], as the states after the steps are: given, or zeros."""
+    shape = [relax.TensorType.of(x.type).dims[1], hidden]
     if node.given(index):
-        return at(node.x(index), 1 if batch_first else 0, number)
-    zero = relax.constant(np.zeros((), node.dtype()))
-    return relax.broadcast_to(zero, shape=[relax.TensorType.of(x.type).dims[1], hidden])
+        state = at(node.x(index), 1 if batch_first else 0, number)
+        return state if list(dims.dims(state.type)) == shape else relax.reshape(state, shape)
+    return relax.broadcast_to(relax.constant(np.zeros((), node.dtype())), shape=shape)
 
 
 def _lengths(node, index: int, x: ir.Value) -> ir.Value | None:

@@ -63,6 +63,7 @@ def reverse_sequence(node):
     if {batch, time} != {0, 1}:
         raise Malformed(f"its batch_axis and time_axis must be 0 and 1, are {batch} and {time}")
     sizes = node.dims()
+    node.require_shape(1, "sequence_lens", [sizes[batch]])
     places = relax.expand_dims(counted(sizes[time]), axis=[1 - time])
     lengths = relax.expand_dims(relax.astype(node.x(1), dtype=np.int64), axis=[1 - batch])
     mirrored = relax.subtract(relax.subtract(lengths, node.literal(1, np.int64)), places)

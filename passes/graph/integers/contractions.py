@@ -92,7 +92,7 @@ class Contraction:
         if dims.UNKNOWN in dims.dims(x) or not w.has_static_shape:
             return False
         if self.is_matmul:
-            return x.rank >= 2 and w.rank == 2
+            return x.rank >= 2 and w.rank == 2 and not x.is_dynamic_dim(x.rank - 1)
         if not all(isinstance(size, int) for size in dims.dims(x)[1:]):
             return False  # the windows of images of sizes known only at run time are not copied
         return self.attrs["groups"] == 1 and self.attrs["data_layout"] == "NCHW" and self.attrs["kernel_layout"] == "OIHW"

@@ -60,9 +60,10 @@ def rewrite(function: func.FuncOp, reader: Reader) -> None:
 
 
 def _takes(op: ir.Operation) -> bool:
-    """Whether a product has a form that is rewritten: rows of floats by a matrix."""
+    """Whether a product has a form that is rewritten: rows of floats, of a known length, by a matrix."""
     x, weight = op.operands
-    return (x.type.rank >= 1 and weight.type.rank == 2 and dims.UNKNOWN not in dims.dims(x.type) and str(dtype_of(x)) in FLOATS)
+    return (x.type.rank >= 1 and weight.type.rank == 2 and dims.UNKNOWN not in dims.dims(x.type)
+            and not x.type.is_dynamic_dim(x.type.rank - 1) and str(dtype_of(x)) in FLOATS)
 
 
 def _operands(weight: ir.Value, reader: Reader) -> Operands | None:
