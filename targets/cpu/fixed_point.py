@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from legato.core.mlir import arith, ir, math, memref, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
+from legato.core.vector_loops import Size, Vectors, least, loop, plus, read, scratch, times, value_of, write
 from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
 from legato.targets.cpu.avx512 import call_intrinsic
 from legato.targets.cpu.machine import Machine
@@ -36,12 +36,12 @@ def _chunk(words: int) -> int:
 
 
 class FixedPointRow:
-    """The first row of ``x`` [rows, blocks * words * 8]. ``signed``: the weight's zeros are 0.
+    """The first row of ``x`` [rows, blocks * words * 8], if it has any. ``signed``: the weight's zeros are 0.
 
     ``fits`` is whether all elements are finite and, block by block, none so much greater than the others that these lose bits that count.
     """
 
-    def __init__(self, v: Vectors, x: ir.Value, blocks: int, words: int, signed: bool) -> None:
+    def __init__(self, v: Vectors, x: ir.Value, rows: Size, blocks: int, words: int, signed: bool) -> None:
         self.v, self.x, self.blocks, self.words, self.signed = v, x, blocks, words, signed
         self.chunk = _chunk(words)
         self.i32 = ir.IntegerType.get_signless(WORD_BITS)
@@ -49,7 +49,8 @@ class FixedPointRow:
         self.bytes = self._integers(blocks * words, BYTES, 2)                       # of each word: its even rows, its odd rows
         self.starts = self._integers(blocks * words // self.chunk, BYTES) if signed else None
         true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
-        self.fits, = loop(0, blocks, 1, lambda b, fits: [arith.andi(fits, self._write_block(b))], [true])
+        end = times(least(rows, 1), blocks)
+        self.fits, = loop(0, end, 1, lambda b, fits: [arith.andi(fits, self._write_block(b))], [true])
 
     def _integers(self, *shape: int) -> ir.Value:
         return memref.AllocOp(ir.MemRefType.get(shape, self.i32), [], [], alignment=64).result

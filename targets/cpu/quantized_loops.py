@@ -61,12 +61,13 @@ class QuantizedProduct:
         since infinities have no such correction."""
         rows = min(self.rows, FEW_ROWS) if isinstance(self.rows, int) else 1
         if rows == 1 and fixed_point.takes(self.machine, self.bits, self.lanes, self.words):
-            self.fixed = FixedPointRow(self.v, self.x, self.blocks, self.words, self.zero is None)
+            self.fixed = FixedPointRow(self.v, self.x, self.rows, self.blocks, self.words, self.zero is None)
             self.totals = scratch(self.weight.type.shape[0], self.width)
         if self.zero is None and (self.fixed or not self.masked):
             return
         self.sums = scratch(rows, self.blocks)
-        self.scaled = scratch(rows, self.depth) if self.masked else self.x
+        scales = self.masked and self.fixed is None
+        self.scaled = scratch(rows, self.depth) if scales else self.x
         zero = self.v.number(0)
 
         def word(row: ir.Value, first: Size, w: ir.Value, total: ir.Value, check: ir.Value) -> list[ir.Value]:
@@ -74,7 +75,7 @@ class QuantizedProduct:
                 k = plus(plus(times(w, self.per), part), first)
                 value = read(self.x, row, k)
                 total, check = arith.addf(total, value), arith.addf(check, arith.mulf(value, zero))
-                if self.masked:
+                if scales:
                     last = part == self.per - 1
                     write(value if last else arith.mulf(value, self.v.number(2.0 ** (-self.bits * part))), self.scaled, row, k)
             return [total, check]
