@@ -1,4 +1,7 @@
 """One row times a weight of 4 bits by AVX2's products of bytes, against f64."""
+import ctypes
+import mmap
+
 import numpy as np
 import pytest
 from harness import Net
@@ -116,3 +119,21 @@ def test_what_takes_floats():
     assert Product(2, 32, 64).intrinsics()
     for options in ({"rows": 2}, {"bits": 8}, {"bits": 2}, {"target": "llvm{cpu=x86-64-v4}"}, {"target": "llvm{cpu=x86-64-v2}"}):
         assert not Product(2, 32, 64, **options).intrinsics()
+
+
+def test_no_row_is_read_of_none():
+    """An input without rows lies at the end of a page, behind which is no memory."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 2 * page)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mprotect(ctypes.c_void_p(base + page), ctypes.c_size_t(page), 0) == 0
+    product = Product(2, 32, 64)
+    net = Net(TARGET)
+    value = net.input(("n", 64))
+    net.output(net.op("relax.matmul_quantized", [value, *map(net.weight, product.constants)], **product.attributes))
+    row = RNG.standard_normal((1, 64)).astype(np.float32)
+    np.testing.assert_allclose(net.run(row)[0], product.exact(row), rtol=1e-4, atol=1e-4)
+    none = np.frombuffer(memory, np.float32, 0, page).reshape(0, 64)
+    assert net.run(none)[0].shape == (0, 64)
+    libc.mprotect(ctypes.c_void_p(base + page), ctypes.c_size_t(page), 3)
