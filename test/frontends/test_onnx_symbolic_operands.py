@@ -118,4 +118,4 @@ def test_padding_computed_in_floats(height):
         expected, = session.run(None, {"x": x})
         found = exe(x)
         assert found.shape == expected.shape
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(found), expected, atol=1e-5)

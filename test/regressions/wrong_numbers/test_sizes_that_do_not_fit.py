@@ -25,7 +25,7 @@ def compare(nodes, inputs, constants, good, bad, message):
     expected, = session.run(None, dict(zip(inputs, good)))
     found = executable(*good)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-4)
     with pytest.raises(ValueError, match=message):
         executable(*bad)
 
