@@ -22,10 +22,10 @@ def compare(nodes, inputs, constants, good, bad, message):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL   # which takes bytes for rows of floats
     executable, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString(), options)
-    expected, = session.run(None, dict(zip(inputs, good)))
+    expected = np.asarray(session.run(None, dict(zip(inputs, good)))[0])
     found = executable(*good)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-4)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
     with pytest.raises(ValueError, match=message):
         executable(*bad)
 
