@@ -56,29 +56,30 @@ def _part(value: ir.Value, at: int, lanes: int) -> ir.Value:
 def _widened(value: ir.Value) -> ir.Value:
     """A vector of fewer than four lanes in one of four, the others 0."""
     type_ = ir.VectorType.get([4], value.type.element_type)
-    zeros = _splat(type_, 0)
+    zeros = splat_of(type_, 0)
     return vector.InsertStridedSliceOp(value, zeros, [0], [1]).result
 
 
-def _splat(type_: ir.Type, number: int) -> ir.Value:
+def splat_of(type_: ir.Type, number: int) -> ir.Value:
+    """A vector of integers that are all this number."""
     return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, number))).result
 
 
-def _as(value: ir.Value, bits: int) -> ir.Value:
+def as_bits(value: ir.Value, bits: int) -> ir.Value:
     """The same bits in elements of another width."""
     element = ir.IntegerType.get_signless(bits)
     return vector.BitCastOp(ir.VectorType.get([value.type.shape[0] * value.type.element_type.width // bits], element), value).result
 
 
 def _vpdpbusd(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
-    return call_intrinsic(VPDPBUSD[sums.type.shape[0]], [sums, _as(x, 8), _as(y, 8)])
+    return call_intrinsic(VPDPBUSD[sums.type.shape[0]], [sums, as_bits(x, 8), as_bits(y, 8)])
 
 
 def _pmaddwd(x_signed: bool, y_signed: bool) -> Step:
     def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
         instruction, pairs = PMADDWD[sums.type.shape[0]], []
         for half in (_even, _odd):
-            pairs.append(call_intrinsic(instruction, [half(_as(x, 16), x_signed), half(_as(y, 16), y_signed)], sums.type))
+            pairs.append(call_intrinsic(instruction, [half(as_bits(x, 16), x_signed), half(as_bits(y, 16), y_signed)], sums.type))
         return arith.addi(sums, arith.addi(*pairs))
 
     return step
@@ -87,14 +88,14 @@ def _pmaddwd(x_signed: bool, y_signed: bool) -> Step:
 def _even(v: ir.Value, signed: bool) -> ir.Value:
     """The low byte of each 16 bits, widened."""
     if not signed:
-        return arith.andi(v, _splat(v.type, 0xFF))
-    eight = _splat(v.type, 8)
+        return arith.andi(v, splat_of(v.type, 0xFF))
+    eight = splat_of(v.type, 8)
     return arith.shrsi(arith.shli(v, eight), eight)
 
 
 def _odd(v: ir.Value, signed: bool) -> ir.Value:
     """The high byte of each 16 bits, widened."""
-    return (arith.shrsi if signed else arith.shrui)(v, _splat(v.type, 8))
+    return (arith.shrsi if signed else arith.shrui)(v, splat_of(v.type, 8))
 
 
 RULES = dot_of_bytes

@@ -14,6 +14,7 @@ from legato.core.mlir import arith, ir, math, memref, vector
 from legato.core.vector_loops import Size, Vectors, least, loop, plus, read, scratch, times, value_of, write
 from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
 from legato.targets.cpu.avx512 import call_intrinsic
+from legato.targets.cpu.dot_products import PMADDWD, as_bits, splat_of
 from legato.targets.cpu.machine import Machine
 
 BITS, PER, HALF = 4, rows_per_word(4), 8    # of the weight: its bits, rows a word, and what is added to make them 0 or more
@@ -42,7 +43,7 @@ class FixedPointRow:
     """
 
     def __init__(self, v: Vectors, x: ir.Value, rows: Size, blocks: int, words: int, signed: bool) -> None:
-        self.v, self.x, self.blocks, self.words, self.signed = v, x, blocks, words, signed
+        self.v, self.x, self.words = v, x, words
         self.chunk = _chunk(words)
         self.i32 = ir.IntegerType.get_signless(WORD_BITS)
         self.factors = scratch(blocks)
@@ -139,9 +140,9 @@ class FixedPointRow:
                 at = plus(times(c, self.chunk), s)
                 given = arith.xori(word(at), self._splat(SIGNS))
                 for odd, nibbles in enumerate((given, arith.shrui(given, self._splat(BITS)))):
-                    weight = self._as(arith.andi(nibbles, self._splat(LOW)), 8)
+                    weight = as_bits(arith.andi(nibbles, self._splat(LOW)), 8)
                     for number in range(BYTES):
-                        row = self._as(self._spread(self.bytes, plus(times(block, self.words), at), number, odd), 8)
+                        row = as_bits(self._spread(self.bytes, plus(times(block, self.words), at), number, odd), 8)
                         made = call_intrinsic("llvm.x86.avx2.pmadd.ub.sw", [weight, row], found[number].type)
                         found[number] = arith.addi(found[number], made)
             low, middle, high = found
@@ -155,15 +156,13 @@ class FixedPointRow:
 
     def _starts(self, block: Size, chunk: Size) -> list[ir.Value]:
         if self.starts is None:
-            return [self._as(self._splat(0), 16)] * BYTES
+            return [as_bits(self._splat(0), 16)] * BYTES
         at = plus(times(block, self.words // self.chunk), chunk)
-        return [self._as(self._spread(self.starts, at, number), 16) for number in range(BYTES)]
+        return [as_bits(self._spread(self.starts, at, number), 16) for number in range(BYTES)]
 
     def _pairs(self, sums: ir.Value, factor: int) -> ir.Value:
         """The sums of neighbours times a factor."""
-        number = ir.IntegerAttr.get(sums.type.element_type, factor)
-        factors = arith.ConstantOp(sums.type, ir.DenseElementsAttr.get_splat(sums.type, number)).result
-        return call_intrinsic("llvm.x86.avx2.pmadd.wd", [sums, factors], self._words())
+        return call_intrinsic(PMADDWD[self.v.lanes], [sums, splat_of(sums.type, factor)], self._words())
 
     # --- values ---
 
@@ -177,10 +176,4 @@ class FixedPointRow:
         return arith.ConstantOp(self.i32, ir.IntegerAttr.get(self.i32, number)).result
 
     def _splat(self, number: int) -> ir.Value:
-        return arith.ConstantOp(self._words(), ir.DenseElementsAttr.get_splat(self._words(), ir.IntegerAttr.get(self.i32, number))).result
-
-    @staticmethod
-    def _as(value: ir.Value, bits: int) -> ir.Value:
-        """The same bits in elements of another width."""
-        element = ir.IntegerType.get_signless(bits)
-        return vector.BitCastOp(ir.VectorType.get([value.type.shape[0] * value.type.element_type.width // bits], element), value).result
+        return splat_of(self._words(), number)

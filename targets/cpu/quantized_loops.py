@@ -154,7 +154,7 @@ class QuantizedProduct:
             self.v.store(total, self.totals, panel, at)
 
         loop(0, self.width, self.lanes, lambda at: self.v.store(self.v.splat(0), self.totals, panel, at))
-        loop(0, self.blocks, 1, lambda b: loop(0, self.width, self.lanes, lambda at: column(b, at)) and None)
+        loop(0, self.blocks, 1, lambda b: loop(0, self.width, self.lanes, lambda at: column(b, at)))
         for at in range(0, self.width, self.lanes):
             self._store(self.v.load(self.totals, panel, at), 0, panel, at)
 
