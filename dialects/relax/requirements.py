@@ -1,11 +1,15 @@
 """The attributes ``relax.requires`` and ``relax.bytes`` of main: what the sizes of a call must satisfy, checked by the entry before
-anything runs."""
+anything runs. What a branch or loop requires is checked there: by a call with such a row, which tir-plan-memory makes one of the entry.
+"""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from legato.core.mlir import ir
-from legato.dialects.relax.dims import Size, parse, symbols
-from legato.dialects.relax.markers import BYTES, REQUIRES
+from legato.core.ir_helpers import find
+from legato.core.mlir import func, ir
+from legato.dialects.relax.dims import Size, materialize, parse, symbols
+from legato.dialects.relax.markers import BYTES, REGION_REQUIRES, REQUIRES
+from legato.dialects.tir.extern import call_of
+from legato.dialects.tir.markers import REQUIRE
 
 
 @dataclass(frozen=True)
@@ -18,12 +22,13 @@ class Room:
 @dataclass(frozen=True)
 class Requirement:
     """A condition on symbols: ``size >= 0``, ``size == equal``, or, of a size in bytes, ``size <= LARGEST``. ``text``: names the op and
-    what it needs."""
+    what it needs. ``in_region``: a call in a branch or loop of main checks it."""
 
     size: Size
     text: str
     equal: Size | None = None
     is_bytes: bool = False
+    in_region: bool = False
 
     @property
     def sizes(self) -> "tuple[Size | Room, ...]":
@@ -33,8 +38,8 @@ class Requirement:
         return (self.size,) if self.equal is None else (self.size, self.equal)
 
     def known_by(self, known: Collection[str]) -> bool:
-        """Whether the values of these symbols suffice for the check."""
-        return all(name in known for size in (self.size, self.equal) if size is not None for name in symbols(size))
+        """Whether the values of these symbols suffice for main's check."""
+        return not self.in_region and all(name in known for size in (self.size, self.equal) if size is not None for name in symbols(size))
 
     def attribute(self) -> ir.Attribute:
         """The row for its attribute."""
@@ -44,17 +49,43 @@ class Requirement:
 
 def requirements(main: ir.OpView) -> list[Requirement]:
     """The requirements recorded on main by relax-require-sizes, by a script's ``match_cast`` and by tir-plan-memory."""
-    found = [Requirement(parse(size), text, parse(equal[0]) if equal else None) for size, text, *equal in _rows(main, REQUIRES)]
-    return found + [Requirement(parse(size), text, is_bytes=True) for size, text in _rows(main, BYTES)]
+    return [*_rows(main, REQUIRES), *_rows(main, BYTES, is_bytes=True), *_rows(main, REGION_REQUIRES, in_region=True)]
 
 
-def _rows(main: ir.OpView, name: str) -> list[list[str]]:
+def _rows(main: ir.OpView, name: str, **kind: bool) -> list[Requirement]:
     attributes = main.operation.attributes
-    return [[text.value for text in ir.ArrayAttr(row)] for row in attributes[name]] if name in attributes else []
+    return [_requirement(row, **kind) for row in attributes[name]] if name in attributes else []
+
+
+def _requirement(row: ir.ArrayAttr, **kind: bool) -> Requirement:
+    size, text, *equal = (part.value for part in row)
+    return Requirement(parse(size), text, parse(equal[0]) if equal else None, **kind)
 
 
 def require(main: ir.OpView, rows: Sequence[Requirement]) -> None:
     """Records requirements on main in place of those that are there."""
-    for name, kept in ((REQUIRES, [row for row in rows if not row.is_bytes]), (BYTES, [row for row in rows if row.is_bytes])):
+    kinds = {BYTES: [row for row in rows if row.is_bytes], REGION_REQUIRES: [row for row in rows if row.in_region]}
+    kinds[REQUIRES] = [row for row in rows if not row.is_bytes and not row.in_region]
+    for name, kept in kinds.items():
         if kept:
             main.operation.attributes[name] = ir.ArrayAttr.get([row.attribute() for row in kept])
+
+
+def require_here(main: func.FuncOp, row: Requirement) -> None:
+    """Records a requirement of what stands at the insertion point: on main, or in the branch or loop there, whose symbols are known."""
+    block = ir.InsertionPoint.current.block
+    if block == main.body.blocks[0]:
+        require(main, [*requirements(main), row])
+    elif not any(call.block == block and call.attributes[REQUIRES] == row.attribute() for call in requiring_calls(block.owner)):
+        operands = [materialize(size, main, unchecked=True) for size in row.sizes]
+        call_of(f"{REQUIRE}_{len(operands)}", operands).attributes[REQUIRES] = row.attribute()
+
+
+def requiring_calls(op: ir.OpView) -> list[ir.Operation]:
+    """The calls in an op's regions that stand for requirements of branches and loops."""
+    return [call for call in find(op.operation, "func.call") if REQUIRES in call.attributes]
+
+
+def required_by(call: ir.Operation) -> Requirement:
+    """The requirement that such a call stands for."""
+    return _requirement(call.attributes[REQUIRES], in_region=True)

@@ -12,6 +12,11 @@ def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.
     ``pure``: the function does not access memory, so calls may be moved, merged and erased. The declaration is added to the module once.
     LegatoError if the module has a function of that name with another type: C has no overloads.
     """
+    return list(call_of(symbol, operands, results, pure).results)
+
+
+def call_of(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = (), pure: bool = False) -> func.CallOp:
+    """The op of ``call_extern``."""
     type_ = ir.FunctionType.get([v.type for v in operands], list(results))
     top = ir.InsertionPoint.current.block.owner
     while top.operation.name not in ("builtin.module", "gpu.module"):
@@ -26,4 +31,4 @@ def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.
                 known.attributes["llvm.readnone"] = ir.UnitAttr.get()
     elif known.type != type_:
         raise LegatoError(f"call_extern: @{symbol} is declared as {known.type} and called as {type_}")
-    return list(func.CallOp(list(results), ir.FlatSymbolRefAttr.get(symbol), list(operands)).results)
+    return func.CallOp(list(results), ir.FlatSymbolRefAttr.get(symbol), list(operands))

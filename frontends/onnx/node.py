@@ -10,7 +10,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, maximum
-from legato.dialects.relax.requirements import Requirement, require, requirements
+from legato.dialects.relax.requirements import Requirement, require_here
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -275,14 +275,8 @@ class OnnxNode:
         return result
 
     def require_equal(self, found: Size, wanted: Size, needs: str) -> None:
-        """Calls check that two sizes are equal. ``needs``: what the node needs, for the error."""
-        main = self._emitter.function
-        require(main, [*requirements(main), Requirement(found, f"{self.op_type} '{self.label}' needs {needs}", wanted)])
-
-    def require_equal_in_main(self, found: Size, wanted: Size, needs: str) -> None:
-        """As ``require_equal``, but for nodes in branches and loops, which conditions on the same sizes may guard."""
-        if ir.InsertionPoint.current.block.owner.operation.name == "func.func":
-            self.require_equal(found, wanted, needs)
+        """Calls check that two sizes are equal, where the node runs. ``needs``: what the node needs, for the error."""
+        require_here(self._emitter.function, Requirement(found, f"{self.op_type} '{self.label}' needs {needs}", wanted))
 
     def require_shape(self, index: int, name: str, shape: Sequence[Size]) -> None:
         """Malformed where an input has another shape than others say; calls check what only they can tell."""
@@ -291,7 +285,7 @@ class OnnxNode:
             raise Malformed(f"its {name} must have the shape {list(shape)}, has {list(found)}")
         for axis, (size, wanted) in enumerate(zip(found, shape)):
             if size != wanted and UNKNOWN not in (size, wanted):
-                self.require_equal_in_main(size, wanted, f"axis {axis} of its {name}, {size}, to be {wanted}")
+                self.require_equal(size, wanted, f"axis {axis} of its {name}, {size}, to be {wanted}")
 
     def require_at_least(self, found: Size, least: Size, needs: str) -> None:
         """Calls check that a size is not less than another. ``needs``: as above. Malformed where it never is."""

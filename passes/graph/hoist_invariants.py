@@ -12,6 +12,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
+from legato.passes.graph.require_sizes import op_requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 LOOPS = ("scf.for", "scf.while")
@@ -24,7 +25,8 @@ INDEXED = ("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scat
 class HoistInvariants(ModulePass):
     """Moves graph ops of loops, whose operands and sizes are known in front of the loop, there.
 
-    Not what only repeats elements, what reads or writes at indices, nor ops of branches inside of the loop, which might not be taken.
+    Not what only repeats elements, what reads or writes at indices or needs sizes that only a call can check, since a loop may take no
+    step, nor ops of branches inside of the loop, which might not be taken.
     """
 
     name: ClassVar[str] = "relax-hoist-invariants"
@@ -52,4 +54,6 @@ def may_leave(op: ir.Operation, loop: ir.Operation, sizes: DataSizes) -> bool:
     if not len(op.operands) or op.name in (*REPEATING, *INDEXED) or present(relax.op_class(op)).DEFINES_SIZES:
         return False
     givers = (sizes.given[name] for name in sizes.named_by(op))
-    return not any(is_made_in(value, loop) for value in op.operands) and not any(loop in ancestors(giver) for giver in givers)
+    if any(is_made_in(value, loop) for value in op.operands) or any(loop in ancestors(giver) for giver in givers):
+        return False
+    return next(op_requirements(op), None) is None

@@ -3,6 +3,8 @@
 Shape inference accepts a symbolic end of a slice, ``n - 2`` as a size, and tensors of ``n * n * n`` elements. Whether they are valid is
 known only at a call, which checks them before anything runs: the function gets the attribute ``relax.requires``, rows of an expression
 that must not be negative and a text for messages, and ``relax.bytes``, rows of a number of bytes that must not exceed ``LARGEST``.
+
+What ops in a branch or loop require of symbols that are known before it is checked where it begins: it may not run at all.
 """
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +21,7 @@ from legato.dialects.relax import dims
 from legato.dialects.relax.assumed import assumptions
 from legato.dialects.relax.dim import lower_bound
 from legato.dialects.relax.markers import NAME
-from legato.dialects.relax.requirements import Requirement, require, requirements
+from legato.dialects.relax.requirements import Requirement, require, require_here, requirements
 from legato.dialects.relax.window import data_layouts
 from legato.passes.graph.functions import CONSTANT, is_graph_op, relax_functions, top_ops
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -232,15 +234,30 @@ def unused_ops(function: func.FuncOp) -> list[ir.Operation]:
     return [*reversed(found)]
 
 
-def find(function: func.FuncOp, ops: Iterable[ir.Operation]) -> list[Requirement]:
-    """The requirements of ops on the symbols of their function, without duplicates."""
-    found: dict[tuple[dims.Size, dims.Size | None], Requirement] = {}
+def op_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """What an op requires of symbols that only a call knows."""
+    yield from REQUIREMENTS[op.name](op) if op.name in REQUIREMENTS else ()
+    yield from size_requirements(op)
+    yield from equal_requirements(op)
+
+
+def find(function: func.FuncOp, ops: Iterable[ir.Operation]) -> dict[ir.Block, list[Requirement]]:
+    """The requirements of ops on the symbols of their function, without duplicates, by the block where they are checked."""
+    top = function.body.blocks[0]
+    found: dict[ir.Block, dict[tuple[dims.Size, dims.Size | None], Requirement]] = {top: {}}
     giver = givers(function)
     for op in ops:
-        rows = REQUIREMENTS[op.name](op) if op.name in REQUIREMENTS else ()
-        for row in (*rows, *size_requirements(op), *equal_requirements(op)):
-            found.setdefault((row.size, row.equal), row if row.equal is None else with_givers(row, giver))
-    return list(found.values())
+        for row in op_requirements(op):
+            block = op.block if op.block != top and is_known_before(op.block, row, function) else top
+            kept = found.setdefault(block, {})
+            kept.setdefault((row.size, row.equal), row if row.equal is None else with_givers(row, giver))
+    return {block: [row for key, row in rows.items() if block == top or key not in found[top]] for block, rows in found.items()}
+
+
+def is_known_before(block: ir.Block, row: Requirement, function: func.FuncOp) -> bool:
+    """Whether what a requirement is about is known in front of the branch or loop that a block is of."""
+    with ir.InsertionPoint(block.owner.operation):
+        return all(dims.is_defined(name, function) for size in (row.size, row.equal) if size is not None for name in dims.symbols(size))
 
 
 def givers(function: func.FuncOp) -> dict[str, str]:
@@ -261,12 +278,9 @@ def with_givers(row: Requirement, giver: Mapping[str, str]) -> Requirement:
     return replace(row, text=f"{row.text}; {', '.join(f'{name} is {giver[name]}' for name in names)}") if names else row
 
 
-DIVIDING = frozenset({"relax.space_to_depth", "relax.depth_to_space"})   # which take no other sizes to be equal
-
-
 def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
     """Sizes that inference took to be equal must be."""
-    if not is_graph_op(op) or op.name == CONSTANT or _is_guarded(op):
+    if not is_graph_op(op) or op.name == CONSTANT:
         return
     shapes = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, ir.RankedTensorType)]
     if all(shape.has_static_shape for shape in shapes):
@@ -275,14 +289,6 @@ def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
         relax.infer_op(op)
     for found, wanted, what in stated:
         yield Requirement(found, f"{describe(op)} needs {found} to be {wanted}, {what}", wanted)
-
-
-def _is_guarded(op: ir.Operation) -> bool:
-    """Whether an op that divides a size stands in a branch or loop: main's requirements are checked before it is known what runs, and
-    conditions on the same sizes guard such ops."""
-    if op.parent.operation.name == "func.func":
-        return False
-    return op.name in DIVIDING or (op.name == "relax.reshape" and -1 in relax.attributes_of(op.opview)["shape"])
 
 
 def check_counts(function: func.FuncOp) -> None:
@@ -318,12 +324,23 @@ class RequireSizes(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
-                stated = {(r.size, r.equal): r for r in requirements(function) if not r.is_bytes}
+                stated = {(row.size, row.equal): row for row in requirements(function) if not row.is_bytes}
                 if self.unused:
                     given = givers(function)
-                    found = [r for r in find(function, unused_ops(function)) if r.known_by(given)]
-                    sizes = [r for r in requirements(function) if r.is_bytes]
+                    found = find(function, unused_ops(function))
+                    found = {block: [row for row in rows if row.known_by(given)] for block, rows in found.items()}
+                    sizes = [row for row in requirements(function) if row.is_bytes]
                 else:
                     check_counts(function)
                     found, sizes = find(function, everything(function.operation)), byte_requirements(function)
-                require(function, [*stated.values(), *(r for r in found if (r.size, r.equal) not in stated), *sizes])
+                found = {block: [row for row in rows if (row.size, row.equal) not in stated] for block, rows in found.items()}
+                require(function, [*stated.values(), *found.pop(function.body.blocks[0]), *sizes])
+                for block, rows in found.items():
+                    require_in_region(function, block, rows)
+
+
+def require_in_region(function: func.FuncOp, block: ir.Block, rows: Iterable[Requirement]) -> None:
+    """Has the block of a branch or loop check requirements where it begins."""
+    with ir.InsertionPoint.at_block_begin(block):
+        for row in rows:
+            require_here(function, row)

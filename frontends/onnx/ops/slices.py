@@ -98,7 +98,7 @@ def _parts(node) -> tuple[int, list[Size]]:
         if len(parts) != count or (isinstance(size, int) and isinstance(sum(parts), int) and sum(parts) != size):
             raise Malformed(f"split = {parts} does not make {count} outputs of an axis of size {size}")
         if (total := sum(parts)) != size:
-            node.require_equal_in_main(total, size, f"parts of {', '.join(map(str, parts))} to make {size}, the size of axis {axis}")
+            node.require_equal(total, size, f"parts of {', '.join(map(str, parts))} to make {size}, the size of axis {axis}")
         return axis, parts
     if isinstance(size, int):
         part = -(-size // count)
@@ -107,7 +107,7 @@ def _parts(node) -> tuple[int, list[Size]]:
         return axis, [min(part, max(size - part * i, 0)) for i in range(count)]
     if node.version < 18:  # the opset requires equal parts
         part = dims.floor_divide(size, count)
-        node.require_equal_in_main(part * count, size, f"{size}, the size of axis {axis}, to split into {count} equal parts")
+        node.require_equal(part * count, size, f"{size}, the size of axis {axis}, to split into {count} equal parts")
         return axis, [part] * count
     part = dims.ceil_divide(size, count)
     return axis, [part, *(minimum(part, maximum(size - part * i, 0)) for i in range(1, count))]   # the last may be empty

@@ -18,18 +18,18 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from legato.analysis.indices.sizes import always_fits
+from legato.analysis.indices.sizes import always_fits, never_negative
 from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.ir_helpers import find, present
 from legato.core.locations import describe, model_name
 from legato.core.mlir import arith, func, ir, memref
-from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, product
+from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, maximum, product
 from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
-from legato.dialects.relax.requirements import Requirement, Room, require, requirements
+from legato.dialects.relax.requirements import Requirement, Room, require, required_by, requirements, requiring_calls
 from legato.dialects.relax.sizes import is_too_large
-from legato.dialects.tir.markers import ARENA, KEEP_SIZE, LATE_ARENAS, NAMED_SIZE, OUT
+from legato.dialects.tir.markers import ARENA, KEEP_SIZE, LATE_ARENAS, NAMED_SIZE, OUT, REQUIRE
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
@@ -86,13 +86,14 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     there = {number for number in elsewhere if _root(returned[number]) == main.arguments[donor[number]]}
     owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
-    measured = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
+    measured = [(b, room_of(b, sizes, main)) for b in buffers if b.alloc not in owners and b.is_used]
     placed = [(b, size) for b, size in measured if not b.is_carried]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:
         groups[stage_of(stages, (size,), buffer.alloc)].append((buffer, size))
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
     check_bytes(main, boundary, shapes, measured, [placement.total for placement in placements])
+    check_regions(main)
     plan = _Rewrite(main, boundary, sizes, placements[0].total, stages)
     plan.begin_stages([placement.total for placement in placements], shapes)
     plan.results(owners, shapes, there)
@@ -126,8 +127,10 @@ def refuse_unbuffered(main: func.FuncOp) -> None:
 
 
 def erase_kept_sizes(module: ir.Module) -> None:
-    """Erases the calls that kept the sizes of ``relax.size_of`` and ``relax.name_sizes`` alive: their values are in use now, or checked."""
-    for declaration in [op for op in module.body.operations if isinstance(op, func.FuncOp) and op.name.value in (KEEP_SIZE, NAMED_SIZE)]:
+    """Erases the calls that kept the sizes of ``relax.size_of`` and ``relax.name_sizes`` alive: their values are in use now, or checked.
+    And the declarations that those of requirements had."""
+    kept = (KEEP_SIZE, NAMED_SIZE, f"{REQUIRE}_1", f"{REQUIRE}_2")
+    for declaration in [op for op in module.body.operations if isinstance(op, func.FuncOp) and op.name.value in kept]:
         for call in [op for op in find(module.operation, "func.call") if op.attributes["callee"].value == declaration.name.value]:
             for result, size in zip(call.results, call.operands):
                 result.replace_all_uses_with(size)
@@ -179,6 +182,12 @@ def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:
     return shape
 
 
+def room_of(buffer: MainBuffer, sizes: MemrefSizes, main: func.FuncOp) -> Size:
+    """The bytes of a buffer; 0 for one in a branch or loop that needs none or does not run, where its sizes may be negative."""
+    (size,) = _known((sizes.bytes(buffer.alloc.results[0]),), buffer.alloc)
+    return size if buffer.alloc.block == main.body.blocks[0] or never_negative(size) else maximum(size, 0, symbols_from=0)
+
+
 def check_bytes(main: func.FuncOp, boundary: Boundary, shapes: Sequence[tuple[Size, ...]], placed: Sequence[tuple[MainBuffer, Size]],
                 totals: Sequence[Size]) -> None:
     """Records on main that the arenas may have ``LARGEST`` bytes at most. LegatoError for static sizes that exceed it."""
@@ -195,6 +204,16 @@ def check_bytes(main: func.FuncOp, boundary: Boundary, shapes: Sequence[tuple[Si
         if is_too_large([total], 1):
             raise _too_large("the memory for the buffers of one call", total)
     require(main, [*requirements(main), *rows])
+
+
+def check_regions(main: func.FuncOp) -> None:
+    """Records on main what its branches and loops require, and has the entry check it there."""
+    calls, known = requiring_calls(main), requirements(main)
+    require(main, [*known, *map(required_by, calls)])
+    for number, call in enumerate(calls, len(known)):
+        with ir.InsertionPoint(call), call.location:
+            late.check(main, number, list(call.operands))
+        call.erase()
 
 
 def _too_large(what: str, size: Size) -> LegatoError:
