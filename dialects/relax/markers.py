@@ -8,7 +8,7 @@ OUTPUT_FORMS = "relax.output_forms"  # (name of an optional without a value, -1)
 SIGNATURE = "relax.signature"      # the function type with its symbolic sizes, which plain types do not have
 WEIGHT = "relax.weight"            # of an argument of main: the key of its weight
 REQUIRES = "relax.requires"        # on main: rows of (a size that must not be negative, a text for people, the size it must equal instead)
-                                   # on a call of tir.markers.REQUIRE in a branch or loop: such a row
+                                   # on a call of tir.markers.REQUIRE in a branch or loop: one such row
 REGION_REQUIRES = "relax.region_requires"  # on main, once memory is planned: likewise, of what its branches and loops require
 DONATED = "relax.donated"          # on main: for each output, the number of the input whose memory it takes; -1 for memory of its own
 BYTES = "relax.bytes"              # on main: rows of (a size in bytes that must not exceed LARGEST, a text for people)

@@ -52,14 +52,10 @@ def requirements(main: ir.OpView) -> list[Requirement]:
     return [*_rows(main, REQUIRES), *_rows(main, BYTES, is_bytes=True), *_rows(main, REGION_REQUIRES, in_region=True)]
 
 
-def _rows(main: ir.OpView, name: str, **kind: bool) -> list[Requirement]:
-    attributes = main.operation.attributes
-    return [_requirement(row, **kind) for row in attributes[name]] if name in attributes else []
-
-
-def _requirement(row: ir.ArrayAttr, **kind: bool) -> Requirement:
-    size, text, *equal = (part.value for part in row)
-    return Requirement(parse(size), text, parse(equal[0]) if equal else None, **kind)
+def _rows(op: ir.OpView, name: str, **kind: bool) -> list[Requirement]:
+    attributes = op.operation.attributes
+    rows = [[text.value for text in ir.ArrayAttr(row)] for row in attributes[name]] if name in attributes else []
+    return [Requirement(parse(size), text, parse(equal[0]) if equal else None, **kind) for size, text, *equal in rows]
 
 
 def require(main: ir.OpView, rows: Sequence[Requirement]) -> None:
@@ -76,9 +72,9 @@ def require_here(main: func.FuncOp, row: Requirement) -> None:
     block = ir.InsertionPoint.current.block
     if block == main.body.blocks[0]:
         require(main, [*requirements(main), row])
-    elif not any(call.block == block and call.attributes[REQUIRES] == row.attribute() for call in requiring_calls(block.owner)):
+    elif not any(call.block == block and required_by(call).attribute() == row.attribute() for call in requiring_calls(block.owner)):
         operands = [materialize(size, main, unchecked=True) for size in row.sizes]
-        call_of(f"{REQUIRE}_{len(operands)}", operands).attributes[REQUIRES] = row.attribute()
+        call_of(f"{REQUIRE}_{len(operands)}", operands).attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute()])
 
 
 def requiring_calls(op: ir.OpView) -> list[ir.Operation]:
@@ -88,4 +84,5 @@ def requiring_calls(op: ir.OpView) -> list[ir.Operation]:
 
 def required_by(call: ir.Operation) -> Requirement:
     """The requirement that such a call stands for."""
-    return _requirement(call.attributes[REQUIRES], in_region=True)
+    (row,) = _rows(call.opview, REQUIRES, in_region=True)
+    return row

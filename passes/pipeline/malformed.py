@@ -12,6 +12,10 @@ def _is_strings(attribute: ir.Attribute) -> bool:
     return isinstance(attribute, ir.ArrayAttr) and all(isinstance(one, ir.StringAttr) for one in attribute)
 
 
+def _is_rows(attribute: ir.Attribute) -> bool:
+    return isinstance(attribute, ir.ArrayAttr) and all(_is_strings(row) and len(row) in (2, 3) for row in attribute)
+
+
 def _is_function_type(attribute: ir.Attribute) -> bool:
     return isinstance(attribute, ir.TypeAttr) and isinstance(attribute.value, ir.FunctionType)
 
@@ -24,7 +28,8 @@ KINDS: dict[str, tuple[str, Callable[[ir.Attribute], bool]]] = {
                      tir.TIR_PACKED, tir.BUFFER_NAME), STRING),
     **dict.fromkeys((relax.OPS, relax.PACKED_NAMES, relax.CALLERS, relax.LATE_SYMBOLS, tir.NAMES, tir.SHARED_NAMES), STRINGS),
     **dict.fromkeys((relax.SIGNATURE, tir.SIGNATURE), FUNCTION_TYPE),
-    **dict.fromkeys((relax.REQUIRES, relax.ARGUMENTS, relax.ARTIFACTS, relax.PACKED_RESULTS),
+    **dict.fromkeys((relax.REQUIRES, relax.BYTES, relax.REGION_REQUIRES), ("an array of arrays of two or three strings", _is_rows)),
+    **dict.fromkeys((relax.ARGUMENTS, relax.ARTIFACTS, relax.PACKED_RESULTS),
                     ("an array", lambda a: isinstance(a, ir.ArrayAttr))),
     **dict.fromkeys((relax.EXTERNAL, tir.SCHEDULE), ("a symbol", lambda a: isinstance(a, ir.SymbolRefAttr | ir.FlatSymbolRefAttr))),
     **dict.fromkeys((tir.HELD, tir.LATE_ARENAS), ("an integer", lambda a: isinstance(a, ir.IntegerAttr))),

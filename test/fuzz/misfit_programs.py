@@ -1,4 +1,5 @@
-"""Random ONNX graphs whose sizes are all free, called with sizes that mostly do not fit: a call is an error, or gives what others give."""
+"""Random ONNX graphs whose sizes are all free, called with sizes that mostly do not fit: a call is an error, or gives what others give.
+The last nodes may stand in a branch, which requires nothing of calls that do not take it."""
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from graph_builder import BF16
 from graph_oracle import by_onnxruntime
 from graph_programs import model_of, outputs_of, random_graph, valid
 from onnx.reference import ReferenceEvaluator
+from region_programs import guarded
 
 import legato
 
@@ -43,7 +45,7 @@ class Misfit:
                 found = executable(**given)
             except ValueError as error:
                 self.features["calls refused"] += 1
-                if "main cannot run on" not in str(error):
+                if "main cannot run on" not in str(error) or self._runs_elsewhere(given):
                     return Outcome("wrong", f"{target}; call {number}: {sizes}\n{error}")
                 continue
             self.features["calls run"] += 1
@@ -52,14 +54,28 @@ class Misfit:
                 return Outcome("wrong", f"{target}; call {number}: {sizes}\n{text}")
         return OK
 
+    def _runs_elsewhere(self, given: Arrays) -> bool:
+        """Whether onnxruntime and the reference take a call, and agree on what it gives. Not one with a size of 0, which symbols do not
+        stand for."""
+        theirs = by_onnxruntime(self.model.SerializeToString(), given) if all(array.size for array in given.values()) else None
+        if theirs is None:
+            return False
+        try:
+            return not _difference(self._reference(given), theirs)
+        except Exception:   # of numpy, of any class
+            return False
+
+    def _reference(self, given: Arrays) -> Arrays:
+        arrays = map(np.asarray, ReferenceEvaluator(self.model).run(None, given))
+        return dict(zip((one.name for one in self.model.graph.output), arrays, strict=True))
+
     def _objection(self, given: Arrays, found: Arrays) -> str:
         """What onnxruntime and the reference have against the outputs; nothing where they do not agree."""
         theirs, refusal = by_onnxruntime(self.model.SerializeToString(), given), ""
         if theirs is None and not all(array.size for array in given.values()):
             return ""   # of no elements, for which each has rules of its own
         try:
-            arrays = map(np.asarray, ReferenceEvaluator(self.model).run(None, given))
-            reference = dict(zip((one.name for one in self.model.graph.output), arrays, strict=True))
+            reference = self._reference(given)
         except Exception as error:  # of numpy, of any class
             reference, refusal = None, str(error)
         if theirs is None and reference is None:
@@ -93,12 +109,15 @@ def misfit(seed: int) -> Misfit:
         base = {one.name: table[one.name].arrays[0].astype(table[one.name].dtype) for one in model.graph.input}
         dtypes = {value.dtype for node in graph.nodes for value in (*node.outputs, *node.reads)}
         ops = {node.op_type for node in model.graph.node}
+        decides = guarded(model, rng) if rng.random() < 0.4 else ""
         if any(array.ndim for array in base.values()) and BF16 not in dtypes and not SKIPPED & ops and valid(model):
             break
     for one in model.graph.input:
         for axis, size in enumerate(one.type.tensor_type.shape.dim):
             size.dim_param = f"{one.name}_{axis}"
     calls = [{name: _resized(array, rng, chance) for name, array in base.items()} for chance in [0.0, *[0.25] * (CALLS - 3), 0.6, 0.6]]
+    for number, call in enumerate(calls):
+        call |= {decides: np.array(number % 2 == 0)} if decides else {}
     features = Counter(f"op {node.op_type}" for node in model.graph.node)
     return Misfit(model, calls, features)
 

@@ -29,6 +29,25 @@ def moved(model: onnx.ModelProto, rng: Random, calls: int) -> list[Arrays]:
     return [{name: np.array(one)} for one in given]
 
 
+def guarded(model: onnx.ModelProto, rng: Random) -> str:
+    """Moves the last nodes of a model into a branch, beside one that gives ones. Returns the name of the input that decides."""
+    nodes, name = list(model.graph.node), "decides"
+    inside = nodes[rng.randrange(len(nodes)):]
+    made = {name for node in inside for name in node.output if name}
+    outputs = [value for value in model.graph.output if value.name in made]
+    del model.graph.node[len(nodes) - len(inside):]
+    (chosen,) = _branches(name, inside, outputs, made)
+    ones = next(attribute.g for attribute in chosen.attribute if attribute.name == "else_branch")
+    del ones.node[:]
+    for value, one in zip(outputs, ones.output, strict=True):
+        kind = value.type.tensor_type
+        array = np.ones([1] * len(kind.shape.dim), helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        ones.node.append(helper.make_node("Constant", [], [one.name], value=numpy_helper.from_array(array)))
+    model.graph.node.append(chosen)
+    model.graph.input.append(helper.make_tensor_value_info(name, TensorProto.BOOL, []))
+    return name
+
+
 def _branches(test: str, inside: Sequence[onnx.NodeProto], outputs: Sequence[onnx.ValueInfoProto], made: set[str]) -> list[onnx.NodeProto]:
     """An If, each branch of which has the nodes."""
     bodies = {}

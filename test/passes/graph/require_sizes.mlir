@@ -53,3 +53,29 @@ func.func @unused(%x: tensor<?xf32, #relax.dims<["n"]>>, %y: tensor<?xf32, #rela
   %3 = "relax.constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
   return %3, %2 : tensor<1xi64>, tensor<1xf32>
 }
+
+// What a branch or loop requires of sizes that are known before it is checked where it begins; what it requires of its own, by main.
+// CHECK-LABEL: func.func @branches
+// CHECK-SAME: relax.requires = {{\[\[}}"k", "relax.size_of \22count\22 needs valid operands: the size k, which they give, must be 0 or more"]]
+// CHECK: scf.if
+// CHECK: %[[N:.*]] = tensor.dim
+// CHECK: %[[FOUND:.*]] = arith.addi
+// CHECK: call @legato.require_1(%[[FOUND]]) {relax.requires = {{\[\[}}"n - 1", "relax.strided_slice \22part\22 needs n >= 1"]]}
+// CHECK: call @legato.require_2(%{{.*}}, %{{.*}}) {relax.requires = {{\[\[}}"m", "relax.add \22sum\22 needs m to be n, the size of another operand at axis -1; m is dimension 0 of 'b', n is dimension 0 of 'a'", "n"]]}
+// CHECK: relax.strided_slice
+// CHECK: } else {
+// CHECK-NOT: legato.require
+// CHECK: return
+func.func @branches(%x: tensor<?xf32, #relax.dims<["n"]>> {relax.name = "a"}, %y: tensor<?xf32, #relax.dims<["m"]>> {relax.name = "b"},
+                    %v: tensor<1xi64>, %c: i1) -> tensor<1xf32> {
+  %0 = scf.if %c -> tensor<1xf32> {
+    %1 = "relax.strided_slice"(%x) {begin = #relax.dims<[0]>, end = #relax.dims<[1]>} : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<1xf32> loc("part")
+    %2 = "relax.add"(%x, %y) : (tensor<?xf32, #relax.dims<["n"]>>, tensor<?xf32, #relax.dims<["m"]>>) -> tensor<?xf32, #relax.dims<["n"]>> loc("sum")
+    scf.yield %1 : tensor<1xf32>
+  } else {
+    %1 = "relax.size_of"(%v) {sizes = #relax.dims<["k"]>} : (tensor<1xi64>) -> tensor<?x0xi8, #relax.dims<["k", 0]>> loc("count")
+    %2 = "relax.constant"() {value = dense<1.0> : tensor<1xf32>} : () -> tensor<1xf32>
+    scf.yield %2 : tensor<1xf32>
+  }
+  return %0 : tensor<1xf32>
+}

@@ -94,6 +94,37 @@ func.func @main(%x: memref<?xf32> {relax.name = "x"}) -> memref<?xf32>
 
 // -----
 
+// What a branch requires is checked there, by its row on main; its buffers take no less than 0 bytes where it is not taken.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: relax.region_requires = {{\[\[}}"n - 4", "needs n >= 4"]]
+// CHECK: scf.if
+// CHECK: call @legato.late_check_1(%c2, %{{.*}}) : (index, index) -> ()
+// CHECK: func.func @main_sizes
+// CHECK: arith.maxsi
+// CHECK-NOT: legato.require_1
+func.func private @legato.require_1(index) attributes {tir.extern}
+func.func private @k(%a: memref<?xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<?xf32> {relax.name = "x"}, %c: memref<i1> {relax.name = "c"}) -> memref<?xf32>
+    attributes {relax.signature = (tensor<?xf32, #relax.dims<["n"]>>, tensor<i1>) -> tensor<?xf32, #relax.dims<["n"]>>,
+                relax.requires = [["n - 1", "needs n >= 1"]]} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant -4 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %y = memref.alloc(%n) : memref<?xf32>
+  func.call @k(%x, %y) : (memref<?xf32>, memref<?xf32>) -> ()
+  %bit = memref.load %c[] : memref<i1>
+  scf.if %bit {
+    %less = arith.addi %n, %c4 : index
+    func.call @legato.require_1(%less) {relax.requires = [["n - 4", "needs n >= 4"]]} : (index) -> ()
+    %t = memref.alloc(%less) : memref<?xf32>
+    func.call @k(%x, %t) : (memref<?xf32>, memref<?xf32>) -> ()
+    func.call @k(%t, %y) : (memref<?xf32>, memref<?xf32>) -> ()
+  }
+  return %y : memref<?xf32>
+}
+
+// -----
+
 // What a loop carries has another size in each step: without a name, the size is not known.
 func.func private @k(%a: memref<?xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
 func.func @main(%x: memref<?xf32>, %y: memref<4xf32>) -> memref<4xf32> {
