@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, present
 from legato.core.locations import describe
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS, WORK
+from legato.dialects.relax.requirements import requirements
+from legato.passes.memory.plan_memory import late
 
 Step = list[Any]
 UNKNOWN_WORK = "?"      # of a call: tir-count-work
@@ -73,6 +75,9 @@ class Plan:
     def call(self, op: ir.Operation, steps: list[Step], registers: dict[ir.Value, int], ops: str) -> None:
         """The steps of a called function, whose parameters are the arguments' registers. ``ops``: empty for a call that main makes."""
         callee = self.functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
+        if late.MARK in callee.attributes and ir.StringAttr(callee.attributes[late.MARK]).value == late.CHECK:
+            steps.append(self.requirement(op, registers))
+            return
         if callee.is_external:
             raise LegatoError(f"{describe(op)}: the function @{callee.name.value} runs on the host, and its data are on the device")
         inner = {parameter: registers[argument] for parameter, argument in zip(callee.arguments, op.operands)}
@@ -84,6 +89,14 @@ class Plan:
         work = [ir.StringAttr(one).value for one in ir.ArrayAttr(op.attributes[WORK])] if WORK in op.attributes else [UNKNOWN_WORK] * 2
         steps += [["call", len(self.calls)], *body, ["call", -1]]
         self.calls.append([callee.name.value, made, *(None if text == UNKNOWN_WORK else text for text in work)])
+
+    def requirement(self, op: ir.Operation, registers: dict[ir.Value, int]) -> Step:
+        """The check of what a branch or loop requires."""
+        caller = op
+        while caller.name != "func.func":
+            caller = caller.parent.operation
+        row = requirements(caller.opview)[present(constant(op.operands[0]))]
+        return ["require", row.text, [registers[size] for size in list(op.operands)[1:]]]
 
     def control(self, op: ir.Operation, steps: list[Step], registers: dict[ir.Value, int], taken: list[int], results: list[int],
                 ops: str) -> None:

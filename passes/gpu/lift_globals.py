@@ -62,7 +62,7 @@ def lift_globals(module: Module) -> None:
 def add_weight(module: Module, name: str, op: ir.OpView) -> str:
     """Puts a global's value into the weight store. Returns its key there."""
     array = array_of(ir.DenseElementsAttr(op.attributes["initial_value"]))
-    return module.weights.add(f"constant.{name}", np.ascontiguousarray(array))
+    return module.weights.add(f"constant.{name}", np.ascontiguousarray(array).reshape(array.shape))
 
 
 def with_weights(main: func.FuncOp, weights: list[tuple[str, ir.MemRefType]]) -> tuple[func.FuncOp, list[ir.Value]]:

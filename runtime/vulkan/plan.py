@@ -106,6 +106,14 @@ class Run:
         """One of two values."""
         self.values[result] = self.values[a if self.values[condition] else b]
 
+    def do_require(self, text: str, sizes: Sequence[int]) -> None:
+        """What a branch or loop requires: one size is not negative, or two are equal. ValueError as of a model in native code."""
+        found, *wanted = (self.values[size] for size in sizes)
+        if wanted and [found] != wanted:
+            raise ValueError(f"main cannot run on these sizes: {text} (expected {wanted[0]}, found {found})")
+        if not wanted and found < 0:
+            raise ValueError(f"main cannot run on inputs of these sizes: {text} (off by {-found})")
+
     def do_dim(self, result: int, part: int, axis: int) -> None:
         """The size of a dimension."""
         self.values[result] = self.values[part].sizes[self.values[axis]]

@@ -3,7 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
-from onnx_check import model, value
+from onnx_check import model
 
 import legato
 
@@ -79,7 +79,7 @@ def test_memory_of_branches_that_do_not_run():
     for shape, taken in (((300, 0), False), ((300, 1), False), ((40, 9), True)):
         given = {"x": floats(*shape), "z": floats(7, 5), "c": np.array(taken)}
         for found, expected in zip(executable(*given.values()), session.run(None, given)):
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-4, atol=1e-4)
 
 
 def looping(nodes):
@@ -104,6 +104,26 @@ def test_loops_without_a_step(name):
         np.testing.assert_allclose(executable(*given.values()), np.asarray(session.run(None, given)[0]), rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match=message):
         executable(floats(*other), floats(3, 5), np.array(1))
+
+
+def scanning():
+    """A model that multiplies each row of ``x`` by ``z``: ``product``."""
+    row, made = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name, size in (("row", "n"), ("made", "m")))
+    body = helper.make_graph([helper.make_node("MatMul", ["row", "z"], ["made"], name="product")], "body", [row], [made])
+    return model([helper.make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)], X, ("y",))
+
+
+def check_rows(executable):
+    """As many steps as rows: sizes that do not fit are an error in a step, and none without one."""
+    ones = np.ones((4, 5), np.float32)
+    np.testing.assert_array_equal(executable(ones[:, :4], ones), ones * 4)
+    assert executable(ones[:0], ones).shape == (0, 5)
+    with pytest.raises(ValueError, match=r"\"product\" needs n to be k, .*\(expected 4, found 5\)"):
+        executable(ones, ones)
+
+
+def test_a_scan_of_no_rows():
+    check_rows(legato.compile(legato.from_onnx(scanning())))
 
 
 def test_a_branch_in_a_loop():

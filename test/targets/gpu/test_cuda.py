@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 import test_onnx_loops as loops
+import test_onnx_region_requirements as region_requirements
 import tvm_ffi
 from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
 from emulate import inputs
@@ -232,6 +233,18 @@ def test_branches_on_the_devices_data():
     with pytest.raises(RuntimeError, match="reading a number from the device for the model failed"):
         exe(x)
     np.testing.assert_array_equal(exe(x), x + x)
+    del exe
+
+
+def test_what_a_loop_requires():
+    """Sizes that do not fit are an error in a step, and none without one; a state begins as a constant of no dimensions."""
+    nodes, fits, other, message = region_requirements.BRANCHES["products"]
+    exe = compiled(legato.from_onnx(region_requirements.looping(nodes)))
+    for shape, steps in ((fits, 2), (fits, 0), (other, 0)):
+        x, z = np.ones(shape, np.float32), np.ones((3, 5), np.float32)
+        np.testing.assert_array_equal(exe(x, z, np.array(steps)), steps * x.sum() * 5)
+    with pytest.raises(ValueError, match=message):
+        exe(x, z, np.array(1))
     del exe
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import test_onnx_loops as loops
+import test_onnx_region_requirements as region_requirements
 from emulate import inputs
 from interpret import relative_error
 from onnx_check import assert_same, reference
@@ -159,6 +160,10 @@ def test_layers_with_loops():
     proto, arrays = loops.layer("LSTM", 14, "bidirectional")
     exe = legato.compile(legato.from_onnx(proto, shapes={"x": ["steps", 3, 5]}), "vulkan")
     assert_same(list(exe(**arrays)), reference(proto, arrays))
+
+
+def test_what_a_loop_requires():
+    region_requirements.check_rows(legato.compile(legato.from_onnx(region_requirements.scanning()), "vulkan"))
 
 
 @pytest.mark.parametrize("strides,count", [((24, 6, 1), 1), ((48, 6, 1), 2), ((24, 12, 1), 8), ((24, 6, 2), 48), ((1, 2, 8), 48)])
