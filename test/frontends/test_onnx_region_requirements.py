@@ -33,17 +33,22 @@ def total(name):
     return helper.make_node("ReduceSum", [name], ["then"], keepdims=0)
 
 
-BRANCHES = {
-    "window": ([helper.make_node("Unsqueeze", ["x", "one"], ["u"]), helper.make_node("Conv", ["u", "kernel"], ["t"], name="window"),
-                total("t")], (2, 7), (2, 4), "\"window\" needs n >= 5"),
-    "operands": ([helper.make_node("Add", ["x", "z"], ["t"], name="sum"), total("t")], (3, 5), (3, 4), "\"sum\" needs m, its size at axis 1, to be 1 or"),
-    "products": ([helper.make_node("MatMul", ["x", "z"], ["t"], name="product"), total("t")], (2, 3), (2, 4), "\"product\" needs n to be k"),
-    "rows": ([helper.make_node("Reshape", ["x", "four"], ["t"], name="rows"), helper.make_node("ReduceMax", ["t"], ["then"], keepdims=0)],
-             (2, 6), (3, 5), "\"rows\" needs .* to be b \\* n, the number of elements of x"),
-    "parts": ([helper.make_node("Split", ["x"], ["t", "s"], axis=1, name="parts"), helper.make_node("Sub", ["t", "s"], ["u"]), total("u")],
-              (2, 6), (2, 7), "'parts' needs n, the size of axis 1, to split into 2 equal parts"),
-    "unused": ([helper.make_node("Add", ["x", "z"], ["t"], name="sum"), helper.make_node("Shape", ["t"], ["s"]),
-                helper.make_node("Cast", ["s"], ["f"], to=1), total("f")], (3, 5), (3, 4), "\"sum\" needs m, its size at axis 1, to be 1 or"),
+def node(op, inputs, outputs, name="", **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=name, **attributes)
+
+
+SUM = node("Add", "x z", "t", "sum")
+WIDE = "\"sum\" needs m, its size at axis 1, to be 1 or"
+BRANCHES = {    # nodes, a shape of x that fits, another one, and the message for it
+    "window": ([node("Unsqueeze", "x one", "u"), node("Conv", "u kernel", "t", "window"), total("t")], (2, 7), (2, 4),
+               "\"window\" needs n >= 5"),
+    "operands": ([SUM, total("t")], (3, 5), (3, 4), WIDE),
+    "products": ([node("MatMul", "x z", "t", "product"), total("t")], (2, 3), (2, 4), "\"product\" needs n to be k"),
+    "rows": ([node("Reshape", "x four", "t", "rows"), node("ReduceMax", "t", "then", keepdims=0)], (2, 6), (3, 5),
+             "\"rows\" needs .* to be b \\* n, the number of elements of x"),
+    "parts": ([node("Split", "x", "t s", "parts", axis=1), node("Sub", "t s", "u"), total("u")], (2, 6), (2, 7),
+              "'parts' needs n, the size of axis 1, to split into 2 equal parts"),
+    "unused": ([SUM, node("Shape", "t", "s"), node("Cast", "s", "f", to=1), total("f")], (3, 5), (3, 4), WIDE),
 }
 
 
