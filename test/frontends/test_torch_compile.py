@@ -144,6 +144,13 @@ def test_functions(function, calls):
         compare(compiled, function, *args)
 
 
+def test_a_graph_without_inputs_gives_tensors():
+    def function():
+        return torch.arange(3) * 2, torch.ones(2, dtype=torch.bfloat16) + 1
+
+    compare(torch.compile(function, backend=torch_backend.torch_backend), function)
+
+
 def test_memory_formats_and_halves():
     compiled, eager = both(nn.Conv2d(3, 4, 3))
     compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))
