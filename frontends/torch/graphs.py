@@ -198,7 +198,7 @@ def _as_program(module: torch.fx.GraphModule, constants: Mapping[str, torch.Tens
     outputs = [signatures.OutputSpec(signatures.OutputKind.USER_OUTPUT, tensor(node.name), None) for node in results]
     given = tuple(node for node in nodes if node.name not in constants)
     in_spec, out_spec = (torch.utils._pytree.tree_flatten(tree)[1] for tree in ((given, {}), tuple(results)))
-    call = torch.export.ModuleCallEntry("", torch.export.ModuleCallSignature(
-        [tensor(node.name) for node in given], [spec.arg for spec in outputs], in_spec, out_spec))
+    # without the names of nodes: torch does not follow those of getitem nodes through its decompositions, and then refuses the program
+    call = torch.export.ModuleCallEntry("", torch.export.ModuleCallSignature([], [], in_spec, out_spec))
     return torch.export.ExportedProgram(module, module.graph, signatures.ExportGraphSignature(inputs, outputs), {}, {}, [call],
                                         constants=dict(constants))

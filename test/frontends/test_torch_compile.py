@@ -209,6 +209,13 @@ def test_a_graph_without_inputs_gives_tensors():
     compare(torch.compile(function, backend=torch_backend.torch_backend), function)
 
 
+def test_a_part_of_an_op_as_result():
+    """The result of layer_norm, whose op has three, behind an op of two results that torch's exporter decomposes."""
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
+    compiled, eager = both(nn.Sequential(layer, nn.LayerNorm(6)))
+    compare(compiled, eager, torch.randn(4, 6))
+
+
 def test_memory_formats_and_halves():
     compiled, eager = both(nn.Conv2d(3, 4, 3))
     compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))
