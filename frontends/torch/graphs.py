@@ -16,6 +16,7 @@ from legato.frontends.onnx.reader import ModelSource
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.program import model_source
+from legato.frontends.torch.views import base_of, view_of
 
 if TYPE_CHECKING:
     import sympy  # pyright: ignore[reportMissingImports]
@@ -101,6 +102,10 @@ class TorchGraph:
         fake = value.meta["val"]
         if isinstance(fake, torch.SymInt):
             return lambda arguments, outputs: self._size(fake.node.expr, arguments)
+        base = base_of(value, self._places)
+        if base is not value:
+            made = self._result(base)
+            return lambda arguments, outputs: view_of(value, base, made(arguments, outputs), lambda size: self._size(size, arguments))
         if value not in self._computed:
             self._computed.append(value)
         number, order = self._computed.index(value), _memory_order(fake)

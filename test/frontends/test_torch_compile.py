@@ -216,6 +216,21 @@ def test_a_part_of_an_op_as_result():
     compare(compiled, eager, torch.randn(4, 6))
 
 
+def test_views_that_overlap_and_views_of_results_in_any_sizes(compiles):
+    def function(x):
+        y = x * 2
+        rows = x.shape[0]
+        return x.unsqueeze(0).expand(3, rows, 4), x.split(2, 1), x[1:], y[:, ::2], y.t()[1:], y.unsqueeze(1).expand(rows, 2, 4), y
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend, dynamic=True)
+    for rows in (5, 6, 7):
+        compare(compiled, function, torch.randn(rows, 4))
+    x = torch.randn(5, 4)
+    results = leaves(compiled(x))
+    assert results[0].data_ptr() == x.data_ptr() and results[-2].data_ptr() == results[-1].data_ptr()
+    assert [len(made.outputs) for made in compiles] == [1]   # the product, of which torch makes the views
+
+
 def test_memory_formats_and_halves():
     compiled, eager = both(nn.Conv2d(3, 4, 3))
     compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))
