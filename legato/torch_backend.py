@@ -13,7 +13,7 @@ from legato.driver import compile
 from legato.frontends.onnx import import_model
 from legato.frontends.torch.decompositions import DECOMPOSITIONS
 from legato.frontends.torch.graphs import TorchGraph
-from legato.frontends.torch.tensors import shared_array
+from legato.frontends.torch.tensors import result_tensors, shared_array
 from legato.runtime import Executable
 
 SETS_OF_WEIGHTS = 8   # for which one graph is compiled with its weights as constants, before they become inputs
@@ -72,8 +72,7 @@ class CompiledGraph:
         outputs: Sequence[Any] = ()
         if self._graph.computes:
             executable, inputs = self._model(arguments)
-            given = executable(*[_passable(self._graph.tensor(arguments[i])) for i in inputs])
-            outputs = given if isinstance(given, tuple) else (given,)
+            outputs = result_tensors(executable(*[_passable(self._graph.tensor(arguments[i])) for i in inputs]))
         results = [result(arguments, outputs) for result in self._graph.results]
         arguments.clear()
         return results

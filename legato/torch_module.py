@@ -6,6 +6,7 @@ from legato.core.errors import LegatoError
 from legato.driver import compile
 from legato.frontends.torch import import_torch
 from legato.frontends.torch.signature import TorchSignature
+from legato.frontends.torch.tensors import result_tensors
 from legato.runtime import Executable
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ class TorchModule:
         wrong = next((value for value in tensors if not isinstance(value, torch.Tensor)), None)
         if wrong is not None:
             raise LegatoError(f"{self._signature.label} was imported with a tensor where this call has {type(wrong).__name__} {wrong!r}")
-        outputs = self.executable(*(value.detach().contiguous() for value in tensors))
-        return self._signature.structured(outputs if isinstance(outputs, tuple) else (outputs,))
+        return self._signature.structured(result_tensors(self.executable(*(value.detach().contiguous() for value in tensors))))
 
     def __repr__(self) -> str:
         return f"<legato.TorchModule: {self._signature.label}, {self.executable}>"

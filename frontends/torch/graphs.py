@@ -1,11 +1,14 @@
 """Graphs of torch.compile as models: functional FX graphs of ATen ops whose sizes are symbols of torch's own."""
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import onnx
 import torch  # pyright: ignore[reportMissingImports]
 from torch._guards import detect_fake_mode  # pyright: ignore[reportMissingImports]
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # pyright: ignore[reportMissingImports]
 from torch.export import graph_signature as signatures  # pyright: ignore[reportMissingImports]
 
 from legato.core.errors import LegatoError
@@ -13,6 +16,7 @@ from legato.frontends.onnx.reader import ModelSource
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.program import model_source
+from legato.frontends.torch.views import base_of, view_of
 
 if TYPE_CHECKING:
     import sympy  # pyright: ignore[reportMissingImports]
@@ -79,7 +83,10 @@ class TorchGraph:
         return self._source._replace(proto=proto, arrays={**self._source.arrays, **named})
 
     def _exported(self) -> ModelSource:
-        return model_source(exported(_as_program(torch.fx.GraphModule(self._module, self._pure())), self.label), self.label)
+        with unset_fake_temporarily():   # the tracer's own mode, in which nothing can be done with a constant
+            graph, constants = self._pure()
+            program = _as_program(torch.fx.GraphModule(self._module, graph), constants)
+            return model_source(exported(program, self.label), self.label)
 
     def _place(self, argument: int) -> SymbolPlace:
         """Where a number among the arguments is told; a number that is no symbol of a size is told by itself."""
@@ -95,6 +102,10 @@ class TorchGraph:
         fake = value.meta["val"]
         if isinstance(fake, torch.SymInt):
             return lambda arguments, outputs: self._size(fake.node.expr, arguments)
+        base = base_of(value, self._places)
+        if base is not value:
+            made = self._result(base)
+            return lambda arguments, outputs: view_of(value, base, made(arguments, outputs), lambda size: self._size(size, arguments))
         if value not in self._computed:
             self._computed.append(value)
         number, order = self._computed.index(value), _memory_order(fake)
@@ -106,14 +117,14 @@ class TorchGraph:
     def _size(self, expression: "sympy.Expr", arguments: Sequence[Any]) -> int:
         return int(expression.xreplace({symbol: place.read(arguments) for symbol, place in self._places.items()}))
 
-    def _pure(self) -> torch.fx.Graph:
-        """The graph from tensors to the computed results."""
+    def _pure(self) -> tuple[torch.fx.Graph, dict[str, torch.Tensor]]:
+        """The graph from tensors to the computed results, and the constants among its placeholders, which are the first of them."""
         graph = torch.fx.Graph()
-        copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        copies, constants = self._lifted(graph)
         for argument in self.inputs:
             node = self._arguments[argument]
             copies[node] = graph.placeholder(node.name)
-            copies[node].meta["val"] = _tensor_for(node.meta["val"], self._arguments)
+            copies[node].meta["val"] = self._tensor_for(node.meta["val"])
         for argument, node in enumerate(self._arguments):
             if isinstance(node.meta.get("val"), torch.SymInt) and node.users:
                 place = self._place(argument)
@@ -121,11 +132,40 @@ class TorchGraph:
                 copies[node] = graph.call_function(torch.ops.aten.sym_size.int, (tensor, place.axis or 0))
                 copies[node].meta["val"] = node.meta["val"]
         for node in self._module.graph.nodes:
-            if node.op not in ("placeholder", "output"):
+            if node.op not in ("placeholder", "output") and node not in copies:
                 copies[node] = graph.node_copy(node, lambda old: copies[old])
         graph.output(tuple(copies[node] for node in self._computed))
         graph.eliminate_dead_code()
-        return graph
+        return graph, constants
+
+    def _lifted(self, graph: torch.fx.Graph) -> tuple[dict[torch.fx.Node, torch.fx.Node], dict[str, torch.Tensor]]:
+        """A placeholder for each tensor that nodes read as an attribute of the module: by such nodes, and the tensors by its name. Exported
+        programs have no other attributes than subgraphs."""
+        copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        constants: dict[str, torch.Tensor] = {}
+        made: dict[int, torch.fx.Node] = {}   # by the tensor's identity: two attributes may be one tensor
+        for node in self._module.graph.find_nodes(op="get_attr"):
+            tensor = attrgetter(node.target)(self._module)
+            if not isinstance(tensor, torch.Tensor):
+                continue
+            if id(tensor) not in made:
+                made[id(tensor)] = placeholder = graph.placeholder(node.name)
+                placeholder.meta["val"] = self._fake_mode.from_tensor(tensor, static_shapes=True)
+                constants[placeholder.name] = tensor.detach()
+            copies[node] = made[id(tensor)]
+        return copies, constants
+
+    @cached_property
+    def _fake_mode(self) -> FakeTensorMode:
+        """That of the graph's tensors."""
+        return detect_fake_mode([node.meta.get("val") for node in self._module.graph.nodes]) or FakeTensorMode()
+
+    def _tensor_for(self, value: Any) -> torch.Tensor:
+        """The fake tensor of an input: that of the argument, or one with a number as its size."""
+        if isinstance(value, torch.Tensor):
+            return value
+        with self._fake_mode:
+            return torch.empty((value, 0))
 
 
 def _places(values: Sequence[Any]) -> dict["sympy.Expr", SymbolPlace]:
@@ -141,14 +181,6 @@ def _places(values: Sequence[Any]) -> dict["sympy.Expr", SymbolPlace]:
     return found
 
 
-def _tensor_for(value: Any, arguments: Sequence[torch.fx.Node]) -> torch.Tensor:
-    """The fake tensor of an input: that of the argument, or one with a number as its size."""
-    if isinstance(value, torch.Tensor):
-        return value
-    with detect_fake_mode([node.meta.get("val") for node in arguments]) or torch._subclasses.FakeTensorMode():
-        return torch.empty((value, 0))
-
-
 def _memory_order(fake: torch.Tensor) -> list[int] | None:
     """The axes of a dense result in the order of its memory; None if that is the order of the axes, or if it is not dense."""
     sizes, strides = ([int(x.node.hint) if isinstance(x, torch.SymInt) else x for x in axes] for axes in (fake.shape, fake.stride()))
@@ -161,13 +193,17 @@ def _memory_order(fake: torch.Tensor) -> list[int] | None:
     return None if order == sorted(order) else order
 
 
-def _as_program(module: torch.fx.GraphModule) -> torch.export.ExportedProgram:
-    """The graph as torch's exporter takes it: all inputs are the user's."""
+def _as_program(module: torch.fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> torch.export.ExportedProgram:
+    """The graph as torch's exporter takes it. ``constants``: those of its placeholders that are no inputs, by name."""
     nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
     results = module.graph.output_node().args[0]
-    inputs = [signatures.InputSpec(signatures.InputKind.USER_INPUT, signatures.TensorArgument(node.name), None) for node in nodes]
-    outputs = [signatures.OutputSpec(signatures.OutputKind.USER_OUTPUT, signatures.TensorArgument(node.name), None) for node in results]
-    in_spec, out_spec = (torch.utils._pytree.tree_flatten(tree)[1] for tree in ((tuple(nodes), {}), tuple(results)))
-    call = torch.export.ModuleCallEntry("", torch.export.ModuleCallSignature(
-        [spec.arg for spec in inputs], [spec.arg for spec in outputs], in_spec, out_spec))
-    return torch.export.ExportedProgram(module, module.graph, signatures.ExportGraphSignature(inputs, outputs), {}, {}, [call])
+    kinds, tensor = signatures.InputKind, signatures.TensorArgument
+    inputs = [signatures.InputSpec(kinds.CONSTANT_TENSOR, tensor(node.name), node.name) if node.name in constants
+              else signatures.InputSpec(kinds.USER_INPUT, tensor(node.name), None) for node in nodes]
+    outputs = [signatures.OutputSpec(signatures.OutputKind.USER_OUTPUT, tensor(node.name), None) for node in results]
+    given = tuple(node for node in nodes if node.name not in constants)
+    in_spec, out_spec = (torch.utils._pytree.tree_flatten(tree)[1] for tree in ((given, {}), tuple(results)))
+    # without the names of nodes: torch does not follow those of getitem nodes through its decompositions, and then refuses the program
+    call = torch.export.ModuleCallEntry("", torch.export.ModuleCallSignature([], [], in_spec, out_spec))
+    return torch.export.ExportedProgram(module, module.graph, signatures.ExportGraphSignature(inputs, outputs), {}, {}, [call],
+                                        constants=dict(constants))

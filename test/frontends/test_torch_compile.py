@@ -144,6 +144,93 @@ def test_functions(function, calls):
         compare(compiled, function, *args)
 
 
+def constants(x):
+    """Constants of several element types, an empty one, numbers, some read twice; one is a view, one written, one a result."""
+    row, mask = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([True, False, True])
+    written = torch.tensor([1.0, 2.0, 3.0])
+    written[0] = 7
+    table = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    joined = torch.cat([x.flatten(), torch.tensor([])])
+    return (x * row + row, row, x.masked_fill(mask, 9.0), x[:, torch.tensor([2, 0])], joined, x.long() + torch.tensor(3), x @ table,
+            table.t()[1] * x, x * written, x.half() * torch.tensor([0.5, 1.0, 2.0], dtype=torch.float16), x * torch.tensor(2.5),
+            x.bfloat16() * torch.tensor([0.5, 1.0, 2.0], dtype=torch.bfloat16), x * x.new_tensor([1.0, 2.0, 3.0]) + x.shape[0])
+
+
+def test_constants_of_a_function(compiles):
+    """Of fixed sizes, then of any: the constants are in the models, which have one input."""
+    compiled = torch.compile(constants, backend=torch_backend.torch_backend)
+    for rows in (4, 5, 7):
+        compare(compiled, constants, torch.randn(rows, 3))
+    assert [len(made.inputs) for made in compiles] == [1, 1]
+
+
+def test_constants_on_both_sides_of_a_graph_break(compiles):
+    def function(x):
+        factor = torch.tensor([1.0, 2.0, 3.0])
+        y = x * factor
+        if y.sum() > 0:
+            y = y + torch.tensor(4.0)
+        return y @ factor
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend)
+    for sign in (1, -1):
+        x = sign * torch.ones(4, 3)
+        torch._dynamo.mark_dynamic(x, 0)
+        compare(compiled, function, x)
+    assert len(compiles) > 1
+
+
+class Tied(nn.Module):
+    """Two layers of one weight, one of its transpose, a constant beside each call, and a tensor that no module registers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.turned = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
+        self.second.weight = self.first.weight
+        self.turned.weight = nn.Parameter(self.first.weight.data.t())
+        self.column = self.first.weight.data[:, 1]
+
+    def forward(self, x):
+        for layer in (self.first, self.first, self.second):
+            x = layer(x) * torch.tensor([1.0, 2.0, 3.0])
+        return self.turned(x) + self.column
+
+
+def test_constants_beside_shared_weights():
+    compiled, eager = both(Tied())
+    for rows in (4, 5, 6):
+        compare(compiled, eager, torch.randn(rows, 3))
+
+
+def test_a_graph_without_inputs_gives_tensors():
+    def function():
+        return torch.arange(3) * 2, torch.tensor([1.0, 2.0], dtype=torch.bfloat16) + 1, torch.tensor([True]) & torch.tensor([False])
+
+    compare(torch.compile(function, backend=torch_backend.torch_backend), function)
+
+
+def test_a_part_of_an_op_as_result():
+    """The result of layer_norm, whose op has three, behind an op of two results that torch's exporter decomposes."""
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
+    compiled, eager = both(nn.Sequential(layer, nn.LayerNorm(6)))
+    compare(compiled, eager, torch.randn(4, 6))
+
+
+def test_views_that_overlap_and_views_of_results_in_any_sizes(compiles):
+    def function(x):
+        y = x * 2
+        rows = x.shape[0]
+        return x.unsqueeze(0).expand(3, rows, 4), x.split(2, 1), x[1:], y[:, ::2], y.t()[1:], y.unsqueeze(1).expand(rows, 2, 4), y
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend, dynamic=True)
+    for rows in (5, 6, 7):
+        compare(compiled, function, torch.randn(rows, 4))
+    x = torch.randn(5, 4)
+    results = leaves(compiled(x))
+    assert results[0].data_ptr() == x.data_ptr() and results[-2].data_ptr() == results[-1].data_ptr()
+    assert [len(made.outputs) for made in compiles] == [1]   # the product, of which torch makes the views
+
+
 def test_memory_formats_and_halves():
     compiled, eager = both(nn.Conv2d(3, 4, 3))
     compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))

@@ -97,3 +97,18 @@ def test_a_result_of_transformers():
     for ours, theirs in zip(found.past_key_values.layers, expected.past_key_values.layers, strict=True):
         torch.testing.assert_close(ours.keys, theirs.keys, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(ours.values, theirs.values, rtol=1e-4, atol=1e-4)
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3))
+
+    def forward(self, factor):
+        return self.weight * factor
+
+
+def test_results_of_a_module_without_tensors_as_arguments_are_tensors():
+    for dtype in (torch.float32, torch.bfloat16):
+        model = Scaled().eval().to(dtype)
+        torch.testing.assert_close(legato.compile_torch(model, (3,))(3), model(3).detach())
