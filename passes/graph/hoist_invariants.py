@@ -12,7 +12,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
-from legato.passes.graph.require_sizes import op_requirements
+from legato.passes.graph.op_requirements import op_requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 LOOPS = ("scf.for", "scf.while")

@@ -19,7 +19,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.requirements import require, requirements
 from legato.passes.graph.functions import Constants, erase_dead, relax_functions, replace_uses, top_ops
-from legato.passes.graph.require_sizes import transposed_requirements
+from legato.passes.graph.op_requirements import transposed_requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 OPS = {f"relax.conv{rank}d_transpose": rank for rank in (1, 2, 3)}
