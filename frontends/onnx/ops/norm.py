@@ -1,9 +1,14 @@
 """Normalizations."""
+from collections.abc import Sequence
+
 import numpy as np
 
+from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.assumed import never_equal
+from legato.frontends.onnx.broadcasting import expanded, expanded_to
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 def _check_stash_type(node) -> None:
@@ -44,13 +49,15 @@ def _as(node, index: int):
 def layer_norm(node):
     """LayerNormalization; the mean and the inverse standard deviation are computed if used."""
     _check_stash_type(node)
-    rank, epsilon = node.rank(), node.number("epsilon", 1e-5)
-    axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
-    x, dims = node.x(), node.dims()
-    sizes = [dims[a] for a in axes]
-    gamma = spread(node, 1, sizes)
-    beta = spread(node, 2, sizes) if node.given(2) else relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
-    y = relax.layer_norm(x, gamma, beta, axes=axes, epsilon=epsilon)
+    epsilon, x, axes = node.number("epsilon", 1e-5), node.x(), last_axes(node)
+    gamma = _spread(node, 1, axes)
+    beta = _spread(node, 2, axes) if node.given(2) else _filled(node, 0, axes)
+    if gamma is None or beta is None:
+        y = relax.layer_norm(x, _filled(node, 1, axes), _filled(node, 0, axes), axes=axes, epsilon=epsilon)
+        y = relax.multiply(y, _beside_x(node, 1))
+        y = relax.add(y, _beside_x(node, 2)) if node.given(2) else y
+    else:
+        y = relax.layer_norm(x, gamma, beta, axes=axes, epsilon=epsilon)
     if not any(node.used[1:]):
         return y
     mean = relax.mean(x, axis=axes, keepdims=True)
@@ -58,22 +65,59 @@ def layer_norm(node):
     return y, mean, relax.rsqrt(relax.add(variance, node.literal(epsilon, node.dtype())))
 
 
-def spread(node, index: int, sizes):
-    """A parameter, broadcast to the shape of the normalized axes."""
-    value, dims = node.x(index), list(node.dims(index))
-    if len(dims) > len(sizes) and all(size == 1 for size in dims[: len(dims) - len(sizes)]):
-        value, dims = relax.squeeze(value, axis=list(range(len(dims) - len(sizes)))), dims[len(dims) - len(sizes) :]
-    return value if dims == list(sizes) else relax.broadcast_to(value, shape=sizes)
+def last_axes(node) -> list[int]:
+    """The axes that are normalized: those of x from the attribute 'axis' on."""
+    rank = node.rank()
+    return list(range(node.axis(node.integer("axis", -1), rank), rank))
+
+
+def _filled(node, number: int, axes: Sequence[int]) -> ir.Value:
+    return relax.broadcast_to(node.literal(number, node.dtype()), shape=[node.dims()[a] for a in axes])
+
+
+def _spread(node, index: int, axes: Sequence[int]) -> ir.Value | None:
+    """A parameter, broadcast to the shape of the last axes of x; None where it has further axes that need not have size 1."""
+    value, dims, sizes = node.x(index), node.dims(index), [node.dims()[a] for a in axes]
+    further = max(0, len(dims) - len(sizes))
+    _check_broadcasts(node, index)
+    if any(size != 1 for size in dims[:further]):
+        return None
+    if further:
+        value, dims = relax.squeeze(value, axis=list(range(further))), dims[further:]
+    return value if list(dims) == sizes else expanded(value, sizes)
+
+
+def _check_broadcasts(node, index: int) -> None:
+    """Malformed where a parameter never broadcasts to x."""
+    dims, wanted = node.dims(index), node.dims()
+    pairs = zip(reversed(dims), reversed(wanted))
+    if len(dims) > len(wanted) or any(size != 1 and never_equal(size, other) for size, other in pairs):
+        raise Malformed(f"its input {index} of the shape {list(dims)} does not broadcast to x of {list(wanted)}")
+
+
+def _beside_x(node, index: int) -> ir.Value:
+    """A parameter as an operand of an elementwise op beside x."""
+    return expanded_to(node.x(index), node.x())
 
 
 @op("RMSNormalization", 23)
 def rms_norm(node):
     """RMSNormalization."""
     _check_stash_type(node)
-    rank = node.rank()
-    axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
-    gamma = spread(node, 1, [node.dims()[a] for a in axes])
-    return relax.rms_norm(node.x(), gamma, axes=axes, epsilon=node.number("epsilon", 1e-5))
+    return root_mean_square_norm(node, last_axes(node), node.number("epsilon", 1e-5))
+
+
+def root_mean_square_norm(node, axes: Sequence[int], epsilon: float) -> ir.Value:
+    """x divided by the root of its mean square over its last axes, times input 1, in the element type of that."""
+    types = node.dtype(), node.dtype(1)
+    if types[0] != types[1]:
+        wide = np.float64 if np.float64 in types else np.float32
+        same = node.with_inputs(*(relax.astype(x, dtype=wide) for x in node.xs()))
+        return relax.astype(root_mean_square_norm(same, axes, epsilon), dtype=types[1])
+    gamma = _spread(node, 1, axes)
+    if gamma is None:
+        return relax.multiply(relax.rms_norm(node.x(), _filled(node, 1, axes), axes=axes, epsilon=epsilon), _beside_x(node, 1))
+    return relax.rms_norm(node.x(), gamma, axes=axes, epsilon=epsilon)
 
 
 @op("InstanceNormalization", 6, 22)
