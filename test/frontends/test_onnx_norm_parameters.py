@@ -135,6 +135,27 @@ def test_a_scale_of_another_type():
         assert_oracles_agree(proto, compiled(proto, arrays[1].reshape(1, 8)), arrays, np.float16)
 
 
+@pytest.mark.parametrize("opset, size", [(18, 3), (21, 6)])
+def test_group_norm(opset, size):
+    """Before opset 21 a parameter for each group, of which those after the first were taken for those of other groups."""
+    x = normal(2, 6, 4)
+    for shape in ((size,), (1,), ()):
+        given = [x, normal(*shape), normal(*shape)]
+        proto = one_node("GroupNormalization", given, opset=opset, num_groups=3)
+        assert_oracles_agree(proto, compiled(proto, x), given)
+    proto = one_node("GroupNormalization", [x, normal(size), normal(size)], ranks_only=True, opset=opset, num_groups=3)
+    exe = compiled(proto, x)
+    for count in (size, 1):
+        assert_oracles_agree(proto, exe, [x, normal(count), normal(count)])
+    with pytest.raises(ValueError, match="i1_0"):
+        exe(x, normal(size + 1), normal(size))
+    with pytest.raises(ValueError, match="i0_1"):
+        exe(normal(2, 7, 4), *(normal(7 if opset == 21 else size) for _ in range(2)))
+    wrong = one_node("GroupNormalization", [x, normal(size - 1), normal(size)], opset=opset, num_groups=3)
+    with pytest.raises(legato.LegatoError, match=rf"its input 1 must have the shape \[{size}\], has \[{size - 1}\]"):
+        legato.from_onnx(wrong)
+
+
 def test_a_skip_that_is_one_row_at_a_call():
     x, gamma = normal(3, 4, 8), normal(8)
     inputs = [value("x", x, ["b", "s", 8]), value("skip", x, ["c", "t", 8])]

@@ -1,4 +1,5 @@
 """Normalizations."""
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -6,6 +7,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
+from legato.dialects.relax.dims import Dim, Size, floor_divide
 from legato.frontends.onnx.broadcasting import expanded, expanded_to
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -130,16 +132,28 @@ def instance_norm(node):
 def group_norm(node):
     """GroupNormalization; before opset 21 with one scale and bias per group."""
     groups, epsilon = node.integer("num_groups"), node.number("epsilon", 1e-5)
-    x, scale, bias = node.x(0), node.x(1), node.x(2)
-    if node.version < 21:  # one parameter per group
-        channels = node.dims()[1]
-        if not isinstance(channels, int) or groups < 1 or channels % groups:
-            raise Refused(f"{channels} channels in {groups} groups are not supported")
-        which = node.literal(np.repeat(np.arange(groups), channels // groups))
-        scale, bias = relax.take(scale, which, axis=0), relax.take(bias, which, axis=0)
-    else:
+    x, channels = node.x(0), node.dims()[1]
+    if node.version >= 21:
         _check_stash_type(node)
+        scale, bias = (_vector(node, index, channels) for index in (1, 2))
+        return relax.group_norm(x, scale, bias, num_groups=groups, epsilon=epsilon)
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        raise Malformed(f"its num_groups = {groups} does not divide x's {channels} channels")
+    width = floor_divide(channels, groups)
+    columns = [relax.expand_dims(_vector(node, index, groups), axis=[1]) for index in (1, 2)]
+    scale, bias = (relax.reshape(relax.broadcast_to(column, shape=[groups, width]), shape=[groups * width]) for column in columns)
     return relax.group_norm(x, scale, bias, num_groups=groups, epsilon=epsilon)
+
+
+def _vector(node, index: int, size: Size) -> ir.Value:
+    """A parameter as a vector of this size, to which one element is broadcast. ONNX's definition as a function flattens it."""
+    value, dims = node.x(index), node.dims(index)
+    count = math.prod(dims)
+    if count != 1 and never_equal(count, size):
+        raise Malformed(f"its input {index} must have the shape [{size}], has {list(dims)}")
+    value = value if len(dims) == 1 else relax.reshape(value, shape=[count])
+    may_be_one = count == 1 or isinstance(count, Dim)
+    return expanded(value, [size]) if may_be_one and count != size else value
 
 
 @op("LRN", 1, 13)
