@@ -1,7 +1,7 @@
 """Growth by reductions, normalizations and orders."""
 import ml_dtypes
 import numpy as np
-from graph_builder import F16, F32, F64, I32, I64, Graph, is_float, weighted
+from graph_builder import F16, F32, F64, I32, I64, Graph, Value, is_float, weighted
 
 REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
               "ReduceSumSquare")
@@ -61,9 +61,16 @@ def softmax(g: Graph) -> None:
 def layer_norm(g: Graph) -> None:
     value = g.float_value(lambda v: v.rank > 0 and v.fixed(v.rank - 1) and not v.empty())
     if value:
-        size = value.shape[-1]
-        bias = [g.weight(value.dtype, size)] if g.rng.random() < 0.7 else []
-        g.add("LayerNormalization", [value, g.weight(value.dtype, size), *bias], value.dtype, axis=-1, epsilon=0.01)
+        bias = [g.weight(value.dtype, *_broadcast(g, value))] if g.rng.random() < 0.7 else []
+        g.add("LayerNormalization", [value, g.weight(value.dtype, *_broadcast(g, value)), *bias], value.dtype, axis=-1, epsilon=0.01)
+
+
+def _broadcast(g: Graph, value: Value) -> list[int]:
+    """The sizes of a weight that broadcasts to the value: mostly that of its last axis."""
+    if g.rng.random() < 0.6:
+        return [value.shape[-1]]
+    axes = range(g.rng.randint(0, value.rank), value.rank)
+    return [value.shape[axis] if value.fixed(axis) and g.rng.random() < 0.6 else 1 for axis in axes]
 
 
 def _channels(g: Graph):

@@ -70,7 +70,7 @@ def swapped_in_regions(module):
 
 BUGS = {
     "gpu": (LaunchLoops, smaller_blocks, range(0, 12, 3)),
-    "graphs": (Legalize, maxima_as_minima, range(8)),
+    "graphs": (Legalize, maxima_as_minima, range(8, 16)),
     "kernels": (RaiseLoops, sums_as_differences, range(6)),
     "partitions": (OutlineExternal, swapped_inputs, range(12)),
     "regions": (Fuse, swapped_in_regions, range(8, 16)),

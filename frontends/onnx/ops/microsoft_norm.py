@@ -3,8 +3,9 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.norm import spread
+from legato.frontends.onnx.ops.norm import last_axes, root_mean_square_norm
 from legato.frontends.onnx.problems import Refused
 
 _DOMAIN = "com.microsoft"
@@ -13,7 +14,7 @@ _F32 = np.dtype(np.float32)
 
 def _sum(node, bias: int) -> ir.Value:
     """The first two inputs and a bias, added."""
-    total = relax.add(node.x(0), node.x(1))
+    total = relax.add(node.x(0), expanded_to(node.x(1), node.x(0)))
     return relax.add(total, node.x(bias)) if node.given(bias) else total
 
 
@@ -56,9 +57,8 @@ def skip_rms_norm(node):
 def rms_norm(node):
     """Normalization by the root of the mean square."""
     node.only("stash_type", 1)
-    rank, epsilon = node.rank(), node.number("epsilon", 1e-5)
-    axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
-    y = relax.rms_norm(node.x(), spread(node, 1, [node.dims()[a] for a in axes]), axes=axes, epsilon=epsilon)
+    axes, epsilon = last_axes(node), node.number("epsilon", 1e-5)
+    y = root_mean_square_norm(node, axes, epsilon)
     return (y, _statistics(node, node.x(), epsilon, axes, simple=True)[1]) if any(node.used[1:]) else y
 
 

@@ -1,9 +1,16 @@
 """Normalizations."""
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
+from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.assumed import never_equal
+from legato.dialects.relax.dims import Dim, Size, floor_divide
+from legato.frontends.onnx.broadcasting import expanded, expanded_to
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 def _check_stash_type(node) -> None:
@@ -44,13 +51,15 @@ def _as(node, index: int):
 def layer_norm(node):
     """LayerNormalization; the mean and the inverse standard deviation are computed if used."""
     _check_stash_type(node)
-    rank, epsilon = node.rank(), node.number("epsilon", 1e-5)
-    axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
-    x, dims = node.x(), node.dims()
-    sizes = [dims[a] for a in axes]
-    gamma = spread(node, 1, sizes)
-    beta = spread(node, 2, sizes) if node.given(2) else relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
-    y = relax.layer_norm(x, gamma, beta, axes=axes, epsilon=epsilon)
+    epsilon, x, axes = node.number("epsilon", 1e-5), node.x(), last_axes(node)
+    gamma = _spread(node, 1, axes)
+    beta = _spread(node, 2, axes) if node.given(2) else _filled(node, 0, axes)
+    if gamma is None or beta is None:
+        y = relax.layer_norm(x, _filled(node, 1, axes), _filled(node, 0, axes), axes=axes, epsilon=epsilon)
+        y = relax.multiply(y, _beside_x(node, 1))
+        y = relax.add(y, _beside_x(node, 2)) if node.given(2) else y
+    else:
+        y = relax.layer_norm(x, gamma, beta, axes=axes, epsilon=epsilon)
     if not any(node.used[1:]):
         return y
     mean = relax.mean(x, axis=axes, keepdims=True)
@@ -58,22 +67,59 @@ def layer_norm(node):
     return y, mean, relax.rsqrt(relax.add(variance, node.literal(epsilon, node.dtype())))
 
 
-def spread(node, index: int, sizes):
-    """A parameter, broadcast to the shape of the normalized axes."""
-    value, dims = node.x(index), list(node.dims(index))
-    if len(dims) > len(sizes) and all(size == 1 for size in dims[: len(dims) - len(sizes)]):
-        value, dims = relax.squeeze(value, axis=list(range(len(dims) - len(sizes)))), dims[len(dims) - len(sizes) :]
-    return value if dims == list(sizes) else relax.broadcast_to(value, shape=sizes)
+def last_axes(node) -> list[int]:
+    """The axes that are normalized: those of x from the attribute 'axis' on."""
+    rank = node.rank()
+    return list(range(node.axis(node.integer("axis", -1), rank), rank))
+
+
+def _filled(node, number: int, axes: Sequence[int]) -> ir.Value:
+    return relax.broadcast_to(node.literal(number, node.dtype()), shape=[node.dims()[a] for a in axes])
+
+
+def _spread(node, index: int, axes: Sequence[int]) -> ir.Value | None:
+    """A parameter, broadcast to the shape of the last axes of x; None where it has further axes that need not have size 1."""
+    value, dims, sizes = node.x(index), node.dims(index), [node.dims()[a] for a in axes]
+    further = max(0, len(dims) - len(sizes))
+    _check_broadcasts(node, index)
+    if any(size != 1 for size in dims[:further]):
+        return None
+    if further:
+        value, dims = relax.squeeze(value, axis=list(range(further))), dims[further:]
+    return value if list(dims) == sizes else expanded(value, sizes)
+
+
+def _check_broadcasts(node, index: int) -> None:
+    """Malformed where a parameter never broadcasts to x."""
+    dims, wanted = node.dims(index), node.dims()
+    pairs = zip(reversed(dims), reversed(wanted))
+    if len(dims) > len(wanted) or any(size != 1 and never_equal(size, other) for size, other in pairs):
+        raise Malformed(f"its input {index} of the shape {list(dims)} does not broadcast to x of {list(wanted)}")
+
+
+def _beside_x(node, index: int) -> ir.Value:
+    """A parameter as an operand of an elementwise op beside x."""
+    return expanded_to(node.x(index), node.x())
 
 
 @op("RMSNormalization", 23)
 def rms_norm(node):
     """RMSNormalization."""
     _check_stash_type(node)
-    rank = node.rank()
-    axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
-    gamma = spread(node, 1, [node.dims()[a] for a in axes])
-    return relax.rms_norm(node.x(), gamma, axes=axes, epsilon=node.number("epsilon", 1e-5))
+    return root_mean_square_norm(node, last_axes(node), node.number("epsilon", 1e-5))
+
+
+def root_mean_square_norm(node, axes: Sequence[int], epsilon: float) -> ir.Value:
+    """x divided by the root of its mean square over its last axes, times input 1, in the element type of that."""
+    types = node.dtype(), node.dtype(1)
+    if types[0] != types[1]:
+        wide = np.float64 if np.float64 in types else np.float32
+        same = node.with_inputs(*(relax.astype(x, dtype=wide) for x in node.xs()))
+        return relax.astype(root_mean_square_norm(same, axes, epsilon), dtype=types[1])
+    gamma = _spread(node, 1, axes)
+    if gamma is None:
+        return relax.multiply(relax.rms_norm(node.x(), _filled(node, 1, axes), axes=axes, epsilon=epsilon), _beside_x(node, 1))
+    return relax.rms_norm(node.x(), gamma, axes=axes, epsilon=epsilon)
 
 
 @op("InstanceNormalization", 6, 22)
@@ -86,16 +132,28 @@ def instance_norm(node):
 def group_norm(node):
     """GroupNormalization; before opset 21 with one scale and bias per group."""
     groups, epsilon = node.integer("num_groups"), node.number("epsilon", 1e-5)
-    x, scale, bias = node.x(0), node.x(1), node.x(2)
-    if node.version < 21:  # one parameter per group
-        channels = node.dims()[1]
-        if not isinstance(channels, int) or groups < 1 or channels % groups:
-            raise Refused(f"{channels} channels in {groups} groups are not supported")
-        which = node.literal(np.repeat(np.arange(groups), channels // groups))
-        scale, bias = relax.take(scale, which, axis=0), relax.take(bias, which, axis=0)
-    else:
+    x, channels = node.x(0), node.dims()[1]
+    if node.version >= 21:
         _check_stash_type(node)
+        scale, bias = (_vector(node, index, channels) for index in (1, 2))
+        return relax.group_norm(x, scale, bias, num_groups=groups, epsilon=epsilon)
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        raise Malformed(f"its num_groups = {groups} does not divide x's {channels} channels")
+    width = floor_divide(channels, groups)
+    columns = [relax.expand_dims(_vector(node, index, groups), axis=[1]) for index in (1, 2)]
+    scale, bias = (relax.reshape(relax.broadcast_to(column, shape=[groups, width]), shape=[groups * width]) for column in columns)
     return relax.group_norm(x, scale, bias, num_groups=groups, epsilon=epsilon)
+
+
+def _vector(node, index: int, size: Size) -> ir.Value:
+    """A parameter as a vector of this size, to which one element is broadcast. ONNX's definition as a function flattens it."""
+    value, dims = node.x(index), node.dims(index)
+    count = math.prod(dims)
+    if count != 1 and never_equal(count, size):
+        raise Malformed(f"its input {index} must have the shape [{size}], has {list(dims)}")
+    value = value if len(dims) == 1 else relax.reshape(value, shape=[count])
+    may_be_one = count == 1 or isinstance(count, Dim)
+    return expanded(value, [size]) if may_be_one and count != size else value
 
 
 @op("LRN", 1, 13)

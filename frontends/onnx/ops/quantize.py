@@ -5,7 +5,9 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.dims import Dim
 from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx.broadcasting import expanded
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.casts import converted
 from legato.frontends.onnx.problems import Refused
@@ -29,6 +31,11 @@ def _along(node, index: int, axis: int):
         raise Refused(f"a scale or zero point of rank {rank} is not supported without blocks")
     if node.dims(index) == (1,):
         return relax.reshape(value, shape=[])
+    size = node.dims()[axis] if axis < node.rank() else 1
+    if isinstance(node.dims(index)[0], Dim) and node.dims(index) != (size,):
+        value = expanded(value, [size])
+    else:
+        node.require_shape(index, "scale" if index == 1 else "zero point", [size])
     after = node.rank() - 1 - axis
     return relax.expand_dims(value, axis=list(range(1, after + 1))) if after else value
 
