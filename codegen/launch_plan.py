@@ -14,7 +14,7 @@ from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS, WORK
 from legato.dialects.relax.requirements import requirements
-from legato.passes.memory.plan_memory import late
+from legato.dialects.tir.markers import LATE, LATE_CHECK
 
 Step = list[Any]
 UNKNOWN_WORK = "?"      # of a call: tir-count-work
@@ -75,7 +75,7 @@ class Plan:
     def call(self, op: ir.Operation, steps: list[Step], registers: dict[ir.Value, int], ops: str) -> None:
         """The steps of a called function, whose parameters are the arguments' registers. ``ops``: empty for a call that main makes."""
         callee = self.functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
-        if late.MARK in callee.attributes and ir.StringAttr(callee.attributes[late.MARK]).value == late.CHECK:
+        if LATE in callee.attributes and ir.StringAttr(callee.attributes[LATE]).value == LATE_CHECK:
             steps.append(self.requirement(op, registers))
             return
         if callee.is_external:

@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
     from legato.donating import donate
     from legato.driver import Report, compile, explain, lower
     from legato.frontends.onnx import from_onnx, onnx_op
+    from legato.frontends.onnx.report import onnx_report
     from legato.frontends.script.replace import replace
     from legato.frontends.torch import from_torch
     from legato.partitioning import partition
@@ -81,6 +82,7 @@ _WHERE = {
     "lower": ".driver",
     "lower_intrinsic": ".targets.registry",
     "onnx_op": ".frontends.onnx",
+    "onnx_report": ".frontends.onnx.report",
     "option": ".passes.pipeline.base",
     "partition": ".partitioning",
     "profile": ".profiling",
@@ -101,9 +103,9 @@ __all__ = [
     "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed",
     "Pipeline", "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts",
     "attach_schedule", "bisect", "cache", "check", "compile", "compile_torch", "donate", "explain", "from_onnx", "from_torch",
-    "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option",
-    "partition", "patterns", "profile", "reduce", "register_pass", "register_target", "register_tensor_intrinsic", "relax", "replace",
-    "rewrite", "script", "tir", "view",
+    "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir", "onnx_op",
+    "onnx_report", "option", "partition", "patterns", "profile", "reduce", "register_pass", "register_target",
+    "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
 ]
 
 

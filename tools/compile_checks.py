@@ -48,7 +48,8 @@ def check_options(options: argparse.Namespace) -> None:
     if options.diff and (options.emit or options.explain or (options.output and Path(options.output).suffix in NATIVE)):
         raise UsageError("--diff prints what a stage changed: give it alone, or with -o FILE for the text")
     if not options.emit and not options.output and not (options.explain or options.diff or options.report_html or options.view):
-        raise UsageError("nothing to do: give -o model.legato for native code, --emit STAGE or --diff STAGE for text, or --explain")
+        raise UsageError("nothing to do: give -o model.legato for native code, --emit STAGE or --diff STAGE for text, --explain "
+                         "or --report")
     if options.explain and options.emit:
         raise UsageError("--explain prints what a whole compile did: give it alone or beside -o model.legato, without --emit")
     if options.output and not options.diff and (Path(options.output).suffix in NATIVE) != (not options.emit):

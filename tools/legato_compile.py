@@ -7,7 +7,7 @@ from legato.tools.command_line import Parser
 from legato.tools.ir_options import add_ir_options
 from legato.tools.models import add_compile_options
 
-TABLE, JSON = "table", "json"  # forms of --explain
+TABLE, JSON = "table", "json"  # forms of --explain and --report
 ALL = ""  # --print-pipeline without a stage
 EXAMPLES = """examples:
   legato-compile model.onnx -o model.legato                   native code; weights in model.legato.*.weights beside it
@@ -19,6 +19,7 @@ EXAMPLES = """examples:
   legato-compile model.onnx --target nvvm -o model.legato     a model for NVIDIA's GPUs
   legato-compile model.onnx --backend openvino -o model.legato    parts that OpenVINO supports run there, and are saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
+  legato-compile model.onnx --report                          all that cannot be imported, op by op, without compiling
   legato-compile model.onnx -o model.legato --report-html report.html    a page about the compile
   legato-compile model.onnx --diff fused                      what the stage changed, function by function
   legato-compile model.onnx --explain                         which rule each op got, and the kernels that run
@@ -49,6 +50,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--explain", metavar="FORM", choices=(TABLE, JSON), help="print, on standard output, the rule that each op got, why "
                    "those of more specific targets declined, what backends took, and the kernels that run; --explain=json as JSON; alone, "
                    "or beside -o")
+    p.add_argument("--report", metavar="FORM", choices=(TABLE, JSON), help="print the ops of an ONNX model and all that cannot be "
+                   "imported, and end: nothing is compiled, and the exit code is 1 if there is a gap; --report=json as JSON")
     p.add_argument("--view", metavar="FILE", help="draw the graph at the stage of --emit, or as imported: .svg, .html, .png or .dot")
     p.add_argument("--report-html", metavar="FILE", help="write a page about the compile: times, kernels, rules, backends, files, and a "
                    "picture of the graph with its kernels; alone, or beside -o")
@@ -65,12 +68,14 @@ def main(argv: list[str] | None = None) -> int:
     """The tool. Returns the exit code: 0, 1 if the compile failed, 2 if the command line is invalid."""
     begun = time.perf_counter()
     given = sys.argv[1:] if argv is None else argv
-    options = parser().parse_args([f"--explain={TABLE}" if one == "--explain" else one for one in given])  # a model may follow it
+    options = parser().parse_args([f"{one}={TABLE}" if one in ("--explain", "--report") else one for one in given])  # a model may follow
     from legato.tools.errors import reported
 
     with reported("legato-compile", debug=options.debug, verbosity=options.verbose) as outcome:
         if options.print_pipeline is not None:
             print_pipeline(options)
+        elif options.report:
+            return report(options)
         else:
             run(options, given, begun)
     return outcome.code
@@ -97,6 +102,26 @@ def run(options: argparse.Namespace, words: list[str], begun: float) -> None:
     CompileSession(options, chosen, progress, reproduction(options, words), checker).run(module)
     if checker is not None:
         print(f"legato-compile: {checker.report}", file=sys.stderr)
+
+
+def report(options: argparse.Namespace) -> int:
+    """``--report``: what of the model can be imported. The exit code."""
+    from legato.frontends.onnx.report import onnx_report
+    from legato.tools.errors import UsageError
+    from legato.tools.model_input import ONNX, open_model
+    from legato.tools.user_file import register_user_files
+
+    if options.output or options.emit or options.diff or options.explain or options.view or options.report_html:
+        raise UsageError("--report prints and ends: give no -o, --emit, --diff, --explain, --view or --report-html beside it")
+    if options.model is None:
+        raise UsageError("there is no model: give an .onnx file, or - for standard input")
+    register_user_files(options.load)
+    model = open_model(options.model)
+    if model.kind != ONNX:
+        raise UsageError("--report says what of an ONNX model can be imported; this is MLIR")
+    found = onnx_report(model.onnx, shapes=dict(options.shape) or None)
+    print(found.json() if options.report == JSON else found)
+    return 0 if found.is_complete else 1
 
 
 def print_pipeline(options: argparse.Namespace) -> None:

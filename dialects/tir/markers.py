@@ -30,6 +30,8 @@ PROFILED = "tir.profiled"          # on @main_profiled: a row for each call that
 # On declarations that kernels call
 NAMED_SIZE = "legato.named_size"   # as KEEP_SIZE: takes a size of a tensor, and gives it as the value of a symbol
 REQUIRE = "legato.require"         # likewise, with the number of its operands behind it: checks what a branch or loop requires
+LATE = "legato.late"               # on a declaration: the kind of what main asks the entry for in the middle of a call
+LATE_CHECK = "legato.late_check"   # such a kind: sizes that must fit, after the number of main's requirement
 KEEP_SIZE = "legato.keep_size"     # a function that no code has: its calls keep sizes that depend on data until memory is planned
 ENTRY = "legato.entry"              # on a declaration: the entry defines the function
 OUT_OF_BOUNDS = "legato.out_of_bounds"   # the entry's function that takes the report of a bad index

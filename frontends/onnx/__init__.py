@@ -23,6 +23,7 @@ from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import ModelSource, check_opset, opset_versions, read_model
 from legato.frontends.onnx.registry import onnx_op, registered
+from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
 
@@ -55,8 +56,9 @@ def from_onnx(
 
 
 def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,
-                 entries: Sequence[Entry] = ()) -> Module:
-    """``from_onnx`` for a model that is read already, whose initializers may lie in arrays."""
+                 entries: Sequence[Entry] = (), stand_ins: StandIns | None = None) -> Module:
+    """``from_onnx`` for a model that is read already, whose initializers may lie in arrays. ``stand_ins``: for nodes that cannot be
+    imported, where only the error is wanted."""
     label, graph = source.label, source.proto.graph
     opsets = opset_versions(source.proto.opset_import, label)
     check_text(source.proto, label)
@@ -72,7 +74,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}
-        importer = Importer(known, Emitter(function, weights), problems, label, source.file, source.arrays)
+        importer = Importer(known, Emitter(function, weights), problems, label, source.file, source.arrays, stand_ins)
         try:
             check_opset(opsets)
         except Refused as reason:

@@ -19,6 +19,7 @@ from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
+from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
@@ -41,11 +42,11 @@ class Importer:
     """Imports nodes into the function of an Emitter. Problems are added to ``problems``, and the import continues."""
 
     def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, file: Path | None,
-                 arrays: Mapping[str, np.ndarray]):
+                 arrays: Mapping[str, np.ndarray], stand_ins: StandIns | None = None):
         """``label``: the model's name in messages, ``file``: the model's, beside which its external data lies; ``arrays``: the elements of
-        initializers that lie elsewhere in memory."""
+        initializers that lie elsewhere in memory. ``stand_ins``: for what is not imported, where only the problems are wanted."""
         self.entries, self.emitter, self.problems = entries, emitter, problems
-        self.label, self.file, self.arrays = label, file, arrays
+        self.label, self.file, self.arrays, self.stand_ins = label, file, arrays, stand_ins
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
         self.expansion = Expansion(label)
         self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
@@ -154,7 +155,18 @@ class Importer:
                     reason = f"internal error: its import raised {type(error).__name__}: {error}. Please report it, with the model"
                     raise LegatoError(str(replace(problem, reason=reason))) from error
                 results = self._failed(scope, problem, f"ONNX does not allow it: {objection}", True, node)
+        if self.stand_ins is not None:
+            results = self._stood_in(node, results, inputs, scope, self.stand_ins)
         scope.values.update((output, result) for output, result in zip(node.output, results) if output)
+
+    def _stood_in(self, node: onnx.NodeProto, results, inputs, scope: Scope, stand_ins: StandIns) -> list[Value]:
+        """The outputs, with values for those that are missing in the main graph."""
+        if any(value is POISON for value in inputs):
+            stand_ins.behind.setdefault(scope.prefix + node_name(node))
+        if scope.prefix or scope.stands_for is not None:
+            return results
+        return [stand_ins.value(name, self.emitter.function) if name and value is POISON else value
+                for name, value in zip(node.output, results)]
 
     def _results(self, node, domain: str, opset: int | None, inputs, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
         """The values of the node's outputs; POISON for unused ones that were not built."""

@@ -1,5 +1,6 @@
 """Problems of an import: collected node by node and reported in one error."""
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from legato.core.errors import LegatoError, UnsupportedError
@@ -85,9 +86,9 @@ def _listing(title: str, problems: list[Problem]) -> str:
     names = defaultdict(list)
     for problem in problems:
         names[problem.what].append(problem.name)
-    return "\n".join([f"{title}{count}:", *(f"  {_some(of)} {what}" for what, of in names.items())])
+    return "\n".join([f"{title}{count}:", *(f"  {some_of(of)} {what}" for what, of in names.items())])
 
 
-def _some(names: list[str]) -> str:
+def some_of(names: Sequence[str]) -> str:
     """``a``; ``a, b``; ``a, b, c and 97 more``."""
     return ", ".join(names) if len(names) <= SHOWN else f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"

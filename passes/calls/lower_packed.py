@@ -24,12 +24,11 @@ from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.relax.dims import dims, symbols
 from legato.dialects.relax.markers import CALLERS, EXTERNAL, LATE_SYMBOLS, PACKED, PACKED_NAMES, PACKED_RESULTS, RETURNS
-from legato.dialects.tir.markers import ENTRY, FRAME, FUNCTIONS, HELD, PRIM_FUNC, TIR_PACKED
+from legato.dialects.tir.markers import ENTRY, FRAME, FUNCTIONS, HELD, LATE, PRIM_FUNC, TIR_PACKED
 from legato.dialects.tir.packed import is_packed
 from legato.passes.calls.lower_packed_kernels import CheckedCalls, kernels_that_call, leaving_block, lower_kernels, packed_calls
 from legato.passes.calls.packed_stubs import derived_sizes, kernel_stub, late_stub, packed_stub
 from legato.passes.memory.lift_weights import argument_attributes, set_arguments
-from legato.passes.memory.plan_memory.late import MARK
 from legato.passes.memory.plan_memory.stages import result_types
 from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -68,7 +67,7 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     called = {name: functions[name] for name in dict.fromkeys(c.attributes["callee"].value for c in calls)}
     for call in calls:
         declaration = called[call.attributes["callee"].value]
-        if not any(mark in declaration.attributes for mark in (PACKED, MARK, PRIM_FUNC)):
+        if not any(mark in declaration.attributes for mark in (PACKED, LATE, PRIM_FUNC)):
             raise PassFailed(_no_code(declaration), call)
     if not calls:
         return
@@ -88,7 +87,7 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
         main.operation.attributes[CALLERS] = ir.ArrayAttr.get([ir.StringAttr.get(text) for text in callers])
     returning = [d for d in packed if RETURNS in d.attributes]
     frame = None
-    if returning or any(MARK in d.attributes for d in called.values()):
+    if returning or any(LATE in d.attributes for d in called.values()):
         frame = _add_argument(main, ir.Type.parse("!llvm.ptr"), FRAME)
         _describe_results(main, returning)
     known = [*Boundary.of(main).symbols, *(t.value for t in main.attributes[LATE_SYMBOLS])] if frame is not None else []
@@ -101,8 +100,8 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     for declaration in inner:
         kernel_stub(module, declaration, names)
     for declaration in called.values():
-        if MARK in declaration.attributes:
-            late_stub(module, declaration, declaration.attributes[MARK].value, main)
+        if LATE in declaration.attributes:
+            late_stub(module, declaration, declaration.attributes[LATE].value, main)
         elif RETURNS in declaration.attributes:
             packed_stub(module, declaration, names, first_row, known)
             first_row += len(declaration.type.results)
@@ -191,7 +190,7 @@ class _Calls:
         """The arguments that the function takes before its own, and after them."""
         if tir.is_prim_func(declaration):
             return [], [self.table]
-        if MARK in declaration.attributes:
+        if LATE in declaration.attributes:
             return [self.frame], []
         if RETURNS not in declaration.attributes:
             return [self.table], []

@@ -11,9 +11,9 @@ from legato.core.mlir import arith, func, ir, memref
 from legato.core.tvm_ffi_abi import FLOAT, INT
 from legato.dialects.relax.dims import Dim, Size, dims, given_symbols, parse
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
-from legato.dialects.tir.markers import CHIP, DTYPES, TIR_PACKED
+from legato.dialects.tir.markers import CHIP, DTYPES, LATE_CHECK, TIR_PACKED
 from legato.passes.calls.arguments import DYNAMIC, described, i64, text_address, word, word_of, words
-from legato.passes.memory.plan_memory.late import ARENA, CHECK, TURN
+from legato.passes.memory.plan_memory.late import ARENA, TURN
 from legato.passes.memory.plan_memory.stages import result_types
 
 # the entry's functions, with !llvm.ptr for a frame and a text
@@ -110,7 +110,7 @@ def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str, main: func
     with ir.InsertionPoint(stub):
         frame = stub.arguments[0]
         number, *sizes = [word_of(value) for value in list(stub.arguments)[1:]]
-        if kind == CHECK:
+        if kind == LATE_CHECK:
             func.ReturnOp([_call(module, "legato.frame_check", [number, sizes[0], sizes[1] if len(sizes) == 2 else word(0)])])
             return
         if kind in (ARENA, TURN):

@@ -5,9 +5,9 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import OPS
+from legato.dialects.tir.markers import LATE
 
 MAIN = "main"
-LATE = "legato.late"    # on a declaration: memory that main requests once it knows a size (memory/plan_memory/late.py)
 
 
 def host_functions(module: ir.Module) -> dict[str, func.FuncOp]:

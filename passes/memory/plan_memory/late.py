@@ -3,15 +3,15 @@ from collections.abc import Sequence
 
 from legato.core.mlir import arith, func, ir
 from legato.dialects.relax.dims import Size
+from legato.dialects.tir.markers import LATE, LATE_CHECK
 from legato.passes.memory.plan_memory.arguments import DYNAMIC, SizeValues, with_shape
 
-CHECK, ARENA, RESULT, TURN = "legato.late_check", "legato.late_arena", "legato.late_result", "legato.late_turn"
-MARK = "legato.late"   # on a declaration: the kind of request
+ARENA, RESULT, TURN = "legato.late_arena", "legato.late_result", "legato.late_turn"
 
 
 def check(main: func.FuncOp, number: int, sizes: Sequence[ir.Value]) -> None:
     """Checks a requirement of main: one size must not be negative, or two must be equal."""
-    _call(main, CHECK, [_index(number), *sizes], [], f"_{len(sizes)}")
+    _call(main, LATE_CHECK, [_index(number), *sizes], [], f"_{len(sizes)}")
 
 
 def arena(main: func.FuncOp, number: int, bytes_: Size, values: SizeValues) -> ir.Value:
@@ -47,6 +47,6 @@ def _call(main: func.FuncOp, name: str, operands: Sequence[ir.Value], results: S
     if not any(isinstance(op, func.FuncOp) and op.name.value == symbol for op in module.operations):
         with ir.InsertionPoint.at_block_begin(module), ir.Location.unknown():
             made = func.FuncOp(symbol, ir.FunctionType.get([v.type for v in operands], list(results)), visibility="private")
-            made.attributes[MARK] = ir.StringAttr.get(name)
+            made.attributes[LATE] = ir.StringAttr.get(name)
     call = func.CallOp(list(results), ir.FlatSymbolRefAttr.get(symbol), list(operands))
     return call.results[0] if results else None
