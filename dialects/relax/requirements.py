@@ -72,9 +72,9 @@ def require_here(main: func.FuncOp, row: Requirement) -> None:
     block = ir.InsertionPoint.current.block
     if block == main.body.blocks[0]:
         require(main, [*requirements(main), row])
-    elif not any(call.block == block and required_by(call).attribute() == row.attribute() for call in requiring_calls(block.owner)):
-        operands = [materialize(size, main, unchecked=True) for size in row.sizes]
-        call_of(f"{REQUIRE}_{len(operands)}", operands).attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute()])
+        return
+    operands = [materialize(size, main, unchecked=True) for size in row.sizes]
+    call_of(f"{REQUIRE}_{len(operands)}", operands).attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute()])
 
 
 def requiring_calls(op: ir.OpView) -> list[ir.Operation]:

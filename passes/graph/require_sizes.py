@@ -19,7 +19,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import NAME
-from legato.dialects.relax.requirements import Requirement, require, require_here, requirements
+from legato.dialects.relax.requirements import Requirement, require, require_here, required_by, requirements, requiring_calls
 from legato.passes.graph.functions import relax_functions, top_ops
 from legato.passes.graph.op_requirements import op_requirements
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -158,7 +158,9 @@ class RequireSizes(ModulePass):
 
 
 def require_in_region(function: func.FuncOp, block: ir.Block, rows: Iterable[Requirement]) -> None:
-    """Has the block of a branch or loop check requirements where it begins."""
+    """Has the block of a branch or loop check requirements where it begins, but for those that it checks already."""
+    checked = [required_by(call).attribute() for call in requiring_calls(block.owner) if call.block == block]
     with ir.InsertionPoint.at_block_begin(block):
         for row in rows:
-            require_here(function, row)
+            if row.attribute() not in checked:
+                require_here(function, row)

@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --relax-require-sizes | filecheck %s
+// RUN: legato-opt %s --relax-require-sizes --relax-require-sizes | filecheck %s
 // RUN: legato-opt %s '--relax-require-sizes=unused=true' | filecheck %s --check-prefix=UNUSED
 // What is only known at a call: a symbolic end of a slice within its axis, sizes that are not below 0, tensors of too many bytes.
 
