@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
+from legato.frontends.torch.strided import order_memory
 
 if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
@@ -21,8 +22,12 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
         warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
         try:
             # without keyword arguments, the exporter takes a dict that ends the positional ones for them
-            return torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
-                                     dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
+            program = torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
+                                        dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
+            if order_memory(program.exported_program.graph, label):
+                program.exported_program.graph_module.recompile()
+                program = torch.onnx.export(program.exported_program, dynamo=True, optimize=False, verbose=False)
+            return program
         except torch.onnx.errors.OnnxExporterError as error:
             raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
 

@@ -5,7 +5,7 @@ from legato.core.mlir import arith, ir, math
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import dim, dims, quotient
-from legato.targets.builders.structured import collapse, compute, elementwise, empty, expand, filled, names, padded, reduce
+from legato.targets.builders.structured import collapse, compute, elementwise, empty, expand, filled, names, padded, reduce, window
 from legato.targets.generic.reductions import axes_of, count
 from legato.targets.rule import kernel
 
@@ -124,6 +124,8 @@ def group_norm(k, x, gamma, beta, out):
     wide_sizes = [sizes[0], groups, width, *sizes[2:]]
 
     def grouped(channels: ir.Value):
+        if channels.type.is_dynamic_dim(0) != isinstance(sizes[1], ir.Value):   # upstream folds a cast into the reshape
+            channels = window(channels, [0], [sizes[1]])
         return expand(channels, [[0, 1]], [groups, width]), [1, 2]
 
     parts = Normalizer(expand(x, split, wide_sizes), range(2, rank + 1), element(k.input_types[0]))

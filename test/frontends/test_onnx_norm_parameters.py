@@ -156,6 +156,15 @@ def test_group_norm(opset, size):
         legato.from_onnx(wrong)
 
 
+@pytest.mark.parametrize("constants", [(1,), (2,), (1, 2)])
+def test_channels_in_one_group_that_only_a_call_knows(constants):
+    arrays = [normal(2, 4, 17), normal(4), normal(4)]
+    proto = one_node("GroupNormalization", arrays, ranks_only=True, opset=21, constants=constants, num_groups=1)
+    proto.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 17
+    exe, given = compiled(proto, arrays[0]), [one for n, one in enumerate(arrays) if n not in constants]
+    assert_oracles_agree(proto, exe, given)
+
+
 def test_a_skip_that_is_one_row_at_a_call():
     x, gamma = normal(3, 4, 8), normal(8)
     inputs = [value("x", x, ["b", "s", 8]), value("skip", x, ["c", "t", 8])]
