@@ -1,4 +1,4 @@
-"""``as_strided`` in graphs of torch: it counts elements in memory, and ONNX, to which torch's exporter brings it, in the order of the axes."""
+"""``as_strided`` in graphs of torch: it counts elements in memory, where ONNX, and so torch's exporter, counts them by axes."""
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ def order_memory(graph: "torch.fx.Graph", label: str) -> bool:
         fake, order = source.meta["val"], _memory_order(source.meta["val"])
         if order is None or _number(fake.storage_offset()) or _end(*node.args[1:], **node.kwargs) > prod(map(_number, fake.shape)):
             raise LegatoError(f"{label} cannot be imported: its as_strided reads memory beside the elements of its tensor, of the sizes "
-                              f"{list(fake.shape)}, strides {list(fake.stride())} and offset {fake.storage_offset()}. Give it a tensor of all "
-                              "that it reads: x.contiguous()")
+                              f"{list(fake.shape)}, strides {list(fake.stride())} and offset {fake.storage_offset()}. Give it a tensor of "
+                              "all that it reads: x.contiguous()")
         if order == list(range(fake.ndim)):
             continue
         with graph.inserting_before(node):
