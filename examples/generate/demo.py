@@ -1,6 +1,7 @@
 """Generates text by a decoder with random weights, beside onnxruntime: ``python -m legato.examples.generate.demo``."""
 import argparse
 import itertools
+import os
 import statistics
 import time
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=32, help="how many to generate (%(default)s)")
     parser.add_argument("--layers", type=int, default=DecoderConfig().layers)
     parser.add_argument("--bits", type=int, nargs="+", choices=(32, 8, 4), default=(32, 8, 4), help="of the weights; 32: floats")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of both (one for each processor: %(default)s)")
     return parser.parse_args()
 
 
