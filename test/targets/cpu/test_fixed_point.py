@@ -41,7 +41,8 @@ class Product:
         return self.exact(np.eye(self.depth, dtype=np.float32))
 
     def intrinsics(self) -> int:
-        calls = find(self.net.lowered("scheduled").module.operation, "llvm.call_intrinsic")
+        lowered = self.net.lowered("scheduled")
+        calls = find(lowered.module.operation, "llvm.call_intrinsic")
         return sum(op.attributes["intrin"].value == "llvm.x86.avx2.pmadd.ub.sw" for op in calls)
 
 

@@ -76,7 +76,8 @@ def test_no_row_of_the_weight_is_kept_as_floats():
     for rows, most in ((1, 1 << 16), (40, 1 << 20)):
         products = Products("llvm{cpu=x86-64-v3}")
         products.add(rows, 64, 128, 4096, 4, "none")
-        made = find(products.net.lowered("scheduled").module.operation, "memref.alloc")
+        lowered = products.net.lowered("scheduled")
+        made = find(lowered.module.operation, "memref.alloc")
         assert sum(4 * int(np.prod(op.results[0].type.shape)) for op in made) <= most
 
 
@@ -120,7 +121,8 @@ def test_work_is_that_of_the_product():
     """Profiles count what a product of floats does, and the bytes of the packed weight."""
     products = Products("llvm")
     products.add(40, 3, 32, 64, 4, "none")
-    call, = find(products.net.lowered("fused").module.operation, "func.call")
+    lowered = products.net.lowered("fused")
+    call, = find(lowered.module.operation, "func.call")
     flops, size = (attribute.value for attribute in call.attributes["relax.work"])
     assert int(flops) == 2 * 40 * 96 * 64
     assert int(size) == 4 * (40 * 96 + 40 * 64) + 96 * 64 // 2 + 4 * 3 * 64
