@@ -4,7 +4,9 @@ anything runs. What a branch or loop requires is checked there: by a call with s
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import find
+from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import Size, materialize, parse, symbols
 from legato.dialects.relax.markers import BYTES, REGION_REQUIRES, REQUIRES
@@ -83,6 +85,9 @@ def requiring_calls(op: ir.OpView) -> list[ir.Operation]:
 
 
 def required_by(call: ir.Operation) -> Requirement:
-    """The requirement that such a call stands for."""
-    (row,) = _rows(call.opview, REQUIRES, in_region=True)
-    return row
+    """The requirement that such a call stands for. LegatoError for one with several."""
+    rows = _rows(call.opview, REQUIRES, in_region=True)
+    if len(rows) != 1 or len(rows[0].sizes) != len(call.operands):
+        raise LegatoError(f"{describe(call)}: its attribute {REQUIRES} must be one row, with a size for each of its "
+                          f"{len(call.operands)} operands")
+    return rows[0]

@@ -50,12 +50,16 @@ class Problem:
     @property
     def what(self) -> str:
         """The op or the kind, and the reason: what problems of one cause have in common."""
-        domain = "" if self.domain in ("", "ai.onnx") else f"{self.domain}."
         opset = "" if self.opset is None else f", opset {self.opset}"
-        return f"({domain}{self.op}{opset}): {self.reason}"
+        return f"({spelled(self.domain, self.op)}{opset}): {self.reason}"
 
     def __str__(self) -> str:
         return f"{self.name} {self.what}"
+
+
+def spelled(domain: str, op: str) -> str:
+    """An op with its domain, if that is not ONNX's own."""
+    return op if domain in ("", "ai.onnx") else f"{domain}.{op}"
 
 
 class Problems(list):

@@ -13,7 +13,7 @@ from legato.core.notebook import counted, html_table
 from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.forms import Shapes
-from legato.frontends.onnx.problems import Problem, some_of
+from legato.frontends.onnx.problems import Problem, some_of, spelled
 from legato.frontends.onnx.reader import canonical_domain, opset_versions, read_model
 from legato.frontends.onnx.stand_ins import StandIns
 
@@ -99,11 +99,12 @@ def onnx_report(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", *, sh
     """What of an ONNX model can be imported: its ops with the numbers of their nodes, and every node, input and output that cannot, with
     the reason; nothing is compiled. The arguments are those of ``from_onnx``.
 
-    What is behind a gap is checked by the types that the model declares or that ONNX infers; where these are not known, only the op is.
+    What is behind a gap is checked by the types that the model declares or that ONNX infers; where these are not known, or ``shapes``
+    changes them, only the op is.
     LegatoError: the file is missing, or is not an ONNX model.
     """
     source = read_model(model)
-    stand_ins, problems = StandIns(source.proto), ()
+    stand_ins, problems = StandIns(source.proto, bool(shapes)), ()
     try:
         import_model(source, shapes=shapes, entries=entries, stand_ins=stand_ins)
     except LegatoError as error:
@@ -113,8 +114,8 @@ def onnx_report(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", *, sh
     counts = Counter(_ops(source.proto.graph.node, {_key(one): one for one in source.proto.functions}))
     found: dict[str, list[Problem]] = {}
     for problem in problems:
-        found.setdefault(_spelled(problem.domain, problem.op), []).append(problem)
-    nodes = Counter({_spelled(*key): count for key, count in counts.items()})
+        found.setdefault(spelled(problem.domain, problem.op), []).append(problem)
+    nodes = Counter({spelled(*key): count for key, count in counts.items()})
     ops = [OpSupport(op, nodes[op], tuple(found.get(op, ()))) for op in {**found, **nodes}]
     ops.sort(key=lambda one: (-len(one.problems), -one.nodes, one.op))
     opsets = dict(sorted(opset_versions(source.proto.opset_import, source.label).items()))
@@ -123,10 +124,6 @@ def onnx_report(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", *, sh
 
 def _key(function: onnx.FunctionProto) -> OpKey:
     return canonical_domain(function.domain), function.name
-
-
-def _spelled(domain: str, op: str) -> str:
-    return op if domain in ("", "ai.onnx") else f"{domain}.{op}"
 
 
 def _ops(nodes: Sequence[onnx.NodeProto], functions: Mapping[OpKey, onnx.FunctionProto]) -> Iterator[OpKey]:

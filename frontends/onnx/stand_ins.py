@@ -14,10 +14,11 @@ from legato.frontends.onnx.values import POISON, ComputedValue, Value
 class StandIns:
     """``behind``: the names of nodes that read what has none: nothing but their op was checked."""
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        """The types are those that the model declares, and that ONNX infers."""
+    def __init__(self, model: onnx.ModelProto, has_other_shapes: bool = False) -> None:
+        """The types are those that the model declares, and that ONNX infers; none if its inputs have other shapes than it declares."""
         self.behind: dict[str, None] = {}
-        self._types = {value.name: value.type.tensor_type for value in _inferred(model) if value.type.HasField("tensor_type")}
+        known = () if has_other_shapes else _inferred(model)
+        self._types = {value.name: value.type.tensor_type for value in known if value.type.HasField("tensor_type")}
 
     def value(self, name: str, function: func.FuncOp) -> Value:
         """A value of the main graph by its name; POISON for one whose type is not known, or has sizes that no argument gives: what reads

@@ -16,6 +16,7 @@ from legato.frontends.onnx.reader import ModelSource
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.program import model_source
+from legato.frontends.torch.strided import memory_order
 from legato.frontends.torch.views import base_of, view_of
 
 if TYPE_CHECKING:
@@ -183,14 +184,8 @@ def _places(values: Sequence[Any]) -> dict["sympy.Expr", SymbolPlace]:
 
 def _memory_order(fake: torch.Tensor) -> list[int] | None:
     """The axes of a dense result in the order of its memory; None if that is the order of the axes, or if it is not dense."""
-    sizes, strides = ([int(x.node.hint) if isinstance(x, torch.SymInt) else x for x in axes] for axes in (fake.shape, fake.stride()))
-    order = sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
-    count = 1
-    for axis in reversed(order):
-        if strides[axis] != count and sizes[axis] != 1:
-            return None
-        count *= sizes[axis]
-    return None if order == sorted(order) else order
+    order = memory_order(fake)
+    return None if order is None or order == sorted(order) else order
 
 
 def _as_program(module: torch.fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> torch.export.ExportedProgram:

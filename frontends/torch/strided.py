@@ -19,7 +19,7 @@ def order_memory(graph: "torch.fx.Graph", label: str) -> bool:
         if node.op != "call_function" or node.target not in (aten.as_strided.default, aten.as_strided_copy.default):
             continue
         source = node.args[0]
-        fake, order = source.meta["val"], _memory_order(source.meta["val"])
+        fake, order = source.meta["val"], memory_order(source.meta["val"])
         if order is None or _number(fake.storage_offset()) or _end(*node.args[1:], **node.kwargs) > prod(map(_number, fake.shape)):
             raise LegatoError(f"{label} cannot be imported: its as_strided reads memory beside the elements of its tensor, of the sizes "
                               f"{list(fake.shape)}, strides {list(fake.stride())} and offset {fake.storage_offset()}. Give it a tensor of "
@@ -34,19 +34,18 @@ def order_memory(graph: "torch.fx.Graph", label: str) -> bool:
     return found
 
 
-def _memory_order(fake: "torch.Tensor") -> list[int] | None:
-    """The axes of a dense tensor in the order of its memory, those of one element where they stand; None if it is not dense."""
+def memory_order(fake: "torch.Tensor") -> list[int] | None:
+    """The axes of a dense tensor in the order of its memory; None if it is not dense."""
     sizes, strides = ([_number(x) for x in axes] for axes in (fake.shape, fake.stride()))
     if 0 in sizes:
         return list(range(len(sizes)))
-    order = sorted((axis for axis in range(len(sizes)) if sizes[axis] != 1), key=lambda axis: (-strides[axis], axis))
+    order = sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
     count = 1
     for axis in reversed(order):
-        if strides[axis] != count:
+        if strides[axis] != count and sizes[axis] != 1:
             return None
         count *= sizes[axis]
-    rest = iter(order)
-    return [axis if size == 1 else next(rest) for axis, size in enumerate(sizes)]
+    return order
 
 
 def _end(size: Any, stride: Any, storage_offset: Any = None) -> int:

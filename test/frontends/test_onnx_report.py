@@ -63,6 +63,9 @@ def test_what_is_behind_a_gap_is_checked_by_its_type():
     nodes = [node("RandomNormalLike", "x", "r", "/noise"), node("Reshape", "r shape", "y", "/reshape")]
     report = legato.onnx_report(model(nodes, [fixed], ("y",), constants={"shape": np.array([3, -1])}))
     assert rows(report)["Reshape"] == (1, 1) and report.behind == ()
+    other = model([nodes[0], node("Reshape", "r shape", "y", "/reshape")], [fixed], ("y",), constants={"shape": np.array([4, 2])})
+    report = legato.onnx_report(other, shapes={"x": [3, 4]})     # what ONNX infers is of the shapes that the model declares
+    assert rows(report)["Reshape"] == (1, 0) and report.behind == ("/reshape",)
     nodes[0] = node("Fused", "x", "r", "/noise", domain="acme")
     report = legato.onnx_report(with_domain(model(nodes, [fixed], ("y",), constants={"shape": np.array([3, -1])}), "acme"))
     assert rows(report)["Reshape"] == (1, 0) and report.behind == ("/reshape",)
