@@ -38,7 +38,8 @@ def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Ru
         import openvino
     except ImportError:
         return None
-    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    hint = "f32" if precision == "int8" else precision    # of what is not quantized
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
     request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
     tensors = {name: openvino.Tensor(array) if precision != "bf16" or array.dtype != ml_dtypes.bfloat16
                else openvino.Tensor(array.view(np.uint16), array.shape, openvino.Type.bf16) for name, array in inputs.items()}

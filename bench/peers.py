@@ -1,8 +1,8 @@
-"""Legato beside onnxruntime and OpenVINO: ``python -m bench.peers [NAME...] [--threads 1,2] [--json FILE] [--html FILE]``.
+"""Legato beside onnxruntime and OpenVINO: ``python -m bench.peers [NAME | FILE.onnx...] [--threads 1,2] [--json FILE] [--html FILE]``.
 
-Models and single layers, each in its own precision. The engines take turns in short blocks, so that other load on the machine affects all
-of them, and none measures while the threads of another still spin; medians of all calls. The ratio is Legato's time over that of the
-better peer.
+Models and single layers, each in its own precision; a file's inputs are in ``FILE.npz`` (``bench.whole`` writes such pairs). The engines
+take turns in short blocks, so that other load on the machine affects all of them, and none measures while the threads of another still
+spin; medians of all calls. The ratio is Legato's time over that of the better peer.
 """
 import argparse
 import json
@@ -28,12 +28,14 @@ DIRECTORY = Path("build/bench/peers")
 ONNX_TYPES = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 PRODUCTS = {"ffn": (128, 768, 3072), "ffn-out": (128, 3072, 768), "row": (1, 768, 3072), "square": (512, 512, 512)}
 CONVS = {"conv3x3": (56, 64, 64, 3, 1), "conv1x1": (14, 256, 1024, 1, 1), "conv3x3/2": (56, 128, 128, 3, 2), "first": (224, 3, 64, 7, 2)}
+KNOWN = (*PRODUCTS, *CONVS, *models.MINILM, *light.NAMES)
+SUFFIX = ".onnx"             # of the names that are files
 BLOCK, PAUSE = 0.15, 0.02    # seconds of one engine's turn, and between turns
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model file with inputs. ``precision``: f32, f16 or bf16."""
+    """A model file with inputs. ``precision``: f32, f16, bf16, or int8 for a quantized model."""
 
     name: str
     path: Path
@@ -81,11 +83,22 @@ def layer(name: str, precision: str) -> Workload:
     return Workload(name, path, {"x": rng.standard_normal(shape).astype(dtype)}, precision)
 
 
+def stored(path: Path) -> Workload:
+    """The model of a file, with the inputs that ``path`` has beside it as ``.npz``; int8 if it has quantized operands."""
+    graph = onnx.load(path, load_external_data=False).graph
+    with np.load(path.with_suffix(".npz")) as inputs:
+        ordered = {value.name: inputs[value.name] for value in graph.input}
+    quantized = any("QuantizeLinear" in node.op_type for node in graph.node)
+    return Workload(path.stem, path, ordered, "int8" if quantized else "f32")
+
+
 def workloads(names: Sequence[str], precisions: Sequence[str]) -> Iterator[Workload]:
-    """The named models and layers; models are f32."""
+    """The named models, files and layers, in those of the precisions that they have."""
     for name in names:
         if name in PRODUCTS or name in CONVS:
-            yield from (layer(name, precision) for precision in precisions)
+            yield from (layer(name, precision) for precision in precisions if precision in PRECISIONS)
+        elif name.endswith(SUFFIX):
+            yield from (found for found in (stored(Path(name)),) if found.precision in precisions)
         elif "f32" in precisions:
             yield from (Workload(case.name, case.path, case.inputs, "f32") for case in models.cases(name, shipped=False))
 
@@ -120,13 +133,22 @@ def _block(run: Run) -> list[float]:
     return taken[1:]
 
 
+def _name(text: str) -> str:
+    if text not in KNOWN and not text.endswith(SUFFIX):
+        raise argparse.ArgumentTypeError(f"there is no workload {text!r}: give one of {', '.join(KNOWN)}, or a file FILE{SUFFIX}")
+    for path in (Path(text), Path(text).with_suffix(".npz")) if text not in KNOWN else ():
+        if not path.is_file():
+            raise argparse.ArgumentTypeError(f"there is no file {path}")
+    return text
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
-    known = (*PRODUCTS, *CONVS, *models.MINILM, *light.NAMES)
     p = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("names", nargs="*", metavar="NAME", choices=[*known, []], help=f"of {', '.join(known)}; all by default")
+    p.add_argument("names", nargs="*", metavar="NAME", type=_name, default=list(KNOWN),
+                   help=f"of {', '.join(KNOWN)}; all by default; or a model's file, FILE{SUFFIX}")
     p.add_argument("--threads", default="1", help="numbers of threads, with commas (default: 1)")
-    p.add_argument("--precisions", default="f32,bf16,f16", help="of the layers (default: f32,bf16,f16)")
+    p.add_argument("--precisions", default="f32,bf16,f16,int8", help="which are measured (default: f32,bf16,f16,int8)")
     p.add_argument("--seconds", type=float, default=1.5, help="for each engine and row (default: 1.5)")
     p.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
     p.add_argument("--html", type=Path, metavar="FILE", help="write a page with bars")
@@ -136,9 +158,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Measures, and prints the table. Returns the exit code."""
     options = parser().parse_args(argv)
-    names = options.names or [*PRODUCTS, *CONVS, *models.MINILM, *light.NAMES]
     results: list[Result] = []
-    for workload in workloads(names, options.precisions.split(",")):
+    for workload in workloads(options.names, options.precisions.split(",")):
         for threads in map(int, options.threads.split(",")):
             results.append(measure(workload, threads, options.seconds))
             print(table(results[-1:], headed=len(results) == 1), flush=True)
