@@ -27,8 +27,9 @@ from legato.codegen.native.language import (
 
 INDEX = (1 << 32) - 1       # of a ticket: the part, below the number of parts
 PARTS = 8                   # parts of a loop for each thread, where it has so many steps
-# nanoseconds that a thread without work spins before it sleeps: longer than from one loop of a model to the next
-IDLE = 30_000
+# nanoseconds that a thread without work spins before it sleeps: longer than from one loop of a model to the next, also over a kernel that
+# one thread computes; to wake a sleeping one takes about 50 microseconds on a virtual machine
+IDLE = 300_000
 STRAGGLER = 15_000          # nanoseconds that the caller spins for the last parts
 POLLS = 15                  # of so many polls and one, one looks at the clock
 FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98     # the number of the system call

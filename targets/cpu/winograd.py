@@ -18,8 +18,10 @@ TYPICAL = 56                    # assumed height and width of an image, where th
 INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, for a vector of channels; by the side of a tile
 OUTPUTS = {2: 25, 4: 75}        # of its products
 STREAM = 20                     # bytes of weights that cross from the outer caches in a cycle, beside products
-MEMORY = 3                      # bytes of weights that cross from memory: inside of a model, other weights have filled the caches
+MEMORY = 3                      # from memory, to one core: inside of a model, other weights have filled the caches
 DIRECT = 1.15                   # time of a direct convolution, by that of its multiply-adds
+REGIONS = 3                     # parallel loops of a block that threads share
+START = 40_000                  # cycles from the end of one parallel loop to the begin of the next on all threads
 GAIN = 0.9                      # most time by the algorithm, as a part of the direct convolution's, that is worth its rounding
 
 
@@ -28,7 +30,8 @@ class WinogradTiles:
     """The sizes of the blocks of a convolution.
 
     ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
-    tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel.
+    tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel;
+    ``whole_blocks``: whether each thread computes blocks of its own, or all share one.
     """
 
     outputs: int
@@ -38,6 +41,7 @@ class WinogradTiles:
     segment: int
     segments: int
     threads: int
+    whole_blocks: bool
 
 
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
@@ -45,8 +49,10 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     form = kernel.convolution
     if form is None or form.filter.type.shape[:2] != [3, 3] or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
-    cost, tiles = min(_candidates(form, machine), key=lambda candidate: candidate[0])
-    return tiles if cost < GAIN * _direct(form, machine) else None
+    threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
+    candidates = (found for shared in range(min(threads, 2)) for found in _candidates(form, machine, threads, not shared))
+    cost, tiles = min(candidates, key=lambda candidate: candidate[0])
+    return tiles if cost < GAIN * _direct(form, machine, threads) else None
 
 
 def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
@@ -56,15 +62,21 @@ def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
     return max(images, 1), rows if rows > 0 else TYPICAL, columns if columns > 0 else TYPICAL, channels, features
 
 
-def _direct(form: ConvolutionForm, machine: Machine) -> float:
+def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
     """The cost of the convolution by its definition."""
     images, rows, columns, channels, features = _sizes(form)
     weights = 9 * channels * features
     vectors = -(-features // machine.lanes(32))
-    return max(DIRECT * images * rows * columns * 9 * channels * vectors / 2 + 4 * weights / STREAM, 4 * weights / MEMORY)
+    computed = DIRECT * images * rows * columns * 9 * channels * vectors / 2
+    return max((computed + 4 * weights / STREAM) / threads, 4 * weights / _memory(threads))
 
 
-def _candidates(form: ConvolutionForm, machine: Machine) -> Iterator[tuple[float, WinogradTiles]]:
+def _memory(threads: int) -> int:
+    """Bytes of weights that cross from memory in a cycle: a core waits for a few lines at a time, two wait for twice as many."""
+    return MEMORY * min(threads, 2)
+
+
+def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blocks: bool) -> Iterator[tuple[float, WinogradTiles]]:
     """Sizes of blocks, with their cost."""
     images, rows, columns, channels, features = _sizes(form)
     lanes = machine.lanes(32)
@@ -76,15 +88,18 @@ def _candidates(form: ConvolutionForm, machine: Machine) -> Iterator[tuple[float
         segment = -(-in_row // -(-in_row // SEGMENT)) if static else FEW_TILES
         total = images * -(-rows // outputs) * -(-in_row // segment)
         weights = 4 * points * channels * panels * VECTORS * lanes
-        segments = _segments(total, 4 * points * chunks * lanes * segment, weights, machine)
-        tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
-        blocks = -(-total // segments)
-        product = panels * points * -(-segments * segment // tile) * (channels * steps(tile, VECTORS) / 2 + tile * VECTORS)
-        transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
-        streams = blocks * weights if weights > machine.l2_bytes / 2 else weights
-        cost = max(blocks * (product + transforms) + streams / STREAM, weights / MEMORY)
-        threads = machine.threads if prod((total, segment, channels, features)) >= WORTH_IT else 1
-        yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads)
+        alone = threads if whole_blocks else 1    # threads that have blocks of their own
+        most = _segments(-(-total // alone), 4 * points * chunks * lanes * segment, weights, machine)
+        for segments in range(1, most + 1) if alone > 1 else (most,):    # fewer may be the same number for all threads
+            tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
+            blocks = -(-total // segments)
+            product = panels * points * -(-segments * segment // tile) * (channels * steps(tile, VECTORS) / 2 + tile * VECTORS)
+            transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
+            rounds, sharing = -(-blocks // alone), threads // alone
+            streams = (rounds * weights if weights / sharing > machine.l2_bytes / 2 else weights) / sharing
+            regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS * blocks
+            cost = max(rounds * (product + transforms) / sharing + streams / STREAM + regions * START, weights / _memory(threads))
+            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, whole_blocks)
 
 
 def _segments(total: int, each: int, weights: int, machine: Machine) -> int:

@@ -3,7 +3,7 @@
 The tiles of a row of the output are cut into segments of equal length, and some segments are a block. The inputs of a block's tiles are
 transformed, along the columns into a small buffer for each segment, then along the rows. Each point of the transforms is a product of
 the block's tiles with a matrix of transformed weights, a panel of features at a time. The products of a panel are transformed back, and the
-epilogue is computed on what that gives.
+epilogue is computed on what that gives. Several threads compute blocks of their own, or, where these are few, share the work of each.
 """
 from __future__ import annotations
 
@@ -58,14 +58,19 @@ class WinogradBlocks:
         """Builds all loops."""
         tiles, threads = self.tiles, self.tiles.threads
         width = tiles.segment * tiles.outputs + self.side - tiles.outputs
+        shared = threads > 1 and not tiles.whole_blocks
+        at_once = 1 if shared else threads    # blocks
         self.columns = scratch(threads, self.side, width, self.lanes)
         # planes are not a power of two apart, where all would share one set of a cache
-        self.inputs = scratch(self.points, self.rows * self.row + self.lanes)
-        self.products = scratch(1 if threads == 1 else self.panels, self.points, self.rows * self.panel + self.lanes)
-        self._clear()
-        loop(0, self.sizes.segments, tiles.segments, self._block)
+        self.inputs = scratch(at_once * self.points, self.rows * self.row + self.lanes)
+        self.products = scratch(self.panels if shared else threads, self.points, self.rows * self.panel + self.lanes)
+        self._clear(at_once * self.points)
+        if shared:
+            loop(0, self.sizes.segments, tiles.segments, self._shared_block)
+        else:
+            self._each(rounded_up(self.sizes.segments, tiles.segments), self._block)
 
-    def _clear(self) -> None:
+    def _clear(self, planes: int) -> None:
         """Clears the rows after the first block's last one, which products take in: denormals there would make them slow."""
         first = times(least(self.sizes.segments, self.tiles.segments), self.tiles.segment)
         last = times(rounded_up(first, self.tiles.rows), self.tiles.rows)
@@ -75,7 +80,7 @@ class WinogradBlocks:
                  lambda at: self.vectors.store(self.vectors.splat(0), self.inputs, point, at))
 
         if first != last:
-            loop(0, self.points, 1, clear)
+            loop(0, planes, 1, clear)
 
     def _each(self, count: Size, body: Callable[[ir.Value, Size], None]) -> None:
         """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
@@ -91,40 +96,51 @@ class WinogradBlocks:
 
         in_parallel(threads, run)
 
-    def _block(self, first: ir.Value) -> None:
-        whole = isinstance(self.sizes.segments, int) and self.sizes.segments % self.tiles.segments == 0
-        count: Size = self.tiles.segments if whole else least(minus(self.sizes.segments, first), self.tiles.segments)
+    def _block(self, block: ir.Value, thread: Size) -> None:
+        """A block by one thread, panel by panel."""
+        first = times(block, self.tiles.segments)
+        count, rows = self._extents(first)
         chunks = self.row // self.lanes
+        plane = times(thread, self.points)
 
-        def item(number: ir.Value, thread: Size) -> None:
-            at = quotient(number, chunks)
-            self._inputs(self.sizes.segment(first, at), times(remainder(number, chunks), self.lanes), thread)
+        def panel(number: ir.Value) -> None:
+            loop(0, self.points, 1, lambda point: self._product(number, point, plus(plane, point), thread, rows))
+            loop(0, count, 1, lambda at: self.outputs.build(self.products, thread, number, self.sizes.segment(first, at)))
 
-        self._each(times(count, chunks), item)
-        rows = times(rounded_up(times(count, self.tiles.segment), self.tiles.rows), self.tiles.rows)
-        if self.tiles.threads == 1:
-            loop(0, self.panels, 1, lambda panel: self._panel(panel, first, count, rows))
-            return
+        loop(0, times(count, chunks), 1, lambda item: self._chunk(first, item, plane, thread))
+        loop(0, self.panels, 1, panel)
+
+    def _shared_block(self, first: ir.Value) -> None:
+        """A block by all threads."""
+        count, rows = self._extents(first)
 
         def product(number: ir.Value, _: Size) -> None:
-            panel = quotient(number, self.points)
-            self._product(panel, remainder(number, self.points), panel, rows)
+            panel, point = quotient(number, self.points), remainder(number, self.points)
+            self._product(panel, point, point, panel, rows)
 
         def output(number: ir.Value, _: Size) -> None:
             panel = quotient(number, count)
             self.outputs.build(self.products, panel, panel, self.sizes.segment(first, remainder(number, count)))
 
+        self._each(times(count, self.row // self.lanes), lambda item, thread: self._chunk(first, item, 0, thread))
         self._each(self.panels * self.points, product)
         self._each(times(count, self.panels), output)
 
-    def _panel(self, panel: ir.Value, first: ir.Value, count: Size, rows: Size) -> None:
-        """The products of one panel of features, and what is made of them."""
-        loop(0, self.points, 1, lambda point: self._product(panel, point, 0, rows))
-        loop(0, count, 1, lambda at: self.outputs.build(self.products, 0, panel, self.sizes.segment(first, at)))
+    def _extents(self, first: Size) -> tuple[Size, Size]:
+        """The segments of a block, and the rows of its products."""
+        whole = isinstance(self.sizes.segments, int) and self.sizes.segments % self.tiles.segments == 0
+        count: Size = self.tiles.segments if whole else least(minus(self.sizes.segments, first), self.tiles.segments)
+        return count, times(rounded_up(times(count, self.tiles.segment), self.tiles.rows), self.tiles.rows)
 
     # --- inputs ---
 
-    def _inputs(self, segment: Segment, channel: ir.Value, thread: Size) -> None:
+    def _chunk(self, first: Size, number: ir.Value, plane: Size, thread: Size) -> None:
+        """Transforms what belongs to a segment and a vector of channels: number ``number`` of a block. ``plane``: the block's first one."""
+        chunks = self.row // self.lanes
+        segment = self.sizes.segment(first, quotient(number, chunks))
+        self._inputs(segment, times(remainder(number, chunks), self.lanes), plane, thread)
+
+    def _inputs(self, segment: Segment, channel: ir.Value, plane: Size, thread: Size) -> None:
         """Transforms the inputs of a segment's tiles, for a vector of channels."""
         outputs, v = self.tiles.outputs, self.vectors
         top = minus(times(segment.row, outputs), self.form.begins[0])
@@ -152,7 +168,7 @@ class WinogradBlocks:
                 x = times(number, outputs)
                 inputs = [v.load(self.columns, thread, u, plus(x, j), 0) for j in range(self.side)]
                 for w, value in enumerate(self.transforms.of_inputs(inputs)):
-                    v.store(value, self.inputs, u * self.side + w, at)
+                    v.store(value, self.inputs, plus(plane, u * self.side + w), at)
 
         loop(0, self.tiles.segment, 1, tile)
 
@@ -170,12 +186,12 @@ class WinogradBlocks:
 
     # --- products ---
 
-    def _product(self, panel: Size, point: ir.Value, slot: Size, rows: Size) -> None:
-        """The products of one point and one panel."""
+    def _product(self, panel: Size, point: Size, plane: Size, slot: Size, rows: Size) -> None:
+        """The products of one point and one panel. ``plane``: of the inputs; ``slot``: of the products."""
         matrix = plus(times(panel, self.points), point)
-        loop(0, rows, self.tiles.rows, lambda row: self._tile(matrix, point, slot, row))
+        loop(0, rows, self.tiles.rows, lambda row: self._tile(matrix, point, plane, slot, row))
 
-    def _tile(self, matrix: Size, point: ir.Value, slot: Size, row: ir.Value) -> None:
+    def _tile(self, matrix: Size, point: Size, plane: Size, slot: Size, row: ir.Value) -> None:
         """A tile of rows by a panel. Its steps fetch a part of the next matrix, so that all tiles of rows together fetch it once."""
         v, rows, vectors = self.vectors, range(self.tiles.rows), range(self.tiles.vectors)
         starts = [times(plus(row, i), self.row) for i in rows]
@@ -190,7 +206,7 @@ class WinogradBlocks:
             weights = [v.load(self.weights, matrix, plus(times(k, self.panel), j * self.lanes)) for j in vectors]
             found = []
             for i in rows:
-                value = v.spread(read(self.inputs, point, plus(starts[i], k)))
+                value = v.spread(read(self.inputs, plane, plus(starts[i], k)))
                 found += [vector.FMAOp(value, weight, sums[i * len(weights) + j]).result for j, weight in enumerate(weights)]
             return found
 

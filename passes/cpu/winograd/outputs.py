@@ -21,7 +21,7 @@ class WinogradOutputs:
         self.features = form.filter.type.shape[3]
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
 
-    def build(self, products: ir.Value, slot: Size, panel: ir.Value, segment: Segment) -> None:
+    def build(self, products: ir.Value, slot: Size, panel: Size, segment: Segment) -> None:
         """Writes the outputs of one segment and one panel of features. ``slot``: where the panel's products lie."""
         def tile(number: ir.Value) -> None:
             for j in range(self.tiles.vectors):

@@ -22,14 +22,13 @@ def transformed_weights(weights: np.ndarray, outputs: int, panel: int) -> np.nda
     """The transform of weights [3, 3, channels, features], [features / panel * points, channels * panel]: for each panel of features,
     one matrix for each of the (outputs + 2)^2 points. The last panel is padded with zeros."""
     g = np.array(OF_WEIGHTS[outputs])
-    _, _, channels, features = weights.shape
-    panels, points = -(-features // panel), (outputs + TAPS - 1) ** 2
+    both = np.kron(g, g)                          # of both axes: [points, 9]
+    channels, features = weights.shape[2:]
+    panels, points = -(-features // panel), len(both)
     result = np.zeros((panels, points, channels, panel), np.float32)
     for p in range(panels):    # in double precision, panel by panel: the memory of one
         part = weights[:, :, :, p * panel:(p + 1) * panel].astype(np.float64)
-        half = np.tensordot(g, part, 1)
-        whole = np.tensordot(half, g, ([1], [1]))    # [u, channels, features, v]
-        result[p, :, :, :part.shape[3]] = whole.transpose(0, 3, 1, 2).reshape(points, channels, part.shape[3])
+        result[p, :, :, :part.shape[3]] = (both @ part.reshape(TAPS ** 2, -1)).reshape(points, channels, -1)
     return result.reshape(panels * points, channels * panel)
 
 

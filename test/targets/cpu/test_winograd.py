@@ -10,6 +10,7 @@ from thoroughly import first_of
 
 import legato
 from legato.core import cpu
+from legato.targets.cpu import winograd
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
@@ -100,9 +101,24 @@ def test_sizes_paddings_and_epilogues(target):
     check(everything(), target, 8)
 
 
-def test_threads():
-    g = everything()
-    check(g, "llvm{threads=3}", 8)
+@pytest.mark.parametrize("whole_blocks", [False, True])
+def test_threads(whole_blocks, monkeypatch):
+    """Blocks of which each is computed by all of three threads, and by one."""
+    candidates = winograd._candidates
+    monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
+        found for found in candidates(*arguments) if found[1].whole_blocks == whole_blocks))
+    monkeypatch.setattr(winograd, "WORTH_IT", 1)
+    monkeypatch.setattr(winograd, "GAIN", float("inf"))
+    check(everything(), "llvm{threads=3}", 8)
+
+
+@pytest.mark.parametrize("side, features, threads, loops", [(56, 64, 2, 1), (20, 512, 4, 3)])
+def test_few_blocks_are_shared(side, features, threads, loops):
+    """Where there are blocks for all threads, each takes its own, in one parallel loop; where there are few, threads share each phase."""
+    g = Graph()
+    g.conv((1, features, side, side), features)
+    text = str(legato.lower(legato.from_onnx(g.model()), f"llvm{{cpu=x86-64-v3 threads={threads}}}", last="fused"))
+    assert text.count('.winograd"') == 1 and text.count("scf.parallel") == loops
 
 
 @pytest.mark.parametrize("target", first_of(["llvm{threads=2}", LEVELS_HERE[-1]]))
