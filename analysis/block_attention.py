@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from legato.analysis.accesses import ElementAccess, accesses_in
 from legato.analysis.products import CASTS, axes_of, same_place
 from legato.core.ir_helpers import body
-from legato.core.mlir import ir
+from legato.core.mlir import arith, ir
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, constant_of
 
 LOWEST = -3e38   # starts of maxima are below
@@ -51,6 +51,8 @@ class BlockAttention:
     depth: tuple[int, ...]
     of_first: dict[int, int]
     of_scores: dict[int, int]
+    guarded: bool
+    """Whether the product takes weights that are NaN for 0."""
 
     @property
     def blocks(self) -> list[BlockOp]:
@@ -88,6 +90,20 @@ def combined(block: BlockOp, combiner: str) -> SummedTerm:
     return SummedTerm(block, mine[0][1], op.operands[1 - mine[0][0]], stores[0])
 
 
+def guarded(value: ir.Value) -> tuple[ir.Value, ir.Value | None]:
+    """x and y of ``0 if isnan(y) else x``; a value of another form, and None."""
+    op = made_by(plain(value))
+    if op is None or op.name != "arith.select" or number(op.operands[1]) != 0:
+        return value, None
+    test = made_by(op.operands[0])
+    if test is not None and test.name == "arith.cmpi" and test.attributes["predicate"].value == arith.CmpIPredicate.ne.value:
+        byte = made_by(test.operands[0])    # a condition kept as a byte
+        test = made_by(byte.operands[0]) if byte is not None and byte.name == "arith.extui" and constant_of(test.operands[1]) == 0 else None
+    if test is None or test.name != "arith.cmpf" or test.attributes["predicate"].value != arith.CmpFPredicate.UNO.value:
+        return value, None
+    return (op.operands[2], test.operands[0]) if test.operands[0] == test.operands[1] else (value, None)
+
+
 def start_of(block: BlockOp) -> float | None:
     """The number that a reduction begins with."""
     stores = [] if block.init_block is None else [a for a in accesses_in([block.init_block]) if a.writes]
@@ -111,7 +127,7 @@ class _Reader:
         keys = self.reduced(self.block)
         if len(keys) != 1 or start_of(self.block) != 0:
             raise NoAttention(f"block '{self.block.name}' does not add up, from 0, along one axis")
-        power, value, total = self.weights(second)
+        power, value, total, guarded = self.weights(second)
         powers, place = self.written(power, {n: n for n in range(len(self.block.kinds))})
         sums, sum_place = self.written(total, {n: n for n in range(len(self.block.kinds))})
         added = combined(sums, "arith.addf")
@@ -125,7 +141,7 @@ class _Reader:
         if start_of(sums) != 0 or (start := start_of(greatest)) is None or start > LOWEST:
             raise NoAttention("its sums begin with another number than 0, or its maxima with one that is not the lowest")
         first, between, of_first = self.product(scores, of_scores)
-        return self.sorted(first, second, between, (greatest, powers, sums), value, keys[0], of_first, of_scores)
+        return self.sorted(first, second, between, (greatest, powers, sums), value, keys[0], of_first, of_scores, guarded)
 
     # --- values ---
 
@@ -142,23 +158,37 @@ class _Reader:
         """The axes that a block reduces."""
         return [n for n, kind in enumerate(block.kinds) if kind == REDUCE]
 
-    def weights(self, second: SummedTerm) -> tuple[ElementAccess, ir.Value, ElementAccess]:
-        """The exponential in the last product, the element of the values, and the sum that divides it."""
+    def weights(self, second: SummedTerm) -> tuple[ElementAccess, ir.Value, ElementAccess, bool]:
+        """The exponential in the last product, the element of the values, the sum that divides the exponential, and whether their quotient
+        counts as 0 where it is NaN."""
         term = made_by(second.term)
         if term is None or term.name != "arith.mulf":
             raise NoAttention(f"what block '{second.block.name}' adds is no product")
         for weight, value in (tuple(term.operands), tuple(term.operands)[::-1]):
-            op = made_by(plain(weight))
-            pairs = []
-            if op is not None and op.name == "arith.divf":
-                pairs = [tuple(op.operands)]
-            elif op is not None and op.name == "arith.mulf":
-                inverse = [(n, made_by(plain(v))) for n, v in enumerate(op.operands)]
-                pairs = [(op.operands[1 - n], one.operands[1]) for n, one in inverse
-                         if one is not None and one.name == "arith.divf" and number(one.operands[0]) == 1]
-            for power, total in pairs:
-                return self.load(power), value, self.load(total)
+            inside, tested = guarded(weight)
+            pair = self.quotient(inside)
+            if pair is not None:
+                if tested is not None and not self.same_quotient(pair, tested):
+                    raise NoAttention(f"block '{second.block.name}' tests another value than the one it takes")
+                return pair[0], value, pair[1], tested is not None
         raise NoAttention(f"block '{second.block.name}' does not multiply by a quotient")
+
+    def quotient(self, value: ir.Value) -> tuple[ElementAccess, ElementAccess] | None:
+        """The elements whose quotient a value is; None for another value."""
+        op = made_by(plain(value))
+        if op is not None and op.name == "arith.divf":
+            return self.load(op.operands[0]), self.load(op.operands[1])
+        if op is not None and op.name == "arith.mulf":
+            for power, inverse in (tuple(op.operands), tuple(op.operands)[::-1]):
+                one = made_by(plain(inverse))
+                if one is not None and one.name == "arith.divf" and number(one.operands[0]) == 1:
+                    return self.load(power), self.load(one.operands[1])
+        return None
+
+    def same_quotient(self, pair: tuple[ElementAccess, ElementAccess], tested: ir.Value) -> bool:
+        """Whether a value is the quotient of these elements."""
+        other = self.quotient(tested)
+        return other is not None and all(a.buffer == b.buffer and same_place(a, b) for a, b in zip(pair, other))
 
     def difference(self, powers: BlockOp) -> tuple[ElementAccess, ElementAccess]:
         """What the exponentials are of: the score, and what is subtracted."""
@@ -224,7 +254,7 @@ class _Reader:
         return combined(writer, "arith.addf"), scores, of_first
 
     def sorted(self, first: SummedTerm, second: SummedTerm, between: BlockOp | None, softmax: tuple[BlockOp, BlockOp, BlockOp],
-               value: ir.Value, keys: int, of_first: dict[int, int], of_scores: dict[int, int]) -> BlockAttention:
+               value: ir.Value, keys: int, of_first: dict[int, int], of_scores: dict[int, int], guarded: bool) -> BlockAttention:
         """The form, with the roles of axes."""
         term = made_by(first.term)
         if term is None or term.name != "arith.mulf" or start_of(first.block) != 0:
@@ -248,4 +278,4 @@ class _Reader:
         if any(second.block.extents[a] != 1 and a not in of_values for a in columns):
             raise NoAttention("it writes one value to several elements")
         return BlockAttention(first, second, between, softmax, term.operands[1 - n], term.operands[n], value, batch, rows, columns, keys,
-                              tuple(depth), of_first, of_scores)
+                              tuple(depth), of_first, of_scores, guarded)

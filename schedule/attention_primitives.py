@@ -259,6 +259,9 @@ class _AttentionTiling:
             if not isinstance(size, int):   # of no keys, the sum over values is 0
                 divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, size, index(0)), self.number(1), divisor)
             value = arith.divf(get(out, at["m"], at["e"]), divisor)
+            if self.form.guarded:      # a sum that is 0 or NaN
+                some = arith.cmpf(arith.CmpFPredicate.OGT, get(sums, at["m"]), self.number(0))
+                value = arith.select(some, value, self.number(0))
             element = store.buffer.type.element_type
             memref.StoreOp(value if element == self.f32 else arith.truncf(element, value), store.buffer,
                            [copied(v, mapping, self.form.second.block) for v in store.indices])

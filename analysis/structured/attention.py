@@ -22,7 +22,7 @@ from legato.analysis.structured.elements import (
 )
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import PARALLEL, StructuredOp, producer
-from legato.core.mlir import ir
+from legato.core.mlir import arith, ir
 
 ALLOWED = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tensor.empty", "tensor.dim", "linalg.fill", "linalg.generic",
            "linalg.matmul", "linalg.batch_matmul", "linalg.transpose", "arith.constant", "func.return")
@@ -48,6 +48,8 @@ class AttentionForm:
     out: Index
     """The index of the kernel's result."""
     batch: tuple[Term, ...]
+    guarded: bool
+    """Whether rows of softmax that are NaN, such as those without any key, count as 0."""
 
     @classmethod
     def of(cls, kernel: KernelOps) -> AttentionForm | None:
@@ -111,9 +113,11 @@ class _Matcher:
         if len(keys) != 1 or not self._starts_at(self.second, 0):
             return None
         for left, right in self._orders(self.second):
-            found = self._softmax(BodyScalar(self.second, left, loops), keys[0])
+            shares = root(self.kernel, BodyScalar(self.second, left, loops))
+            inside = self._guarded(shares)
+            found = self._softmax(inside or shares, keys[0])
             if found is not None:
-                return self._roles(returned, found, BodyScalar(self.second, right, loops), keys[0])
+                return self._roles(returned, found, BodyScalar(self.second, right, loops), keys[0], inside is not None)
         return None
 
     @staticmethod
@@ -125,9 +129,30 @@ class _Matcher:
 
     # --- softmax ---
 
+    def _guarded(self, p: BodyScalar) -> BodyScalar | None:
+        """The scalar x of ``0 if isnan(x) else x``; None for another scalar."""
+        if p.inner is None or p.inner.name != "arith.select" or _number(p.inner.operands[1]) != 0:
+            return None
+        x, tested = root(self.kernel, p.other(p.inner.operands[2])), self._tested_for_nan(p.other(p.inner.operands[0]))
+        return x if tested is not None and (x.value, x.loops) == (tested.value, tested.loops) else None
+
+    def _tested_for_nan(self, condition: BodyScalar) -> BodyScalar | None:
+        """What a condition, or its byte in a tensor, finds to be NaN or not."""
+        if (test := condition.inner) is not None and test.name == "arith.cmpi":    # a byte that is not 0
+            if test.attributes["predicate"].value != arith.CmpIPredicate.ne.value or _number(test.operands[1]) != 0:
+                return None
+            condition = root(self.kernel, condition.other(test.operands[0]))
+            if condition.inner is None or condition.inner.name != "arith.extui":
+                return None
+            condition = condition.other(condition.inner.operands[0])
+        test = condition.inner
+        if test is None or test.name != "arith.cmpf" or test.attributes["predicate"].value != arith.CmpFPredicate.UNO.value:
+            return None
+        x, other = (root(self.kernel, condition.other(value)) for value in test.operands)
+        return x if (x.value, x.loops) == (other.value, other.loops) else None
+
     def _softmax(self, p: BodyScalar, key: Term) -> tuple[ir.Value, Index] | None:
         """What softmax over ``key`` reads, if a scalar is its result."""
-        p = root(self.kernel, p)
         if p.inner is None or p.inner.name not in ("arith.divf", "arith.mulf"):
             return None
         a, b = p.inner.operands
@@ -178,7 +203,8 @@ class _Matcher:
 
     # --- roles of loops ---
 
-    def _roles(self, returned: ir.Value, scores: tuple[ir.Value, Index], value: BodyScalar, key: Term) -> AttentionForm | None:
+    def _roles(self, returned: ir.Value, scores: tuple[ir.Value, Index], value: BodyScalar, key: Term,
+               guarded: bool) -> AttentionForm | None:
         first, second = self.first.op.results[0], self.second.op.results[0]
         of_scores = [index for tensor, index in tensor_leaves(self.kernel, *scores, first) if tensor == first]
         reductions = [i for i, kind in enumerate(self.first.iterator_types) if kind != PARALLEL]
@@ -214,7 +240,7 @@ class _Matcher:
 
         return AttentionForm(self.kernel, (self.first, self.second), at(factors[query]), at(factors[keys]), at(value),
                              (scores[0], renamed(scores[1])), renamed(of_scores[0]), renamed(result), renamed(out),
-                             tuple(names[term] for term in batch))
+                             tuple(names[term] for term in batch), guarded)
 
     def _terms(self, scalar: BodyScalar) -> set[Term]:
         """The loops that a factor depends on; its elements are those of arguments of the kernel, or views of them."""
@@ -244,4 +270,4 @@ def _number(value: ir.Value) -> float | None:
     if owner is None or owner.name != "arith.constant":
         return None
     attribute = owner.attributes["value"]
-    return ir.FloatAttr(attribute).value if isinstance(attribute, ir.FloatAttr) else None
+    return attribute.value if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) else None

@@ -5,7 +5,7 @@ which a kernel that copies its operands into blocks reads in any order.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -90,7 +90,7 @@ class AttentionFuser(Fuser):
         if call.kind != CONTRACTION or call.op.operation not in calls:
             return
         for value in call.inputs:
-            chain = self._softmax(value, calls)
+            chain = self._softmax(value, call, calls)
             if chain is None or any(self._is_constant(operand) for one in (call, chain[0]) for operand in one.inputs):
                 continue
             moves = [move for one in (chain[0], call) for move in self._moves(one, [*chain, call], calls)]
@@ -100,32 +100,38 @@ class AttentionFuser(Fuser):
                 if not extra:
                     break
 
-    def _producer(self, value: ir.Value, calls: dict[ir.Operation, Call]) -> Call | None:
-        """The call that makes a value which nothing else reads."""
+    def _producer(self, value: ir.Value, calls: dict[ir.Operation, Call], readers: Sequence[Call] = ()) -> Call | None:
+        """The call that makes a value which one other, or only ``readers``, read."""
         owner = producer(value)
         call = calls.get(owner) if owner is not None else None
-        return call if call is not None and has_one_use(value) and call.fresh else None
+        if call is None or not call.fresh:
+            return None
+        known = [reader.op.operation for reader in readers]
+        return call if has_one_use(value) or all(use.owner.operation in known for use in value.uses) else None
 
-    def _softmax(self, value: ir.Value, calls: dict[ir.Operation, Call]) -> list[Call] | None:
+    def _softmax(self, value: ir.Value, reader: Call, calls: dict[ir.Operation, Call]) -> list[Call] | None:
         """The calls from a product over elementwise kernels, a softmax and elementwise kernels to a value."""
-        after, softmax = self._elementwise(value, calls, REDUCTION)
+        after, softmax = self._elementwise(value, [reader], calls, REDUCTION)
         if softmax is None or len(read := self._reads(softmax)) != 1:
             return None
-        before, product = self._elementwise(read[0], calls, CONTRACTION)
+        before, product = self._elementwise(read[0], [softmax], calls, CONTRACTION)
         return None if product is None else [product, *before, softmax, *after]
 
-    def _elementwise(self, value: ir.Value, calls: dict[ir.Operation, Call], kind: str) -> tuple[list[Call], Call | None]:
-        """The elementwise calls between a call of a kind and a value, and that call; None where there is none."""
+    def _elementwise(self, value: ir.Value, readers: list[Call], calls: dict[ir.Operation, Call],
+                     kind: str) -> tuple[list[Call], Call | None]:
+        """The elementwise calls between a call of a kind and a value, and that call; None where there is none. ``readers``: the calls
+        from the value on. A value in between may be read twice, as x in ``where(isnan(x), 0, x)``: by what the chain consists of."""
         chain: list[Call] = []
-        call = self._producer(value, calls)
+        call = self._producer(value, calls, readers)
         while call is not None and call.kind == ELEMENTWISE and len(chain) < MOST_BETWEEN:
             chain.insert(0, call)
             read = self._reads(call)
-            ways = [self._elementwise(operand, calls, kind) for operand in read] if len(read) > 1 else []
+            behind = [*chain, *readers]
+            ways = [self._elementwise(operand, behind, calls, kind) for operand in read] if len(read) > 1 else []
             if ways:
                 reached = [way for way in ways if way[1] is not None]
                 return ([*reached[0][0], *chain], reached[0][1]) if len(reached) == 1 else (chain, None)
-            call = self._producer(read[0], calls) if read else None
+            call = self._producer(read[0], calls, behind) if read else None
         return chain, call if call is not None and call.kind == kind else None
 
     def _moves(self, call: Call, chain: list[Call], calls: dict[ir.Operation, Call]) -> list[Call]:

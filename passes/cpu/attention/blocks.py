@@ -270,13 +270,13 @@ class AttentionBlocks:
 
         sums = loop(0, self.at.keys, 1, step, starts)
         for i in range(rows):
-            scale = v.spread(self._inverse(plus(row, i))) if self.single else None
+            scaled = self._scaled(plus(row, i)) if self.single else None
             for j in tiles:
                 value, e = sums[i * len(tiles) + j], at + j * self.lanes
-                if scale is None:
+                if scaled is None:
                     v.store(value, self.o, self.at.thread, plus(row, i), e)
                 else:
-                    self._write(arith.mulf(value, scale), plus(row, i), e)
+                    self._write(scaled(value), plus(row, i), e)
 
     # --- state between blocks of keys ---
 
@@ -292,15 +292,21 @@ class AttentionBlocks:
         loop(0, self.at.rows, 1, clear)
 
     def _finish(self, row: ir.Value) -> None:
-        scale = self.vectors.spread(self._inverse(row))
+        scaled = self._scaled(row)
         for e in range(0, self.width, self.lanes):
-            self._write(arith.mulf(self.vectors.load(self.o, self.at.thread, row, e), scale), row, e)
+            self._write(scaled(self.vectors.load(self.o, self.at.thread, row, e)), row, e)
 
-    def _inverse(self, row: Size) -> ir.Value:
-        one, total = self.vectors.number(1), read(self.total, self.at.thread, row)
+    def _scaled(self, row: Size) -> Callable[[ir.Value], ir.Value]:
+        """What makes results of sums over values: they are divided by the row's sum of exponentials."""
+        v, total = self.vectors, read(self.total, self.at.thread, row)
+        divisor = total
         if not isinstance(self.keys, int):  # of no keys, the sum over values is 0
-            total = arith.select(arith.cmpi(arith.CmpIPredicate.eq, self.keys, index(0)), one, total)
-        return arith.divf(one, total)
+            divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, self.keys, index(0)), v.number(1), total)
+        scale = v.spread(arith.divf(v.number(1), divisor))
+        if not self.form.guarded:
+            return lambda value: arith.mulf(value, scale)
+        some = arith.cmpf(arith.CmpFPredicate.OGT, total, v.number(0))    # false for NaN
+        return lambda value: arith.select(some, arith.mulf(value, scale), v.splat(0))
 
     def _write(self, value: ir.Value, row: Size, e: int) -> None:
         """Writes a vector of the result, through the elementwise ops after the second product."""

@@ -43,9 +43,11 @@ class Graph:
     def number(self, value: float) -> str:
         return self.constant(np.asarray(value, self.dtype))
 
-    def attention(self, name: str, h, m, n, d, *, b=1, e=None, mask="", scale="scores", layout="bhsd", group=1, last=False) -> None:
+    def attention(self, name: str, h, m, n, d, *, b=1, e=None, mask="", scale="scores", layout="bhsd", group=1, last=False,
+                  guard=False) -> None:
         """One attention. ``scale``: what is multiplied by it; ``layout``: of the operands, "bshd" with transposes before and after,
-        "columns" with keys [b, h, d, n]; ``group``: heads that share keys and values; ``last``: the result is transposed."""
+        "columns" with keys [b, h, d, n]; ``group``: heads that share keys and values; ``last``: the result is transposed; ``guard``:
+        shares that are NaN count as 0, as PyTorch's exporter writes wherever there is a mask."""
         e, heads, factor = e or d, h // group if group > 1 else h, d ** -0.5
         order = (0, 2, 1, 3) if layout == "bshd" else (0, 1, 2, 3)
         keys = (b, heads, d, n) if layout == "columns" else (b, heads, n, d)
@@ -74,7 +76,10 @@ class Graph:
             x = self.node("Where", [self.input(f"{name}_where", [b, 1, 1, n], TensorProto.BOOL), x, self.number(-1e4)])
         elif mask:
             x = self.node("Add", [x, self.input(f"{name}_mask", [sizes[letter] for letter in MASKS[mask]])])
-        y = self.node("MatMul", [self.node("Softmax", [x], axis=-1), v])
+        p = self.node("Softmax", [x], axis=-1)
+        if guard:
+            p = self.node("Where", [self.node("IsNaN", [p]), self.number(0), p])
+        y = self.node("MatMul", [p, v])
         shape = [b, h, m, e]
         if last:
             y, shape = self.node("Transpose", [y], perm=[0, 2, 1, 3]), [b, m, h, e]

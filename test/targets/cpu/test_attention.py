@@ -134,6 +134,31 @@ def test_rows_without_keys_and_nans(n):
         np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2e-5)
 
 
+@pytest.mark.parametrize("target", first_of(["llvm{threads=2}", *LEVELS_HERE[:1]]))
+def test_rows_that_are_nan_count_as_zero(target):
+    """Rows without keys, of NaN and of infinities, in one block of keys and in several, row by row and in tiles."""
+    graph = Graph()
+    for name, m, n, mask in (("one", 20, 40, "where"), ("few", 2, 70, "where"), ("blocks", 20, 1300, "queries"),
+                             ("any", "m", "n", "where")):
+        graph.attention(name, 4, m, n, 16, guard=True, mask=mask)
+    graph.attention("grouped", 4, 20, 40, 16, guard=True, mask="queries", layout="bshd", last=True, group=2)
+    sizes = [{"m": m, "n": n} for m, n in ((3, 5), (20, 1300), (1, 70), (4, 0))]
+    check(graph, target, sizes)
+    check(graph, target, sizes, kept=0.01)
+    compiled = legato.compile(legato.from_onnx(graph.model), target=target)
+    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    arrays = graph.arrays({"m": 20, "n": 300}, kept=1)
+    for name in ("blocks", "grouped"):
+        mask = arrays[f"{name}_mask"][0, 0]
+        mask[2, 30], mask[3, 0], mask[4, 39], mask[5], mask[6, :39] = np.nan, np.inf, np.inf, -np.inf, -np.inf
+    for name in ("one", "few", "any"):
+        arrays[f"{name}_where"][0, 0, 1] = False
+    arrays["one_q"][0, 1, 7], arrays["one_q"][0, 2, 8], arrays["any_k"][0, 0, 3] = np.inf, np.nan, np.nan
+    for a, b in zip(session.run(None, arrays), compiled(*arrays.values()), strict=True):
+        assert not np.isnan(np.asarray(a)).any()
+        np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2e-5)
+
+
 def test_scores_far_below_the_maximum():
     """Exponentials that are denormal or 0, and maxima that grow from block to block of keys."""
     graph = Graph()
@@ -155,8 +180,13 @@ def test_what_is_not_fused():
     p = graph.node("Softmax", [graph.node("MatMul", [q, k])], axis=-1)
     across = graph.node("Softmax", [graph.node("MatMul", [q, k])], axis=1)
     weights = graph.constant(np.ones((40, 40), np.float32))
+    scores = graph.node("MatMul", [q, k])
+    alone, twice = (graph.node("Softmax", [scores], axis=-1) for _ in range(2))
+    one = graph.node("Where", [graph.node("IsNaN", [alone]), graph.number(1), alone])
+    of_scores = graph.node("Where", [graph.node("IsNaN", [scores]), graph.number(0), twice])
     fixed = graph.node("Softmax", [graph.node("MatMul", [q, weights])], axis=-1)
-    for name, x, y in (("probabilities", p, k), ("read_twice", p, v), ("across", across, v), ("weights", fixed, weights)):
+    for name, x, y in (("probabilities", p, k), ("read_twice", p, v), ("across", across, v), ("weights", fixed, weights),
+                       ("ones", one, v), ("of_scores", of_scores, v)):
         graph.nodes.append(helper.make_node("MatMul", [x, y], [name], name=name))
         graph.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 40, 40)))
     check(graph, "llvm", fused=0)

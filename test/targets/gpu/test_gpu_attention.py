@@ -23,6 +23,7 @@ def static() -> Graph:
     graph.attention("bert", 2, 65, 33, 16, b=2, mask="padding", layout="bshd", last=True)
     graph.attention("gpt", 2, 31, 1, 5, e=40, mask="where", scale="division", layout="columns")
     graph.attention("shared", 4, 17, 37, 12, mask="full", group=2)
+    graph.attention("guarded", 2, 20, 40, 16, mask="where", guard=True)
     return graph
 
 
@@ -64,15 +65,18 @@ def test_rows_without_keys_and_nans():
     """-inf for all keys of a row, or of a whole tile: NaN where the single ops give NaN. NaN and infinities among scores and values."""
     graph, n = Graph(), 40
     graph.attention("added", 2, 20, n, 16, mask="queries", scale="")
+    graph.attention("zero", 2, 20, n, 16, mask="queries", scale="", guard=True)    # of which rows of NaN count as 0
     compiled = legato.compile(legato.from_onnx(graph.model), "vulkan")
     session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
     arrays = graph.arrays(kept=1)
-    mask = arrays["added_mask"][0, 0]
-    mask[2, n // 2], mask[3, 0], mask[4, n - 1], mask[5], mask[6, :n - 1] = np.nan, np.inf, np.inf, -np.inf, -np.inf
+    for name in ("added", "zero"):
+        mask = arrays[f"{name}_mask"][0, 0]
+        mask[2, n // 2], mask[3, 0], mask[4, n - 1], mask[5], mask[6, :n - 1] = np.nan, np.inf, np.inf, -np.inf, -np.inf
+        arrays[f"{name}_q"][0, 1, 7] = np.inf
     arrays["added_v"][0, 0, 1, 3] = np.nan
-    arrays["added_q"][0, 1, 7] = np.inf
     arrays["added_mask"][0, 0, 8] = np.linspace(-150, 150, n, dtype=np.float32)    # maxima that grow from tile to tile
-    np.testing.assert_allclose(np.asarray(compiled(*arrays.values())), np.asarray(session.run(None, arrays)[0]), atol=2e-5)
+    for found, expected in zip(compiled(*arrays.values()), session.run(None, arrays), strict=True):
+        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=2e-5)
 
 
 @needs_vulkan
