@@ -52,7 +52,7 @@ def from_onnx(
 
     UnsupportedError lists all nodes that Legato cannot import. LegatoError: the file is missing, or is not a valid ONNX model.
     """
-    return import_model(read_model(model), shapes=shapes, context=context, entries=entries)
+    return import_model(read_model(model, whole=False), shapes=shapes, context=context, entries=entries)
 
 
 def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,

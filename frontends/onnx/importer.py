@@ -15,6 +15,7 @@ from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.evaluated import evaluated
 from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesError
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
+from legato.frontends.onnx.model_file import is_in_array
 from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
@@ -61,7 +62,7 @@ class Importer:
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         """Adds the graph's initializers to the scope."""
         for tensor in graph.initializer:
-            if tensor.name in self.arrays:
+            if tensor.name in self.arrays and is_in_array(tensor):
                 scope.values[tensor.name] = ConstantValue(tensor.name, self.arrays[tensor.name])
                 continue
             try:

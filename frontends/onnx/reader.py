@@ -10,6 +10,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from legato.core.errors import LegatoError
+from legato.frontends.onnx.model_file import read_model_file
 from legato.frontends.onnx.problems import Refused
 
 OLDEST_OPSET = 7
@@ -26,9 +27,9 @@ class ModelSource(NamedTuple):
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-def read_model(model: "str | os.PathLike[str] | bytes | onnx.ModelProto") -> ModelSource:
-    """Reads a model without its external data. LegatoError if it cannot be read; TypeError for anything but a path, bytes or a
-    ModelProto."""
+def read_model(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", whole: bool = True) -> ModelSource:
+    """Reads a model without its external data. ``whole``: large initializers of a file are in the protobuf, too, not in arrays beside it.
+    LegatoError if it cannot be read; TypeError for anything but a path, bytes or a ModelProto."""
     if isinstance(model, onnx.ModelProto):
         return ModelSource(model, f"model '{model.graph.name}'" if model.graph.name else "the model", None)
     if isinstance(model, (bytes, bytearray, memoryview)):
@@ -39,10 +40,10 @@ def read_model(model: "str | os.PathLike[str] | bytes | onnx.ModelProto") -> Mod
     if path.is_dir():
         raise LegatoError(f"{path} is a folder: name the .onnx file in it")
     try:
-        data = path.read_bytes()
+        data, arrays = (path.read_bytes(), {}) if whole else read_model_file(path)
     except OSError as error:
         raise LegatoError(f"cannot read {path}: {error.strerror}") from error
-    return ModelSource(_parse(data, str(path)), str(path), path)
+    return ModelSource(_parse(data, str(path)), str(path), path, arrays)
 
 
 def _parse(data: bytes, label: str) -> onnx.ModelProto:

@@ -48,6 +48,7 @@ _PACKED = {
     )
     if name in TensorProto.DataType.keys()  # newer than the oldest onnx that is supported
 }
+FIXED_SIZES = dict(_DTYPES)    # the types whose elements are whole bytes
 _DTYPES |= _PACKED
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 

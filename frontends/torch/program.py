@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from legato.frontends.onnx.model_file import IN_ARRAY
 from legato.frontends.onnx.reader import ModelSource
 from legato.frontends.torch.tensors import shared_array
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
 
 _SCOPES = "pkg.torch.onnx.name_scopes"   # names of the modules around a node, outermost first, and of its op
-_IN_MEMORY = "memory"
 
 
 def model_source(program: "torch.onnx.ONNXProgram", label: str) -> ModelSource:
@@ -27,7 +27,7 @@ def model_source(program: "torch.onnx.ONNXProgram", label: str) -> ModelSource:
     arrays = {name: _array(value.const_value) for name, value in model.graph.initializers.items()}
     for name, value in model.graph.initializers.items():
         held = value.const_value
-        value.const_value = onnx_ir.ExternalTensor(_IN_MEMORY, 0, held.nbytes, held.dtype, shape=held.shape, name=name)
+        value.const_value = onnx_ir.ExternalTensor(IN_ARRAY, 0, held.nbytes, held.dtype, shape=held.shape, name=name)
     return ModelSource(onnx_ir.serde.serialize_model(model), label, None, arrays)
 
 
