@@ -73,6 +73,7 @@ class CompiledGraph:
         if self._graph.computes:
             executable, inputs = self._model(arguments)
             outputs = result_tensors(executable(*[_passable(self._graph.tensor(arguments[i])) for i in inputs]))
+            outputs = self._graph.received(outputs)
         results = [result(arguments, outputs) for result in self._graph.results]
         arguments.clear()
         return results

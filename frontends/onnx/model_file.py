@@ -49,6 +49,13 @@ def read_model_file(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
             return file.read(), {}
 
 
+def mark_in_array(tensor: TensorProto) -> TensorProto:
+    """Says in a tensor without elements that these are in an array beside the protobuf. Returns the tensor."""
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=IN_ARRAY)
+    return tensor
+
+
 def is_in_array(tensor: TensorProto) -> bool:
     """Whether a tensor's elements are in an array beside the protobuf."""
     return tensor.data_location == TensorProto.EXTERNAL and any(
@@ -98,9 +105,7 @@ class _ModelFile:
         if self.file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:    # pyright: ignore[reportAttributeAccessIssue]
             raise OtherFormat
         self.arrays[tensor.name] = array
-        tensor.data_location = TensorProto.EXTERNAL
-        tensor.external_data.add(key="location", value=IN_ARRAY)
-        return tensor
+        return mark_in_array(tensor)
 
     # --- the wire format of protobuf ---
 

@@ -53,6 +53,32 @@ def _leaves(args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield what + _pytree.keystr(path), value
 
 
+def check_written(graph: "torch.fx.Graph", label: str) -> None:
+    """LegatoError for an op in a program's graph of which the exporter drops an argument: the model that it writes computes another one.
+    torch.compile has most of these in terms of others (``decompositions``)."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    aten = torch.ops.aten
+    kept: dict[Any, tuple[str, tuple[Any, ...]]] = {    # an argument of an op, and the values of it that are not dropped
+        aten.avg_pool2d.default: ("divisor_override", (None,)),
+        aten.avg_pool3d.default: ("divisor_override", (None,)),
+        aten._upsample_bilinear2d_aa.default: ("align_corners", (False,)),
+        aten._upsample_bicubic2d_aa.default: ("align_corners", (False,)),
+        aten._native_batch_norm_legit.default: ("training", (False,)),
+        aten._native_batch_norm_legit_functional.default: ("training", (False,)),
+        aten.scatter_reduce.two: ("reduce", ("sum", "prod", "amin", "amax")),
+    }
+    for node in graph.nodes:
+        if node.target not in kept:
+            continue
+        name, values = kept[node.target]
+        place = [argument.name for argument in node.target._schema.arguments].index(name)
+        value = node.kwargs.get(name, node.args[place] if place < len(node.args) else values[0])
+        if value not in values:
+            raise LegatoError(f"{label}: torch's exporter to ONNX drops {name}={value} of '{node.name}' ({node.target}): the model that it "
+                              "writes computes something else")
+
+
 def check_effects(program: "torch.export.ExportedProgram", label: str) -> None:
     """LegatoError if the program writes to a buffer or to an input: the exporter drops that."""
     signature = program.graph_signature

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
+from legato.frontends.torch.checks import check_written
 from legato.frontends.torch.strided import order_memory
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
             # without keyword arguments, the exporter takes a dict that ends the positional ones for them
             program = torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
                                         dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
+            check_written(program.exported_program.graph, label)
             if order_memory(program.exported_program.graph, label):
                 program.exported_program.graph_module.recompile()
                 program = torch.onnx.export(program.exported_program, dynamo=True, optimize=False, verbose=False)

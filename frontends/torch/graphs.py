@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.export import graph_signature as signatures  # pyright: ignore[reportMissingImports]
 
 from legato.core.errors import LegatoError
+from legato.frontends.onnx.model_file import mark_in_array
 from legato.frontends.onnx.reader import ModelSource
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.torch.exporter import exported
@@ -65,11 +66,27 @@ class TorchGraph:
 
     @staticmethod
     def tensor(argument: Any) -> torch.Tensor:
-        """The tensor that the model takes for an argument. LegatoError for a negative number."""
+        """The tensor that the model takes for an argument: complex numbers as pairs. LegatoError for a negative number."""
         if isinstance(argument, int) and argument < 0:
             raise LegatoError(f"torch.compile gave a graph the number {argument} as one that changes from call to call; Legato takes only "
                               "numbers from 0 on, as sizes: give the function a tensor instead")
-        return argument if isinstance(argument, torch.Tensor) else torch.empty((argument, 0))
+        if not isinstance(argument, torch.Tensor):
+            return torch.empty((argument, 0))
+        return torch.view_as_real(argument.resolve_conj()) if argument.is_complex() else argument
+
+    def received(self, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The model's outputs as the graph has them: pairs of numbers as complex ones. LegatoError where an output has another type or
+        other sizes than the graph says: torch's exporter made something else of an op."""
+        found = []
+        for node, output in zip(self._computed, outputs, strict=True):
+            fake = node.meta["val"]
+            dtype, sizes = (fake.dtype.to_real(), (*fake.shape, 2)) if fake.is_complex() else (fake.dtype, tuple(fake.shape))
+            same = len(sizes) == output.ndim and all(a == b for a, b in zip(sizes, output.shape) if isinstance(a, int))
+            if output.dtype != dtype or not same:
+                raise LegatoError(f"{self.label}: torch's exporter to ONNX makes {output.dtype}{list(output.shape)} of '{node.name}', "
+                                  f"which is {dtype}{list(sizes)}: the model that it writes computes something else")
+            found.append(torch.view_as_complex(output.contiguous()) if fake.is_complex() else output)
+        return found
 
     def model(self, constants: Mapping[int, np.ndarray]) -> ModelSource:
         """The model with some of its inputs as constants on the memory of these arrays."""
@@ -80,7 +97,7 @@ class TorchGraph:
         names = dict(zip(self.inputs, (value.name for value in proto.graph.input)))
         named = {names[argument]: array for argument, array in constants.items()}
         for name, array in named.items():
-            proto.graph.initializer.append(onnx.TensorProto(name=name, data_type=code_of(array.dtype), dims=array.shape))
+            proto.graph.initializer.append(mark_in_array(onnx.TensorProto(name=name, data_type=code_of(array.dtype), dims=array.shape)))
         return self._source._replace(proto=proto, arrays={**self._source.arrays, **named})
 
     def _exported(self) -> ModelSource:

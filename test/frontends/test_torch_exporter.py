@@ -1,0 +1,85 @@
+"""Ops that torch's ONNX exporter writes as something else: by torch.compile as torch computes them, and errors of from_torch."""
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import legato  # noqa: E402
+
+functional = torch.nn.functional
+X = torch.randn(2, 4, 9, 10, generator=torch.Generator().manual_seed(0))
+Z = torch.complex(X[0, 0], X[1, 1])
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+
+
+def same(function, *arguments, **how):
+    """torch.compile gives what torch gives, in the results and in what is written to."""
+    expected, found = ([one.clone() for one in arguments] for _ in range(2))
+    with torch.no_grad():
+        wanted, made = function(*expected), torch.compile(function, backend="legato", **how)(*found)
+    torch.testing.assert_close([made, found], [wanted, expected], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm(training):
+    mean, variance, weight = torch.randn(4), torch.rand(4), torch.randn(4)
+    same(lambda x, m, v, w: functional.batch_norm(x, m, v, w, None, training, 0.3, 0.2), X, mean, variance, weight)
+    model = torch.nn.Sequential(torch.nn.Conv2d(4, 5, 3), torch.nn.BatchNorm2d(5)).train(training)
+    same(lambda x: model(x), X)
+
+
+@pytest.mark.parametrize("arguments", [
+    (3, None, 0, False, True, 4), ((3, 3), (1, 1), (1, 1), True, False, 2), ((2, 3), (2, 2), (1, 1), True, True, 5),
+    ((3, 3), (2, 2), (0, 0), False, False, -3), ((4, 4), (3, 3), (2, 2), True, False, 1), (3, 2, 1, True, False, None)])
+def test_divisors_of_average_pools(arguments):
+    same(lambda x: functional.avg_pool2d(x, *arguments), X)
+    same(lambda x: functional.avg_pool3d(x, *(value[:1] * 3 if isinstance(value, tuple) else value for value in arguments)), X)
+
+
+@pytest.mark.parametrize("size", [9, 10, 11])
+def test_divisors_of_pools_of_any_size(size):
+    same(lambda x: functional.avg_pool2d(x, 3, 2, 1, True, False, 3), torch.randn(1, 2, size, size + 1), dynamic=True)
+
+
+@pytest.mark.parametrize("itself", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_means_of_scattered_elements(dtype, itself):
+    x, source = (torch.arange(-9, 11).reshape(5, 4) * step for step in (3, 7))
+    index = torch.tensor([[0, 1, 2, 0], [1, 1, 1, 1], [0, 1, 4, 4]])
+    same(lambda x, i, s: x.scatter_reduce(0, i, s, "mean", include_self=itself), x.to(dtype), index, source[:3].to(dtype))
+    same(lambda x, i, s: x.scatter_reduce(0, i, s, "amax", include_self=itself), x.to(dtype), index, source[:3].to(dtype))
+
+
+def test_complex_numbers():
+    """Pairs of numbers in ONNX: as arguments, in between, and as results."""
+    same(lambda z: z * z + z / (2 + z.abs()), Z)
+    same(lambda x: torch.view_as_real(torch.complex(x, -x) * torch.polar(x, x)), X)
+    same(lambda z: (z.t(), z[1:, ::2], z.conj().resolve_conj(), z.real), Z)
+    same(lambda z: z * z, Z.conj())
+    same(lambda z: z.sum(0), Z, dynamic=True)
+
+
+def test_results_of_other_sizes_are_errors():
+    with pytest.raises(legato.LegatoError, match=r"makes torch.float32\[\] of 'linalg_vector_norm', which is torch.float32\[1\]"):
+        same(lambda x: torch.linalg.norm(x, 2, None, True), torch.randn(3))
+
+
+class Function(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("function, dropped", [
+    (lambda x: functional.avg_pool2d(x, 3, divisor_override=4), "divisor_override=4 of 'avg_pool2d'"),
+    (lambda x: functional.interpolate(x, size=(5, 5), mode="bilinear", align_corners=True, antialias=True), "align_corners=True"),
+    (lambda x: x.scatter_reduce(0, torch.zeros(1, 4, 9, 10, dtype=torch.int64), x, "mean"), "reduce=mean of 'scatter_reduce'")])
+def test_errors_of_from_torch(function, dropped):
+    with pytest.raises(legato.LegatoError, match=f"torch's exporter to ONNX drops {dropped}"):
+        legato.from_torch(Function(function).eval(), (X,))
