@@ -26,7 +26,7 @@ class OtherFormat(Exception):
     """A file that is no protobuf, or is cut off."""
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     """A field of a message: where it begins, where its value begins, and where it ends, in bytes of the file."""
 
     number: int
@@ -79,14 +79,14 @@ class _ModelFile:
                 pieces.append(self._bytes(field.begin, field.end))
         return b"".join(pieces), self.arrays
 
-    def _graph(self, graph: Field) -> Iterator[bytes]:
+    def _graph(self, graph: WireField) -> Iterator[bytes]:
         for field in self._fields(graph.value, graph.end):
             tensor = None
             if (field.number, field.kind) == (INITIALIZER, LENGTH) and field.end - field.value >= LARGE:
                 tensor = self._initializer(field)
             yield from [self._bytes(field.begin, field.end)] if tensor is None else _message(INITIALIZER, tensor.SerializeToString())
 
-    def _initializer(self, field: Field) -> TensorProto | None:
+    def _initializer(self, field: WireField) -> TensorProto | None:
         """The tensor without its data, which becomes an array; None for one that is stored in another way, or not as its shape says."""
         fields = list(self._fields(field.value, field.end))
         data = [one for one in fields if one.number == RAW_DATA]
@@ -109,7 +109,7 @@ class _ModelFile:
 
     # --- the wire format of protobuf ---
 
-    def _fields(self, begin: int, end: int) -> Iterator[Field]:
+    def _fields(self, begin: int, end: int) -> Iterator[WireField]:
         """The fields of a message."""
         at = begin
         while at < end:
@@ -127,7 +127,7 @@ class _ModelFile:
                 raise OtherFormat
             if done > end or key >> 3 == 0:
                 raise OtherFormat
-            yield Field(key >> 3, kind, at, value, done)
+            yield WireField(key >> 3, kind, at, value, done)
             at = done
 
     def _varint(self, at: int) -> tuple[int, int]:

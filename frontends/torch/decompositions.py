@@ -79,7 +79,23 @@ def _scatter_reduce(x: Any, axis: int, index: Any, source: Any, reduce: str, *, 
     return torch.div(total, count, rounding_mode=None if x.is_floating_point() else "floor")
 
 
+def _rounded(x: Any) -> Any:
+    """Rounding, which ONNX has of floats only: integers are what they are."""
+    return NotImplemented if x.is_floating_point() else x.clone()
+
+
+def _isnan(x: Any) -> Any:
+    """Whether elements are NaN, which no integer is."""
+    return NotImplemented if x.is_floating_point() or x.is_complex() else torch.zeros_like(x, dtype=torch.bool)
+
+
 _BATCH_NORM = aten._native_batch_norm_legit_functional.default
 _OF_TORCH = torch._decomp.get_decompositions([_BATCH_NORM])
-DECOMPOSITIONS = {aten._transformer_encoder_layer_fwd.default: _encoder_layer, _BATCH_NORM: _batch_norm,
-                  aten.avg_pool2d.default: _avg_pool, aten.avg_pool3d.default: _avg_pool, aten.scatter_reduce.two: _scatter_reduce}
+DECOMPOSITIONS = {
+    aten._transformer_encoder_layer_fwd.default: _encoder_layer,
+    _BATCH_NORM: _batch_norm,
+    **dict.fromkeys((aten.avg_pool2d.default, aten.avg_pool3d.default), _avg_pool),
+    aten.scatter_reduce.two: _scatter_reduce,
+    aten.isnan.default: _isnan,
+    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.trunc.default, aten.round.default), _rounded),
+}

@@ -53,6 +53,12 @@ def test_means_of_scattered_elements(dtype, itself):
     same(lambda x, i, s: x.scatter_reduce(0, i, s, "amax", include_self=itself), x.to(dtype), index, source[:3].to(dtype))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int8])
+def test_rounding_of_integers(dtype):
+    x = (X[0, 0] * 9).to(dtype)
+    same(lambda x: (x.ceil(), x.floor() + 1, x.trunc(), x.round(), x.isnan(), torch.where(x.isnan(), 0, x)), x)
+
+
 def test_complex_numbers():
     """Pairs of numbers in ONNX: as arguments, in between, and as results."""
     same(lambda z: z * z + z / (2 + z.abs()), Z)
