@@ -98,7 +98,9 @@ def workloads(names: Sequence[str], precisions: Sequence[str]) -> Iterator[Workl
         if name in PRODUCTS or name in CONVS:
             yield from (layer(name, precision) for precision in precisions if precision in PRECISIONS)
         elif name.endswith(SUFFIX):
-            yield from (found for found in (stored(Path(name)),) if found.precision in precisions)
+            found = stored(Path(name))
+            if found.precision in precisions:
+                yield found
         elif "f32" in precisions:
             yield from (Workload(case.name, case.path, case.inputs, "f32") for case in models.cases(name, shipped=False))
 

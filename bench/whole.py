@@ -16,7 +16,7 @@ import torchvision  # pyright: ignore[reportMissingImports]
 import transformers  # pyright: ignore[reportMissingImports]
 
 Tensors = tuple[torch.Tensor, ...]
-SIDE, TOKENS, VOCABULARY = 224, 128, 30522
+SIDE, TOKENS, VOCABULARY = 224, 128, 30522    # the vocabulary is the smallest of the models'
 IMAGES = ("resnet18", "resnet50", "mobilenet_v2", "convnext_tiny", "vit_b_16")
 INT8 = ("resnet50-int8", "bert-int8")
 
@@ -37,8 +37,8 @@ def _image(name: str) -> tuple[torch.nn.Module, Tensors]:
     return torchvision.models.get_model(name, weights=None), (torch.randn(1, 3, SIDE, SIDE),)
 
 
-def _tokens(vocabulary: int = VOCABULARY) -> torch.Tensor:
-    return torch.randint(0, vocabulary, (1, TOKENS))
+def _tokens() -> torch.Tensor:
+    return torch.randint(0, VOCABULARY, (1, TOKENS))
 
 
 def _bert(**sizes: int) -> tuple[torch.nn.Module, Tensors]:

@@ -67,12 +67,11 @@ class _ModelFile:
         self.file, self.arrays = file, dict[str, np.ndarray]()
         if sys.byteorder != "little":    # as ONNX stores elements
             raise OtherFormat
-        self.size = file.seek(0, os.SEEK_END)
 
     def read(self) -> tuple[bytes, dict[str, np.ndarray]]:
         """What ``read_model_file`` returns."""
         pieces: list[bytes] = []
-        for field in self._fields(0, self.size):
+        for field in self._fields(0, self.file.seek(0, os.SEEK_END)):
             if (field.number, field.kind) == (GRAPH, LENGTH):
                 pieces += _message(GRAPH, b"".join(self._graph(field)))
             else:

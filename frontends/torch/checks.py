@@ -76,7 +76,7 @@ def check_written(graph: "torch.fx.Graph", label: str) -> None:
         value = node.kwargs.get(name, node.args[place] if place < len(node.args) else values[0])
         if value not in values:
             raise LegatoError(f"{label}: torch's exporter to ONNX drops {name}={value} of '{node.name}' ({node.target}): the model that it "
-                              "writes computes something else")
+                              "writes computes something else. Write it in terms of other ops")
 
 
 def check_effects(program: "torch.export.ExportedProgram", label: str) -> None:

@@ -84,7 +84,8 @@ class TorchGraph:
             same = len(sizes) == output.ndim and all(a == b for a, b in zip(sizes, output.shape) if isinstance(a, int))
             if output.dtype != dtype or not same:
                 raise LegatoError(f"{self.label}: torch's exporter to ONNX makes {output.dtype}{list(output.shape)} of '{node.name}', "
-                                  f"which is {dtype}{list(sizes)}: the model that it writes computes something else")
+                                  f"which is {dtype}{list(sizes)}: the model that it writes computes something else. Write it in terms "
+                                "of other ops")
             found.append(torch.view_as_complex(output.contiguous()) if fake.is_complex() else output)
         return found
 

@@ -50,7 +50,8 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     if form is None or form.filter.type.shape[:2] != [3, 3] or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
-    candidates = (found for shared in range(min(threads, 2)) for found in _candidates(form, machine, threads, not shared))
+    ways = (True, False) if threads > 1 else (True,)    # blocks of each thread, and of all
+    candidates = (found for whole_blocks in ways for found in _candidates(form, machine, threads, whole_blocks))
     cost, tiles = min(candidates, key=lambda candidate: candidate[0])
     return tiles if cost < GAIN * _direct(form, machine, threads) else None
 
