@@ -10,10 +10,11 @@ import tvm_ffi
 import tvm_ffi.libinfo
 
 from legato.codegen.device_code import embed_kernels
-from legato.codegen.units import compiled, units_of
+from legato.codegen.machine_code import MachineCode
+from legato.codegen.units import units_of
 from legato.core import cpu
 from legato.core.errors import LegatoError
-from legato.core.mlir import execution_engine, ir
+from legato.core.mlir import ir
 from legato.runtime import cached_model, package, packed, threads
 from legato.runtime.executable import Executable
 from legato.runtime.first_instance import first_instance_here_or_elsewhere
@@ -49,30 +50,22 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     if made is not None:
         return cached_model.executable(made, {weight.name: array for weight, array in zip(signature.weights, arrays)}, artifacts)
     embed_kernels(module)
-    shared = [compiled(unit) for unit in called]
-    with module.context:
-        engine = execution_engine.ExecutionEngine(
-            module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
-        for symbol, place in (item for unit in shared for item in unit.addresses.items()):
-            engine.raw_register_runtime(symbol, ctypes.c_void_p(place))
-        address = engine.raw_lookup(CREATE)   # raw_lookup forces compilation; dump_to_object_file omits functions never looked up
-    if not address:
-        raise LegatoError("LLVM could not compile the module; it says why on stderr")
-    create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
+    code = MachineCode(module, called, libraries, opt_level)
+    address = code.wrapper(CREATE)
+    create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=code)
 
     def instance(*events: ctypes.c_void_p) -> Callable[..., Any]:
-        return create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
+        return create(package.Owner(code, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
 
     calls = _text(module, "legato_calls")
-    dumps = [engine.dump_to_object_file, *(unit.dump for unit in shared)]
     function = _refusal(signature.cpu, lacking) if lacking else first_instance_here_or_elsewhere(signature, instance)
     recorder = None if lacking else Recorder(lambda: calls, instance)
 
     def save(path: Path, linker: str | None) -> Path:
-        return package.save(path, signature, arrays, package.linked(dumps, linker), artifacts)
+        return package.save(path, signature, arrays, package.linked(code.dumps, linker), artifacts)
 
     def write_entry(folder: Path, about: Mapping[str, Any] | None) -> None:
-        cached_model.write(folder, package.linked(dumps, None), about, signature.weights, arrays)
+        cached_model.write(folder, package.linked(code.dumps, None), about, signature.weights, arrays)
 
     return Executable(signature, function, save, recorder, None if lacking else write_entry)
 

@@ -1,53 +1,61 @@
 """The entry's functions as machine code, which all models in a process share: compiled when the first model calls them."""
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Sequence
-from functools import cache
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future
 
 import tvm_ffi.libinfo
 
+from legato.codegen.engine import Engine
+from legato.codegen.entry.instance import create
 from legato.codegen.entry.library import EntryUnit, unit_of
-from legato.core.mlir import execution_engine, ir
+from legato.codegen.entry.pool import parallel
+from legato.codegen.entry.profile import begin as begin_call
+from legato.codegen.native.body import symbol_of
+from legato.core import background
+from legato.core.ir_helpers import present
+from legato.core.mlir import ir
 
-OPTIMIZED = 2       # LLVM's level
+_lock = threading.Lock()
+_begun: dict[EntryUnit, Future[CompiledUnit]] = {}
 
 
 class CompiledUnit:
     """The code of a unit. ``addresses``: of its functions, by symbol; they are valid until the process ends."""
 
     def __init__(self, unit: EntryUnit):
-        module, libraries = unit.module(), [tvm_ffi.libinfo.find_libtvm_ffi()]
-        with module.context, ir.Location.unknown():
-            giver = f"{unit.symbols[0]}.addresses"
-            module.body.append(_giving_addresses(giver, unit.symbols))
-            self._engine = execution_engine.ExecutionEngine(
-                module, opt_level=OPTIMIZED, shared_libs=libraries, enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
-        found = (ctypes.c_void_p * len(unit.symbols))()
-        self._engine.invoke(giver, ctypes.pointer(ctypes.pointer(found)))
-        self.addresses = dict(zip(unit.symbols, found))
+        self._engine = Engine(unit.module(), [tvm_ffi.libinfo.find_libtvm_ffi()])
+        self.addresses = {symbol: self._engine.address(symbol) for symbol in unit.symbols}
 
     def dump(self, path: str) -> None:
         """Writes an object file."""
-        self._engine.dump_to_object_file(path)
+        self._engine.dump(path)
 
 
-def _giving_addresses(name: str, symbols: Sequence[str]) -> ir.OpView:
-    """A function that stores the addresses of others. The engine itself knows those of its wrappers only."""
-    declared = [f"llvm.func @{symbol}()" for symbol in symbols]
-    stores = [f"  %p{n} = llvm.getelementptr %to[{n}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n"
-              f"  %f{n} = llvm.mlir.addressof @{symbol} : !llvm.ptr\n"
-              f"  llvm.store %f{n}, %p{n} : !llvm.ptr, !llvm.ptr" for n, symbol in enumerate(symbols)]
-    made = ir.Module.parse("\n".join([*declared, f"llvm.func @_mlir_ciface_{name}(%to: !llvm.ptr) {{", *stores, "  llvm.return", "}"]))
-    function = list(made.body.operations)[-1]
-    function.operation.detach_from_parent()
-    return function
+def begin(units: Iterable[EntryUnit]) -> None:
+    """Compiles units in the background, unless they are compiled or under way."""
+    for unit in units:
+        with _lock:
+            if unit not in _begun:
+                _begun[unit] = background.begin(lambda unit=unit: CompiledUnit(unit))
 
 
-@cache
+def begin_usual(threads: int) -> None:
+    """Begins the units that nearly all models for CPUs need, while the model is lowered. ``threads``: of its parallel loops."""
+    begin(present(unit_of(symbol_of(root))) for root in (create, begin_call, *((parallel,) if threads > 1 else ())))
+
+
 def compiled(unit: EntryUnit) -> CompiledUnit:
     """The code of a unit."""
-    return CompiledUnit(unit)
+    begin([unit])
+    return _begun[unit].result()
+
+
+def forget() -> None:
+    """Forgets the code of all units: what is compiled from now on has code of its own."""
+    with _lock:
+        _begun.clear()
 
 
 def units_of(module: ir.Module) -> list[EntryUnit]:

@@ -3,6 +3,7 @@
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -28,8 +29,12 @@ class WeightStore(Mapping):
         self._files: dict[str, tuple[Path, safetensors_file.TensorEntry]] = {}
         self._maps: dict[Path, np.ndarray] = {}
         self._kept: frozenset[str] = frozenset()
+        self._filling: dict[str, Future[None]] = {}     # arrays that have their elements when this is done
 
     def __getitem__(self, key: str) -> np.ndarray:
+        if key in self._filling:
+            self._filling[key].result()
+            self._filling.pop(key, None)
         array = self._arrays.get(key)
         if array is not None:
             return array
@@ -56,18 +61,23 @@ class WeightStore(Mapping):
 
     def type_of(self, key: str) -> tuple[np.dtype, tuple[int, ...]]:
         """The dtype and shape of a weight, without mapping it."""
-        if key in self._arrays or key not in self._files:
-            return self[key].dtype, self[key].shape
-        return self._files[key][1].dtype, self._files[key][1].shape
+        one = self._arrays.get(key)
+        if one is None:
+            one = self._files[key][1] if key in self._files else self[key]
+        return one.dtype, tuple(one.shape)
 
-    def add(self, name: str, array: np.ndarray) -> str:
-        """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...). Returns the key."""
+    def add(self, name: str, array: np.ndarray, filling: Future[None] | None = None) -> str:
+        """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...). Returns the key.
+
+        ``filling``: what gives the array its elements; who reads the weight waits for it, and gets its exception."""
         array = np.asarray(array)
         safetensors_file.check_dtype(name, array.dtype)
         view = array.view()
         view.flags.writeable = False
         key = self._unique(name)
         self._arrays[key] = view
+        if filling is not None:
+            self._filling[key] = filling
         return key
 
     def adopt(self, key: str, array: np.ndarray) -> None:
@@ -94,6 +104,7 @@ class WeightStore(Mapping):
         if key in self._kept:
             return
         array = self._arrays.pop(key, None)
+        self._filling.pop(key, None)
         if self._files.pop(key, None) is not None and array is not None:
             release_pages(array)
         if not self._files:
@@ -113,6 +124,7 @@ class WeightStore(Mapping):
         """A new store with the same arrays, shared. Adding and dropping weights in one does not change the other."""
         other = WeightStore()
         other._arrays, other._files, other._maps = dict(self._arrays), dict(self._files), dict(self._maps)
+        other._filling = dict(self._filling)
         return other
 
     def save(self, path: str | Path) -> None:

@@ -25,7 +25,6 @@ from legato.codegen.native.body import symbol_of
 from legato.codegen.native.compiler import compile_functions
 from legato.core.mlir import ir
 from legato.core.upstream import run_on
-from legato.dialects.loading import make_context
 
 BASELINE = ("x86-64", "+sse2")   # the entry itself runs on any CPU, to report that the kernels do not
 RARE = (describe, faults, instance, messages, device, driver, profile, refusals, cuda_instance)     # creating an instance, and messages
@@ -42,7 +41,9 @@ class EntryUnit:
 
     def module(self) -> ir.Module:
         """The functions in the LLVM dialect, in a context of their own. Linked models do not show them, nor take those of others."""
-        with make_context(), ir.Location.unknown():
+        context = ir.Context()
+        context.enable_multithreading(False)
+        with context, ir.Location.unknown():
             module = ir.Module.parse(compile_functions(self.roots, RARE))
             run_on(module.operation, TO_LLVM)
             for op in module.body.operations:

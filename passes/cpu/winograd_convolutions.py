@@ -1,5 +1,6 @@
 """tir-winograd-convolutions: convolutions of 3 x 3 and stride 1 by Winograd's algorithm, with fewer multiplications."""
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from legato.dialects.module import Module
 from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.winograd.blocks import WinogradBlocks
-from legato.passes.cpu.winograd.transforms import TAPS, transformed_weights
+from legato.passes.cpu.winograd.transforms import TAPS, transform_weights
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -94,8 +95,8 @@ def rewrite_call(call: ir.Operation, place: int, tiles: WinogradTilesLike, const
             new = relax.weight(made[key], np.dtype(np.float32), matrices(value, tiles))
         else:
             array = present(constants.array(value)).reshape(value.type.shape)
-            new = constants.build(transformed_weights(array, tiles.outputs, tiles.vectors * tiles.lanes),
-                                  f"{constants.name_of(value)}.winograd")
+            work = partial(transform_weights, array, tiles.outputs, tiles.vectors * tiles.lanes)
+            new = constants.build_later(work, matrices(value, tiles), np.dtype(np.float32), f"{constants.name_of(value)}.winograd")
             op = present(defining_op(new))
             if source is not None and "weight" in op.attributes:
                 made[key] = op.attributes["weight"].value

@@ -1,13 +1,15 @@
 """Helpers of passes on graph ops: the functions to work on, constants, and the removal of dead ops."""
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from legato.analysis.patterns.graph import graph_blocks
+from legato.core.background import begin
 from legato.core.ir_helpers import present
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
+from legato.core.weights import aligned_empty
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import PRIM_FUNC
@@ -15,6 +17,7 @@ from legato.dialects.tir.markers import PRIM_FUNC
 CONSTANT = "relax.constant"
 # Bytes. Constants up to this size are stored in the IR, larger ones in the weight store.
 DENSE_LIMIT = 1024
+LATER = 1 << 18     # bytes of a weight from which on a thread fills it: to begin one takes as long as to write these
 
 
 def relax_functions(module: Module) -> list[func.FuncOp]:
@@ -122,6 +125,16 @@ class Constants:
         if array.size == 0 or (array.size > 1 and (array.size > DENSE_LIMIT or (array != array.flat[0]).any())):
             return None
         return array.flat[0].item()
+
+    def build_later(self, work: Callable[[np.ndarray], None], shape: Sequence[int], dtype: np.dtype, name: str) -> ir.Value:
+        """A constant at the insertion point, to whose array ``work`` writes the elements: in the background if they are many."""
+        array = aligned_empty(shape, dtype)
+        if array.nbytes < LATER:
+            work(array)
+            return self.build(array, name)
+        key = self.weights.add(name, array, begin(lambda: work(array)))
+        self._named[key] += 1
+        return relax.weight(key, array.dtype, list(array.shape))
 
     def build(self, array: np.ndarray, name: str, location: ir.Location | None = None) -> ir.Value:
         """A constant at the insertion point, in the weight store if it is large; its key is made from `name`."""

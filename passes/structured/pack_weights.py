@@ -3,10 +3,9 @@
 The kernel's argument becomes the packed weight, with a ``linalg.unpack`` in the body that scheduling folds away. The bytes are repacked in
 the weight store.
 """
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,14 +13,12 @@ from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
 from legato.core.ir_helpers import find, present
 from legato.core.mlir import func, ir, tensor
-from legato.core.weights import aligned_empty, release_pages
+from legato.core.weights import release_pages
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
-
-LARGE = 1 << 20   # bytes of a weight from which on a thread packs it; smaller ones may be constants in the IR, which is read at once
 
 
 @dataclass(frozen=True)
@@ -38,19 +35,18 @@ class PackWeights(ModulePass):
         calls = calls_by_callee(module)
         constants = Constants(module)
         packed: dict[Any, str] = {}
-        with WeightCopies() as copies:
-            for kernel in tir.schedulable(module.module):
-                packing = target.packing(context.kernels.of(kernel))
-                sites = calls.get(kernel.name.value, [])
-                if packing is None or not sites:
-                    continue
-                weights = [defining_op(call.operands[packing.argument]) for call in sites]
-                if any(op is None or op.name != CONSTANT for op in weights):
-                    continue
-                rewrite_kernel(kernel, packing)
-                context.kernels.drop(kernel)
-                for call in sites:
-                    rewrite_call(call, packing, constants, packed, copies)
+        for kernel in tir.schedulable(module.module):
+            packing = target.packing(context.kernels.of(kernel))
+            sites = calls.get(kernel.name.value, [])
+            if packing is None or not sites:
+                continue
+            weights = [defining_op(call.operands[packing.argument]) for call in sites]
+            if any(op is None or op.name != CONSTANT for op in weights):
+                continue
+            rewrite_kernel(kernel, packing)
+            context.kernels.drop(kernel)
+            for call in sites:
+                rewrite_call(call, packing, constants, packed)
 
 
 def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
@@ -103,37 +99,7 @@ def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
     tir.set_signature(kernel, len(block.arguments) - tir.out_count(kernel))
 
 
-class WeightCopies:
-    """Packs weights, large ones in threads: numpy releases the GIL while it copies."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(min(4, len(os.sched_getaffinity(0))))
-        self._pending: list[Future[None]] = []
-
-    def packed(self, array: np.ndarray, packing: PackingLike) -> np.ndarray:
-        """The weight in packed order, padded with zeros to whole tiles; a large one has its elements behind the ``with``."""
-        result = aligned_empty(packed_shape(packing), array.dtype)
-        if result.nbytes < LARGE:
-            fill(result, array, packing)
-        else:
-            self._pending.append(self._pool.submit(self._fill, result, array, packing))
-        return result
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
-        for one in self._pending:
-            one.result()
-
-    @staticmethod
-    def _fill(result: np.ndarray, array: np.ndarray, packing: PackingLike) -> None:
-        fill(result, array, packing)
-        release_pages(array)
-
-
-def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str], copies: WeightCopies) -> None:
+def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str]) -> None:
     """Gives a call the packed weight. Calls with one weight and layout share the packed one through ``packed``, which maps the
     weight's key and layout to the packed weight's key.
     """
@@ -145,8 +111,8 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
             dtype = numpy_dtype(constant.results[0].type.element_type)
             value = relax.weight(packed[layout], dtype, packed_shape(packing))
         else:
-            array = copies.packed(present(constants.array(constant.results[0])), packing)
-            value = constants.build(array, f"{constants.name_of(constant.results[0])}.packed")
+            array, name = present(constants.array(constant.results[0])), constants.name_of(constant.results[0])
+            value = constants.build_later(partial(pack, array, packing), packed_shape(packing), array.dtype, f"{name}.packed")
             made = present(defining_op(value))
             if source is not None and "weight" in made.attributes:
                 packed[layout] = made.attributes["weight"].value
@@ -154,8 +120,8 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
     constants.erase_unused([constant.results[0]])
 
 
-def fill(result: np.ndarray, array: np.ndarray, packing: PackingLike) -> None:
-    """WeightCopies a weight to an array of the packed shape."""
+def pack(array: np.ndarray, packing: PackingLike, result: np.ndarray) -> None:
+    """Copies a weight to an array of the packed shape, in packed order, padded with zeros to whole tiles."""
     array = array.reshape(packing.shape)
     place = array.ndim - 1 - packing.trailing
     outer = [d for d in packing.outer if d <= place]  # a dimension after the columns is one block
@@ -169,3 +135,4 @@ def fill(result: np.ndarray, array: np.ndarray, packing: PackingLike) -> None:
     if rest:
         blocks[*before, whole, :rest] = source[*before, whole * tile:]
         blocks[*before, whole, rest:] = 0
+    release_pages(array)

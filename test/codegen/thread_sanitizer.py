@@ -8,15 +8,14 @@ LLVM's pass for it is not in MLIR's wheel, and takes no access of more than 16 b
 """
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from legato.codegen import jit, units
+from legato.codegen import engine, machine_code, units
 from legato.codegen.entry import kept_results
 from legato.core.ir_helpers import find
-from legato.core.mlir import execution_engine, ir
+from legato.core.mlir import ir
 
 SEQ_CST = 5     # of C's memory_order
 SIGNATURES = {"__tsan_read_range": "void (ptr, i64)", "__tsan_write_range": "void (ptr, i64)",
@@ -36,17 +35,17 @@ ATOMICS = ("llvm.atomicrmw", "llvm.cmpxchg")
 def instrumented() -> Iterator[None]:
     """Models that are compiled inside tell libtsan what they do. They keep no results: that nobody holds one any
     more is known by a count in tvm-ffi, whose atomic accesses libtsan does not see."""
-    def engine(module: ir.Module, **options: Any) -> execution_engine.ExecutionEngine:
+    def engine_of(module: ir.Module, *operands: Any) -> engine.Engine:
         instrument(module)
-        return execution_engine.ExecutionEngine(module, **options)
+        return engine.Engine(module, *operands)
 
-    units.compiled.cache_clear()
+    units.forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_results, "LARGE", 1 << 60)
-        for user in (jit, units):
-            patch.setattr(user, "execution_engine", SimpleNamespace(ExecutionEngine=engine))
+        for user in (machine_code, units):
+            patch.setattr(user, "Engine", engine_of)
         yield
-    units.compiled.cache_clear()
+    units.forget()
 
 
 def instrument(module: ir.Module) -> None:

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from threading import Event
 
 import ml_dtypes
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from legato.core.background import begin
 from legato.core.errors import LegatoError
 from legato.core.safetensors_file import read_header
 from legato.core.weights import WeightStore, release_pages
@@ -177,3 +179,31 @@ def test_only_pages_of_unchanged_files_are_released(tmp_path):
     array = np.full(100_000, 3, np.float32)
     release_pages(array)
     assert (array == 3).all()
+
+
+def test_who_reads_a_weight_waits_for_its_elements():
+    store, array, gate = WeightStore(), np.zeros(3, np.float32), Event()
+
+    def fill():
+        assert gate.wait(20)
+        array[:] = 4
+
+    key = store.add("w", array, begin(fill))
+    other = store.copy()
+    assert store.type_of(key) == (np.dtype(np.float32), (3,)) and store.nbytes == 12
+    gate.set()
+    assert list(other[key]) == [4, 4, 4]
+    assert [list(one) for one in store.values()] == [[4, 4, 4]]
+
+
+def test_a_weight_that_could_not_be_filled_says_why():
+    def fail():
+        raise MemoryError("no room")
+
+    store = WeightStore()
+    key = store.add("w", np.zeros(3, np.float32), begin(fail))
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="no room"):
+            store[key]
+    store.drop(key)
+    assert store.add("w", np.ones(2, np.float32)) == key and list(store[key]) == [1, 1]

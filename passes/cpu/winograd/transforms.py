@@ -12,24 +12,29 @@ from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Vectors
 
 TAPS = 3
+AT_ONCE = 1 << 22     # elements of a filter that are transformed at once: of so many doubles there is memory
 OF_WEIGHTS = {
     2: ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     4: ((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
 }
 
 
-def transformed_weights(weights: np.ndarray, outputs: int, panel: int) -> np.ndarray:
-    """The transform of weights [3, 3, channels, features], [features / panel * points, channels * panel]: for each panel of features,
-    one matrix for each of the (outputs + 2)^2 points. The last panel is padded with zeros."""
+def transform_weights(weights: np.ndarray, outputs: int, panel: int, result: np.ndarray) -> None:
+    """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels * panel]: for each
+    panel of features, one matrix for each of the (outputs + 2)^2 points. The last panel is padded with zeros."""
     g = np.array(OF_WEIGHTS[outputs])
     both = np.kron(g, g)                          # of both axes: [points, 9]
     channels, features = weights.shape[2:]
     panels, points = -(-features // panel), len(both)
-    result = np.zeros((panels, points, channels, panel), np.float32)
-    for p in range(panels):    # in double precision, panel by panel: the memory of one
-        part = weights[:, :, :, p * panel:(p + 1) * panel].astype(np.float64)
-        result[p, :, :, :part.shape[3]] = (both @ part.reshape(TAPS ** 2, -1)).reshape(points, channels, -1)
-    return result.reshape(panels * points, channels * panel)
+    to = result.reshape(panels, points, channels, panel)
+    at_once = max(1, AT_ONCE // (points * channels * panel))
+    for p in range(0, panels, at_once):    # in double precision; few calls of numpy, since each waits for Python's lock
+        count = min(at_once, panels - p)
+        part = np.zeros((TAPS, TAPS, channels, count * panel))
+        given = weights[:, :, :, p * panel:(p + count) * panel]
+        part[:, :, :, :given.shape[3]] = given
+        products = both @ part.reshape(TAPS ** 2, -1)
+        to[p:p + count] = products.reshape(points, channels, count, panel).transpose(2, 0, 1, 3)
 
 
 class Transforms:

@@ -3,7 +3,7 @@
 import numpy as np
 from harness import Net
 
-from legato.passes.structured.pack_weights import LARGE
+from legato.passes.graph.functions import LATER
 
 
 def values(shape):
@@ -69,7 +69,7 @@ def test_small_kernels_stay_with_one_thread():
 
 
 def test_large_weights_are_packed_like_small_ones():
-    """Weights of 1 MB and more are packed in threads; one of them is used twice, one has columns that fill no tile."""
+    """Large weights are packed in threads; one of them is used twice, one has columns that fill no tile."""
     def net(weights):
         made = Net("llvm")
         x = made.input((8, 700))
@@ -79,7 +79,7 @@ def test_large_weights_are_packed_like_small_ones():
 
     rng = np.random.default_rng(2)
     weights = [rng.standard_normal((700, columns)).astype(np.float32) for columns in (512, 1003, 513, 640, 20)]
-    assert sum(w.nbytes >= LARGE for w in weights) == 4
+    assert sum(w.nbytes >= LATER for w in weights) == 4
     x = values((8, 700))
     for found, weight in zip(net(weights).run(x), weights, strict=True):
         np.testing.assert_allclose(found, x.astype(np.float64) @ weight, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,206 @@
+"""A model's module in parts that LLVM compiles side by side: groups of kernels, the tables that they share with the rest, and the rest.
+
+Kernels that call one another, as a kernel and the body of its parallel loop do, stay together. What a model is cut into does not depend on
+the machine that compiles it.
+"""
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from legato.codegen.entry.layouts import OF_MODEL
+from legato.codegen.entry.library import HIDDEN
+from legato.codegen.entry.links import MODEL, list_text, needs_wrapper
+from legato.core.mlir import ir
+from legato.dialects.tir.markers import PRIM_FUNC
+
+PART = 3000      # ops: LLVM takes some 0.2 s for them, a part of its own 0.01
+MOST = 16        # parts
+PREFIX = "legato.kernel."     # of the symbols of kernels outside their part; a kernel may have the name of a function of C
+REFERENCES = {"llvm.call": "callee", "llvm.invoke": "callee", "llvm.mlir.addressof": "global_name"}
+
+
+@dataclass
+class Division:
+    """Modules in the LLVM dialect. ``main``: what is not in the others; ``kernels``: as MLIR's bytecode, each with the symbols that main
+    calls; ``tables``: what both name of the model's list, None without such."""
+
+    main: ir.Module
+    kernels: list[tuple[bytes, list[str]]] = field(default_factory=list)
+    tables: ir.Module | None = None
+    table_symbols: list[str] = field(default_factory=list)
+
+
+def divided(module: ir.Module) -> Division:
+    """The parts of a module with an entry, which is not changed; one that is small is its own main."""
+    symbols = _Symbols(module)
+    groups = _groups(symbols)
+    if not groups:
+        return Division(module)
+    with module.context, ir.Location.unknown():
+        moved = {name for group in groups for name in group}
+        called = sorted(moved & {used for name in symbols.ops.keys() - moved for used in symbols.uses(name)})
+        outer = {name: PREFIX + name for name in called}
+        tables = symbols.tables() if any(MODEL in symbols.needs(group) for group in groups) else []
+        made = Division(symbols.module_of(symbols.ops.keys() - moved, outer, external=tables), table_symbols=tables)
+        if tables:
+            made.tables = symbols.module_of(tables, {}, exported=tables)
+        for group in groups:
+            needed = symbols.needs(group)
+            part = symbols.module_of([*group, *sorted(needed - {MODEL})], outer, exported=[name for name in group if name in outer])
+            if MODEL in needed:
+                _append(part, list_text(tables))
+            data = io.BytesIO()
+            part.operation.write_bytecode(data)
+            made.kernels.append((data.getvalue(), [outer[name] for name in group if name in outer]))
+    return made
+
+
+def _groups(symbols: _Symbols) -> list[list[str]]:
+    """The kernels that can leave the module, in groups of about as many ops; none where that is not worth it."""
+    movable = [name for name in symbols.ops if symbols.is_movable(name)]
+    home = {name: name for name in movable}
+
+    def root(name: str) -> str:
+        while home[name] != name:
+            name = home[name]
+        return name
+
+    for name in movable:
+        for used in symbols.uses(name):
+            if used in home:
+                home[root(used)] = root(name)
+    together: dict[str, list[str]] = {}
+    for name in movable:
+        together.setdefault(root(name), []).append(name)
+    sizes = {name: sum(symbols.sizes[one] for one in names) for name, names in together.items()}
+    count = min(MOST, sum(sizes.values()) // PART)
+    if count < 2:
+        return []
+    groups: list[list[str]] = [[] for _ in range(count)]
+    totals = [0] * count
+    for name in sorted(together, key=lambda name: -sizes[name]):
+        place = totals.index(min(totals))
+        groups[place] += together[name]
+        totals[place] += sizes[name]
+    return [group for group in groups if group]
+
+
+class _Symbols:
+    """The functions and globals of a module by symbol. ``sizes``: in ops."""
+
+    def __init__(self, module: ir.Module):
+        self.ops = {op.attributes["sym_name"].value: op.operation for op in module.body.operations if "sym_name" in op.attributes}
+        self.sizes: dict[str, int] = {}
+        self._uses: dict[str, set[str]] = {}
+        self._foreign: set[str] = set()    # whose bodies have more than the LLVM dialect, which may name symbols elsewhere
+        for name, op in self.ops.items():
+            self._read(name, op)
+
+    def _read(self, name: str, op: ir.Operation) -> None:
+        used: set[str] = set()
+        size, is_foreign = 0, False
+
+        def visit(inner: ir.Operation) -> ir.WalkResult:
+            nonlocal size, is_foreign
+            size += 1
+            kind = inner.name
+            if kind in REFERENCES and REFERENCES[kind] in inner.attributes:
+                used.add(inner.attributes[REFERENCES[kind]].value)
+            elif not kind.startswith("llvm."):
+                is_foreign = True
+            return ir.WalkResult.ADVANCE
+
+        op.walk(visit)
+        self.sizes[name], self._uses[name] = size, used
+        if is_foreign:
+            self._foreign.add(name)
+
+    def uses(self, name: str) -> set[str]:
+        """The symbols that a function or global names."""
+        return self._uses[name]
+
+    def is_movable(self, name: str) -> bool:
+        """Whether a function is a kernel that can be compiled away from the entry."""
+        op = self.ops[name]
+        return (op.name == "llvm.func" and PRIM_FUNC in op.attributes and _is_defined(op) and name not in self._foreign
+                and all(self._is_free(used) for used in self.uses(name)))
+
+    def _is_free(self, name: str) -> bool:
+        """Whether what a kernel uses can be in the kernel's part, or in several."""
+        op = self.ops.get(name)
+        if op is None:
+            return False
+        if not _is_defined(op) or needs_wrapper(name) is not None:
+            return True
+        if op.name == "llvm.func":
+            return PRIM_FUNC in op.attributes and name not in self._foreign
+        return "constant" in op.attributes and not self.uses(name)
+
+    def needs(self, group: Iterable[str]) -> set[str]:
+        """What kernels use, and what that uses, without the kernels themselves: the model's list is itself only."""
+        found: set[str] = set()
+        pending = [used for name in group for used in self.uses(name) - set(group)]
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending += [] if name == MODEL else self.uses(name)
+        return found
+
+    def tables(self) -> list[str]:
+        """The tables and variables of the model's list."""
+        return [name for name in OF_MODEL.places if name in self.ops and self.ops[name].name == "llvm.mlir.global"]
+
+    def module_of(self, names: Iterable[str], outer: dict[str, str], exported: Iterable[str] = (),
+                  external: Iterable[str] = ()) -> ir.Module:
+        """A module with copies of what has these names, and declarations of the kernels that it calls elsewhere, in their order here.
+        ``outer``: the symbols of kernels that other modules call; ``exported``: what others use; ``external``: what is elsewhere."""
+        made, wanted, shown, elsewhere = ir.Module.create(), set(names), set(exported), set(external)
+        named = {used for name in wanted for used in self.uses(name)}
+        with ir.InsertionPoint(made.body):
+            for name, op in self.ops.items():
+                if name in elsewhere or (name in named and name not in wanted and name in outer):
+                    _declare(op, outer.get(name, name))
+                elif name in wanted:
+                    copy = op.clone()
+                    if name in shown:
+                        copy.attributes["sym_name"] = ir.StringAttr.get(outer.get(name, name))
+                        copy.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+                        copy.attributes["visibility_"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), HIDDEN)
+                    if not self.uses(name).isdisjoint(outer):
+                        _rename(copy, outer)
+        return made
+
+
+def _rename(op: ir.Operation, outer: dict[str, str]) -> None:
+    """Names kernels as other modules do."""
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        attribute = REFERENCES.get(inner.name)
+        if attribute is not None and attribute in inner.attributes and (name := inner.attributes[attribute].value) in outer:
+            inner.attributes[attribute] = ir.FlatSymbolRefAttr.get(outer[name])
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+
+
+def _declare(op: ir.Operation, symbol: str) -> None:
+    """A declaration, at the insertion point, of a function or global."""
+    is_function = op.name == "llvm.func"
+    kept = ("function_type", "CConv") if is_function else ("global_type", "constant", "addr_space", "alignment")
+    attributes = {name: op.attributes[name] for name in kept if name in op.attributes}
+    ir.Operation.create(op.name, attributes={
+        **attributes, "sym_name": ir.StringAttr.get(symbol), "linkage": ir.Attribute.parse("#llvm.linkage<external>")}, regions=1)
+
+
+def _append(module: ir.Module, text: str) -> None:
+    """Appends the ops of a text whose symbols the module does not have."""
+    there = {op.attributes["sym_name"].value for op in module.body.operations}
+    for op in ir.Module.parse(text).body.operations:
+        if op.attributes["sym_name"].value not in there:
+            op.operation.clone(ir.InsertionPoint(module.body))
+
+
+def _is_defined(op: ir.Operation) -> bool:
+    return len(op.regions[0].blocks) > 0 or "value" in op.attributes

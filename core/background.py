@@ -1,0 +1,57 @@
+"""Work beside the thread that asks for it, on all processors: for LLVM and numpy, which hold no lock of Python's while they work."""
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+MOST_THREADS = 8
+
+
+class Background:
+    """Threads that work through a queue, and end when it is empty: a process that is idle has none of them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._tasks: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._threads = 0
+
+    def begin(self, work: Callable[[], T]) -> Future[T]:
+        """Begins ``work`` as soon as a processor is free for it. It must not wait for other such work."""
+        made: Future[T] = Future()
+        with self._changed:
+            self._tasks.append((made, work))
+            if self._threads == min(MOST_THREADS, len(os.sched_getaffinity(0))):
+                return made
+            self._threads += 1
+        try:
+            threading.Thread(target=self._run, name="legato background").start()
+        except RuntimeError:   # the system has no more threads, or the interpreter ends
+            self._run()
+        return made
+
+    def wait(self) -> None:
+        """Returns when nothing is under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._threads == 0)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._tasks:
+                    self._threads -= 1
+                    self._changed.notify_all()
+                    return
+                made, work = self._tasks.popleft()
+            try:
+                made.set_result(work())
+            except BaseException as error:   # goes to whoever asks for the result
+                made.set_exception(error)
+            del made, work   # what they hold may be large
+
+
+_background = Background()
+begin = _background.begin
+os.register_at_fork(before=_background.wait)   # a child has none of these threads, and would wait for them for ever

@@ -1,0 +1,96 @@
+"""Parts of a model that LLVM compiles side by side: they compute what the whole does, in this process and saved."""
+import numpy as np
+import pytest
+
+import legato
+from bench import light
+from legato import relax as R
+from legato import tir as T
+from legato.codegen import parts
+from legato.codegen.jit import jit
+from legato.codegen.parts import divided
+from legato.core.mlir import ir
+
+
+@T.prim_func
+def printf(a: T.Buffer((1000,), "float32"), b: T.Buffer((1000,), "float32")):
+    for i in T.parallel(1000):
+        b[i] = T.exp(a[i])
+
+
+@T.prim_func
+def memcpy(a: T.Buffer((1000,), "float32"), b: T.Buffer((1000,), "float32")):
+    for i in range(1000):
+        b[i] = a[i] * 2.0
+
+
+@T.prim_func
+def picked(a: T.Buffer((1000,), "float32"), n: T.Buffer((5,), "int64"), b: T.Buffer((5,), "float32")):
+    for i in range(5):
+        b[i] = a[n[i]]
+
+
+@R.function
+def model(x: R.Tensor((1000,), "float32"), n: R.Tensor((5,), "int64")):
+    y = R.call_tir(printf, [x], R.Tensor((1000,), "float32"))
+    z = R.call_tir(memcpy, [y], R.Tensor((1000,), "float32"))
+    w = R.call_tir(picked, [z, n], R.Tensor((5,), "float32"))
+    v = R.call_tir(printf, [z], R.Tensor((1000,), "float32"))
+    return w, R.nn.softmax(v)
+
+
+INPUTS = {"x": np.linspace(-1, 1, 1000, dtype=np.float32), "n": np.array([7, 0, 999, 3, 3])}
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{threads=2}", "llvm{threads=2 check-bounds=true}"])
+@pytest.mark.parametrize("ops", [1, 60])
+def test_parts_compute_what_the_whole_does(monkeypatch, tmp_path, target, ops):
+    lowered = legato.lower(model, target)
+    before = str(lowered.module)
+    assert not divided(lowered.module).kernels
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "PART", ops)
+        assert len(divided(lowered.module).kernels) > 1
+        assert str(lowered.module) == before
+        executable = jit(lowered.module, lowered.weights)
+    whole = jit(lowered.module, lowered.weights)
+    saved = legato.load(executable.save(tmp_path / "model.legato"))
+    right = whole(**INPUTS)
+    for one in (executable, saved):
+        for found, expected in zip(one(**INPUTS), right, strict=True):
+            assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+    np.testing.assert_allclose(np.asarray(right[0]), 2 * np.exp(INPUTS["x"][INPUTS["n"]]), rtol=1e-5)
+    if "check" in target:
+        for one in (executable, saved):
+            with pytest.raises(IndexError, match="index 1000 of axis 0"):
+                one(**INPUTS | {"n": np.array([1, 2, 1000, 3, 4])})
+            one(**INPUTS)
+
+
+def test_kernels_that_call_one_another_stay_together(monkeypatch):
+    monkeypatch.setattr(parts, "PART", 1)
+    lowered = legato.lower(model, "llvm{threads=2}")
+    division = divided(lowered.module)
+    called = [symbol for _, symbols in division.kernels for symbol in symbols]
+    assert {symbol.split("_")[-1] for symbol in called} == {"legato.kernel.printf", "memcpy", "legato.kernel.picked", "softmax"}
+    assert len(division.kernels) == len(called) == 4        # the body of printf's loop is with printf
+    assert "legato.kernel.printf" in str(division.main) and "llvm.func internal @printf" not in str(division.main)
+    assert "legato.pool" in division.table_symbols
+
+
+def test_a_large_model_is_divided_as_it_comes():
+    lowered = legato.lower(legato.from_onnx(light.shipped("squeezenet")), "llvm")
+    assert 2 <= len(divided(lowered.module).kernels) <= parts.MOST
+
+
+def test_kernels_with_parallel_regions_of_openmp_stay_with_main(monkeypatch):
+    """What is left for an OpenMP runtime may name symbols anywhere in it."""
+    monkeypatch.setattr(parts, "PART", 1)
+    lowered = legato.lower(model, "llvm{threads=2}")
+    for op in lowered.module.body.operations:
+        if op.operation.name == "llvm.func" and "memcpy" in op.attributes["sym_name"].value:
+            with lowered.context, ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]), ir.Location.unknown():
+                ir.Operation.create("omp.barrier")
+    division = divided(lowered.module)
+    assert not any("memcpy" in symbol for _, symbols in division.kernels for symbol in symbols)
+    assert "internal @kernel_memcpy" in str(division.main)
