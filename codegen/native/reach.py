@@ -49,9 +49,13 @@ def _is_native(used: Any) -> bool:
 def _direct(function: Callable[..., Any]) -> frozenset[Any]:
     """The functions and tables that the source of one function names, but for those whose address it takes."""
     definition, scope = definition_of(function), inspect.unwrap(function).__globals__
-    taken = {id(node.args[0]) for node in ast.walk(definition)
-             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and scope.get(node.func.id) is code_of}
+    names, taken = [], set()
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name):
+            names.append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and scope.get(node.func.id) is code_of:
+            taken.add(node.args[0])
     own = {a.arg for a in definition.args.args}
-    names = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and id(node) not in taken} - own
-    found = [scope.get(name) for name in sorted(names)]
+    named = {node.id for node in names if node not in taken} - own
+    found = [scope.get(name) for name in sorted(named)]
     return frozenset(one for one in found if isinstance(one, FunctionType) or (isinstance(one, Pointer) and one.symbol))
