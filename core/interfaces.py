@@ -43,6 +43,11 @@ class CpuMachine(Protocol):
         """Elements of ``bits`` bits in one vector register; at least 1."""
         ...
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether an instruction sums four products of unsigned bytes by signed ones."""
+        ...
+
     def has(self, feature: str) -> bool:
         """Whether a feature, by LLVM's name without the sign, is on."""
         ...

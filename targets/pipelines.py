@@ -29,7 +29,8 @@ LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-i
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
 SPLIT = "tir-group-factors{target=%s},tir-widen-factors,tir-split-kernels"
-FUSE = "tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs"
+FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
+        "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
@@ -64,7 +65,7 @@ def cpu_stages(target: "Target") -> Stages:
     else:
         down = f"func.func(scf-forall-to-for),{branches},{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
-    integers = "relax-integer-contractions," if target.options.get("integer-contractions", True) else ""
+    integers = "relax-integer-contractions{target=%s}," if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""

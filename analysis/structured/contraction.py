@@ -131,12 +131,12 @@ class ContractionForm:
 
     @property
     def group(self) -> int | None:
-        """The reduction over four neighbouring bytes, or two neighbouring bf16, of both operands, whose products an instruction sums into
-        one lane of 32 bits; None where there is none."""
+        """The reduction over four neighbouring bytes, or two neighbouring integers or bf16 of 16 bits, of both operands, whose products an
+        instruction sums into one lane of 32 bits; None where there is none."""
         last, element = self.reductions[-1], self.heart.inputs[0].type.element_type
-        if element != ir.IntegerType.get_signless(8) and not isinstance(element, ir.BF16Type):
+        if element not in map(ir.IntegerType.get_signless, (8, 16)) and not isinstance(element, ir.BF16Type):
             return None
-        if len(self.reductions) < 2 and isinstance(element, ir.BF16Type):
+        if len(self.reductions) < 2 and bits_of(element) == 16:
             return None    # a sum of two products
         if self.extents[last] != LANE // bits_of(element) or any(value.type.element_type != element for value in self.heart.inputs):
             return None

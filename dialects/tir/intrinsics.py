@@ -90,6 +90,8 @@ INTRINSICS: dict[str, type] = {cls.OPERATION_NAME: cls for cls in (
     *(_define(f"dot4_{x}{y}", f"sums + x0 y0 + x1 y1 + x2 y2 + x3 y3, where lanes of i32 hold four bytes each, {signs}; wraps.",
               {"x": "i32", "y": "i32", "sums": "i32"}, takes=INTEGER, gives=("i32",))
       for x, y, signs in (("u8", "s8", "x unsigned, y signed"), ("s8", "s8", "both signed"), ("u8", "u8", "both unsigned"))),
+    _define("dot2_s16s16", "sums + x0 y0 + x1 y1, where lanes of i32 hold two signed integers of 16 bits each; wraps.",
+            {"x": "i32", "y": "i32", "sums": "i32"}, takes=INTEGER, gives=("i32",)),
     _define("gcd", "The greatest common divisor of unsigned integers; gcd(x, 0) = x.", _XY, takes=INTEGER),
 )}
 

@@ -1,7 +1,8 @@
 """tir-lower-dot-products: contractions of bytes in groups of four become sums of products in lanes of 32 bits.
 
 A contraction of two vectors of bytes, widened to i32, whose innermost reduction has four steps, is computed row by row: the four bytes of a
-row's element are one lane, repeated, and the four bytes of each column are the lanes of a vector (``tir.dot4_u8s8``, ...).
+row's element are one lane, repeated, and the four bytes of each column are the lanes of a vector (``tir.dot4_u8s8``, ...). So are integers
+of 16 bits in groups of two (``tir.dot2_s16s16``).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +15,21 @@ from legato.dialects.module import Module
 from legato.dialects.tir import intrinsics
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-GROUP = 4
-WIDENING = {"arith.extui": "u8", "arith.extsi": "s8"}
+LANE = 32       # bits
+WIDENING = {"arith.extui": "u", "arith.extsi": "s"}
+INTRINSICS = ("dot4_u8s8", "dot4_s8s8", "dot4_u8u8", "dot2_s16s16")
 
 
 @dataclass(frozen=True)
 class LowerDotProducts(ModulePass):
-    """Contractions of widened bytes in groups of four become sums of products in lanes of 32 bits."""
+    """Contractions of widened bytes in groups of four, or of 16 bits in groups of two, become sums of products in lanes of 32 bits."""
 
     name: ClassVar[str] = "tir-lower-dot-products"
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for op in find(module.module.operation, "vector.contract"):
-                contraction = ByteContraction.of(op)
+                contraction = NarrowContraction.of(op)
                 if contraction is None:
                     continue
                 with ir.InsertionPoint(op), op.location:
@@ -38,18 +40,19 @@ class LowerDotProducts(ModulePass):
 
 
 @dataclass(frozen=True)
-class ByteFactor:
-    """An operand of a contraction: the bytes before they are widened, in the shape that the contraction reads, and their sign."""
+class NarrowFactor:
+    """An operand of a contraction: the integers before they are widened, in the shape that the contraction reads; ``kind``: their sign and
+    bits."""
 
     value: ir.Value
     shape: tuple[int, ...]
     dims: tuple[int, ...]
     """The contraction's loop of each dimension."""
-    sign: str
+    kind: str
 
     @classmethod
-    def of(cls, value: ir.Value, map_: ir.AffineMap) -> "ByteFactor | None":
-        """The factor behind an operand; None unless it is widened bytes."""
+    def of(cls, value: ir.Value, map_: ir.AffineMap) -> "NarrowFactor | None":
+        """The factor behind an operand; None unless it is widened integers of 8 or 16 bits."""
         shape = tuple(value.type.shape)
         op = None if isinstance(value.owner, ir.Block) else value.owner.operation
         while op is not None and op.name == "vector.shape_cast":
@@ -58,12 +61,18 @@ class ByteFactor:
         if op is None or op.name not in WIDENING:
             return None
         source = op.operands[0]
-        if source.type.element_type != ir.IntegerType.get_signless(8) or not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
+        if source.type.element_type.width not in (8, 16) or not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
             return None
-        return cls(source, shape, tuple(e.position for e in map_.results), WIDENING[op.name])
+        kind = f"{WIDENING[op.name]}{source.type.element_type.width}"
+        return cls(source, shape, tuple(e.position for e in map_.results), kind)
+
+    @property
+    def per_lane(self) -> int:
+        """The integers in a lane."""
+        return LANE // self.value.type.element_type.width
 
     def grouped(self, group: int, outer: list[int]) -> ir.Value | None:
-        """The bytes as ``[product of outer, 4]``, where ``outer`` are loops in order; other loops must have one step."""
+        """The integers as ``[product of outer, per_lane]``, where ``outer`` are loops in order; other loops must have one step."""
         steps = dict(zip(self.dims, self.shape))
         if any(steps[d] != 1 for d in self.dims if d not in outer and d != group):
             return None
@@ -76,23 +85,23 @@ class ByteFactor:
         if inner and inner[-1] != group:
             if inner[0] != group:
                 return None
-            value = shape_cast(value, [GROUP, count])
-            return vector.TransposeOp(ir.VectorType.get([count, GROUP], value.type.element_type), value, [1, 0]).result
-        return shape_cast(value, [count, GROUP])
+            value = shape_cast(value, [self.per_lane, count])
+            return vector.TransposeOp(ir.VectorType.get([count, self.per_lane], value.type.element_type), value, [1, 0]).result
+        return shape_cast(value, [count, self.per_lane])
 
 
 @dataclass(frozen=True)
-class ByteContraction:
-    """A contraction of bytes: columns are the result's last loop, rows its others."""
+class NarrowContraction:
+    """A contraction of integers of 8 or 16 bits: columns are the result's last loop, rows its others."""
 
     op: ir.Operation
-    rows: ByteFactor
-    columns: ByteFactor
+    rows: NarrowFactor
+    columns: NarrowFactor
     group: int
     outer: tuple[int, ...]
 
     @classmethod
-    def of(cls, op: ir.Operation) -> "ByteContraction | None":
+    def of(cls, op: ir.Operation) -> "NarrowContraction | None":
         """The form of a ``vector.contract``; None where it is of another kind."""
         maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
         result = op.results[0].type
@@ -100,19 +109,20 @@ class ByteContraction:
             return None
         if "add" not in str(op.attributes["kind"]):
             return None
-        factors = [ByteFactor.of(value, map_) for value, map_ in zip(op.operands, maps[:2])]
+        factors = [NarrowFactor.of(value, map_) for value, map_ in zip(op.operands, maps[:2])]
         first, second = factors
-        if first is None or second is None:
+        if first is None or second is None or first.per_lane != second.per_lane:
             return None
         outer = tuple(e.position for e in maps[2].results)
         steps = {d: size for factor in (first, second) for d, size in zip(factor.dims, factor.shape)}
         reductions = [d for d in steps if d not in outer and steps[d] != 1]
-        if len(reductions) != 1 or steps[reductions[0]] != GROUP or not outer:
+        if len(reductions) != 1 or steps[reductions[0]] != first.per_lane or not outer:
             return None
         rows, columns = (first, second) if outer[-1] in second.dims else (second, first)
         if any(steps[d] != 1 and d in rows.dims for d in outer[-1:]) or any(steps[d] != 1 and d in columns.dims for d in outer[:-1]):
             return None
-        return cls(op, rows, columns, reductions[0], outer)
+        made = cls(op, rows, columns, reductions[0], outer)
+        return made if made.intrinsic in INTRINSICS else None
 
     def lowered(self) -> ir.Value | None:
         """The result, row by row; None where the order of the factors' loops is another one."""
@@ -135,11 +145,14 @@ class ByteContraction:
             total = row if flat else vector.InsertOp(row, total, [], [i]).result
         return shape_cast(total, result.type.shape)
 
+    @property
+    def intrinsic(self) -> str:
+        """The tir op of one lane, of which unsigned integers are the first operand."""
+        return f"dot{self.rows.per_lane}_{''.join(sorted((self.rows.kind, self.columns.kind), reverse=True))}"
+
     def _dot(self, xs: ir.Value, ys: ir.Value, sums: ir.Value) -> ir.Value:
-        signs = self.rows.sign, self.columns.sign
-        if signs == ("s8", "u8"):
-            return intrinsics.build("dot4_u8s8", ys, xs, sums)
-        return intrinsics.build(f"dot4_{''.join(signs)}", xs, ys, sums)
+        operands = (ys, xs) if self.rows.kind < self.columns.kind else (xs, ys)
+        return intrinsics.build(self.intrinsic, *operands, sums)
 
 
 def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
@@ -149,7 +162,7 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
 
 
 def row_of(value: ir.Value) -> ir.Value:
-    """Groups of bytes ``[n, 4]`` as one vector. Those that lie in a row in memory are read at once: by itself, each would be a load."""
+    """Groups ``[n, per lane]`` as one vector. Those that lie in a row in memory are read at once: by itself, each would be a load."""
     count = prod(value.type.shape)
     read = None if isinstance(value.owner, ir.Block) else value.owner.operation
     if read is None or read.name != "vector.transfer_read" or not reads_row(read):
@@ -159,7 +172,7 @@ def row_of(value: ir.Value) -> ir.Value:
         indices = list(read.operands)[1: rank + 1]
         joined = [[d] for d in range(rank - 2)] + [[rank - 2, rank - 1]]
         flat = collapsed(source, joined)
-        start = arith.muli(indices[-2], index(GROUP))
+        start = arith.muli(indices[-2], index(value.type.shape[-1]))
         last = ir.AffineMapAttr.get(ir.AffineMap.get(rank - 1, 0, [ir.AffineExpr.get_dim(rank - 2)]))
         bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
         type_ = ir.VectorType.get([count], value.type.element_type)
@@ -173,7 +186,8 @@ def reads_row(read: ir.Operation) -> bool:
         return False
     strides, _ = source.get_strides_and_offset()
     minor = [ir.AffineExpr.get_dim(d) for d in (source.rank - 2, source.rank - 1)]
-    return (list(read.attributes["permutation_map"].value.results) == minor and source.shape[-1] == GROUP and strides[-2:] == [GROUP, 1]
+    group = result.shape[-1]
+    return (list(read.attributes["permutation_map"].value.results) == minor and source.shape[-1] == group and strides[-2:] == [group, 1]
             and source.shape[-2] >= 0 and all(flag.value for flag in read.attributes["in_bounds"]))
 
 
@@ -181,7 +195,7 @@ def collapsed(source: ir.Value, groups: list[list[int]]) -> ir.Value:
     """A view whose last two dimensions are one."""
     type_ = source.type
     strides, offset = type_.get_strides_and_offset()
-    shape = [*type_.shape[:-2], type_.shape[-2] * GROUP]
+    shape = [*type_.shape[:-2], type_.shape[-2] * type_.shape[-1]]
     layout = None if type_.layout == ir.MemRefType.get(type_.shape, type_.element_type).layout else ir.StridedLayoutAttr.get(
         offset, [*strides[:-2], 1])
     made = ir.MemRefType.get(shape, type_.element_type, layout, type_.memory_space)

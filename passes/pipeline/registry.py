@@ -45,6 +45,7 @@ PASSES: dict[str, str] = {
     "tir-split-kernels": "passes.structured.split_kernels:SplitKernels",
     "tir-fuse-attention": "passes.structured.fuse_attention:FuseAttention",
     "tir-fuse": "passes.structured.fuse:Fuse",
+    "tir-simplify-conversions": "passes.structured.simplify_conversions:SimplifyConversions",
     "tir-tie-outputs": "passes.structured.tie_outputs:TieOutputs",
     "tir-collapse-dims": "passes.structured.collapse_dims:CollapseDims",
     "tir-count-work": "passes.structured.count_work:CountWork",

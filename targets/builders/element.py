@@ -15,6 +15,7 @@ from legato.targets.builders.narrow import decode, encode
 _FLOAT = {"eq": "OEQ", "ne": "UNE", "lt": "OLT", "le": "OLE", "gt": "OGT", "ge": "OGE"}
 _SIGNED = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 _UNSIGNED = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
+SIGNIFICAND = {32: 24, 64: 53}     # bits, the hidden one included, by the width of a float
 
 
 @dataclass(frozen=True)
@@ -259,6 +260,12 @@ class Element:
         if self.bits < 32:
             return self.wide._saturate(arith.extf(self.wide.type, a), to)
         convert = arith.fptoui if to.is_unsigned else arith.fptosi
+        if to.bits < SIGNIFICAND[self.bits]:    # the bounds are floats: no selects in narrow integers, which vectors are slow at
+            ordered = arith.cmpf(arith.CmpFPredicate.ORD, a, a)
+            low, high = self.const(float(to.lowest)), self.const(float(to.highest))
+            a = arith.select(ordered, a, self.const(0))
+            a = arith.select(self.compare("lt", a, low), low, a)
+            return convert(to.type, arith.select(self.compare("gt", a, high), high, a))
         above = self.compare("ge", a, self.const(float(to.highest + 1)))
         below = self.compare("lt", a, self.const(float(to.lowest)))
         # out of range, the conversion is poison; the selects do not use it then

@@ -1,8 +1,8 @@
-"""Sums of four products of bytes in each lane of 32 bits, by x86's instructions.
+"""Sums of four products of bytes, or of two of integers of 16 bits, in each lane of 32 bits, by x86's instructions.
 
 ``vpdpbusd`` (AVX512-VNNI, AVX-VNNI) multiplies unsigned bytes by signed ones, and its sums wrap. Without it, or for other signs, the bytes
 at even and at odd places are widened to 16 bits in place, and ``pmaddwd`` sums the products of each: two multiplications a step, exact,
-where ``pmaddubsw`` saturates.
+where ``pmaddubsw`` saturates. Of integers of 16 bits one ``pmaddwd`` sums the products.
 """
 from collections.abc import Callable
 
@@ -25,12 +25,31 @@ def dot_of_bytes(op, x, y, sums):
         return Refusal("the instructions take vectors")
     if not op.machine.has("sse4.1"):
         return Refusal("the CPU's instructions are not known")
-    signs = SIGNS[op.name]
-    vnni = (op.machine.has("avx512vnni") and op.machine.has("avx512vl")) or op.machine.has("avxvnni")
-    widest = 16 if op.machine.has("avx512bw") else 8 if op.machine.has("avx2") else 4
+    signs, vnni = SIGNS[op.name], op.machine.multiplies_bytes
+    widest = _widest(op.machine)
     if vnni and not op.machine.has("avx512vnni"):
         widest = 8
     return _by_registers(_vpdpbusd if vnni and signs == (False, True) else _pmaddwd(*signs), x, y, sums, widest)
+
+
+@intrinsic("tir.dot2_s16s16", dtypes=("i32",))
+def dot_of_shorts(op, x, y, sums):
+    """Vectors of lanes, in registers of 16, 8 or 4."""
+    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
+        return Refusal("the instruction takes vectors")
+    if not op.machine.has("sse4.1"):
+        return Refusal("the CPU's instructions are not known")
+
+    def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+        pairs = call_intrinsic(PMADDWD[sums.type.shape[0]], [as_bits(x, 16), as_bits(y, 16)], sums.type)
+        return arith.addi(sums, pairs)
+
+    return _by_registers(step, x, y, sums, _widest(op.machine))
+
+
+def _widest(machine: Machine) -> int:
+    """The lanes of the widest register that ``pmaddwd`` takes."""
+    return 16 if machine.has("avx512bw") else 8 if machine.has("avx2") else 4
 
 
 def _by_registers(step: Step, x: ir.Value, y: ir.Value, sums: ir.Value, widest: int) -> ir.Value:
@@ -98,4 +117,4 @@ def _odd(v: ir.Value, signed: bool) -> ir.Value:
     return (arith.shrsi if signed else arith.shrui)(v, splat_of(v.type, 8))
 
 
-RULES = dot_of_bytes
+RULES = (*dot_of_bytes, dot_of_shorts)

@@ -45,6 +45,11 @@ class Machine:
         """Whether a feature, by LLVM's name without the sign, is on."""
         return f"+{feature}" in self.features.split(",")
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether an instruction sums four products of unsigned bytes by signed ones (VNNI)."""
+        return (self.has("avx512vnni") and self.has("avx512vl")) or self.has("avxvnni")
+
     @classmethod
     def named(cls, cpu: str, threads: int = 1) -> "Machine":
         """A CPU by LLVM's name (``x86-64-v3``, ``znver4``). Raises ``UnknownCpuError`` (a LegatoError), with the nearest names."""

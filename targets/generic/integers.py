@@ -1,7 +1,7 @@
-"""Products of integers of 8 bits with sums in i32.
+"""Products of integers of 8 or 16 bits with sums in i32.
 
 A reduction whose extent is a multiple of four is split into groups of four neighbours, a view: dot-product instructions of CPUs sum four
-products of bytes into one lane of 32 bits.
+products of bytes into one lane of 32 bits. Of factors of 16 bits groups are of two.
 """
 from collections.abc import Sequence
 
@@ -11,7 +11,12 @@ from legato.targets.builders.sizes import dims
 from legato.targets.builders.structured import compute, expand, filled
 from legato.targets.rule import kernel
 
-GROUP = 4  # products of bytes that one lane of 32 bits sums
+LANE = 32   # bits of the sums
+
+
+def _group(*factors: ir.Value) -> int:
+    """The products that one lane sums."""
+    return LANE // max(value.type.element_type.width for value in factors)
 
 
 def _summed(k, out: ir.Value, loops: str, reads: Sequence[tuple[ir.Value, str]]) -> ir.Value:
@@ -20,37 +25,37 @@ def _summed(k, out: ir.Value, loops: str, reads: Sequence[tuple[ir.Value, str]])
     return compute(filled(out, wide.const(0)), loops, reads, lambda x, y, sums: wide.add(sums, wide.mul(a.cast(x, wide), b.cast(y, wide))))
 
 
-def _grouped(value: ir.Value, axis: int) -> ir.Value:
-    """A view whose axis is split into groups of four."""
+def _grouped(value: ir.Value, axis: int, group: int) -> ir.Value:
+    """A view whose axis is split into groups."""
     sizes = dims(value)
     groups = [[i + (i > axis)] if i != axis else [i, i + 1] for i in range(len(sizes))]
-    return expand(value, groups, [*sizes[:axis], sizes[axis] // GROUP, GROUP, *sizes[axis + 1:]])
+    return expand(value, groups, [*sizes[:axis], sizes[axis] // group, group, *sizes[axis + 1:]])
 
 
 @kernel("relax.matmul_integer")
 def matmul(k, a, b, out):
     """A nest over rows, columns and the groups of the reduction."""
     outer = [f"b{i}" for i in range(a.type.rank - 1)]
-    size = b.type.shape[0]
-    if ir.ShapedType.get_dynamic_size() in (size, a.type.shape[-1]) or size % GROUP:
+    size, group = b.type.shape[0], _group(a, b)
+    if ir.ShapedType.get_dynamic_size() in (size, a.type.shape[-1]) or size % group:
         return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "k, n")])
-    reads = [(_grouped(a, a.type.rank - 1), ", ".join([*outer, "k, q"])), (_grouped(b, 0), "k, q, n")]
+    reads = [(_grouped(a, a.type.rank - 1, group), ", ".join([*outer, "k, q"])), (_grouped(b, 0, group), "k, q, n")]
     return _summed(k, out, ", ".join([*outer, "n", "+k", "+q"]), reads)
 
 
 @kernel("relax.conv2d_integer")
 def convolution(k, x, w, out):
     """A nest over output positions and channels, the places of the window, and input channels, in groups if these are last."""
-    a = k.attrs
+    a, group = k.attrs, _group(x, w)
     layout, kernel_layout = a["data_layout"], a["kernel_layout"]
     vertical, horizontal = (f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(a["strides"], a["dilations"])))
 
     channels = (w.type.shape[kernel_layout.index("I")], x.type.shape[layout.index("C")])
     last = layout == "NHWC" and kernel_layout == "HWIO" and tuple(a["strides"]) == (1, 1)
-    grouped = last and channels[0] == channels[1] and channels[0] % GROUP == 0
+    grouped = last and channels[0] == channels[1] and channels[0] % group == 0
     channel = "c, q" if grouped else "c"
     if grouped:
-        x, w = _grouped(x, 3), _grouped(w, 2)
+        x, w = _grouped(x, 3, group), _grouped(w, 2, group)
 
     def indices(order: str, **letters: str) -> str:
         return ", ".join(letters[letter] for letter in order)

@@ -1,4 +1,4 @@
-"""Sums of products of the four bytes in lanes of 32 bits, in plain arithmetic of i32."""
+"""Sums of products of the four bytes, or two halves, in lanes of 32 bits, in plain arithmetic of i32."""
 from legato.core.mlir import arith, ir
 from legato.targets.intrinsics.lanes import Lanes
 
@@ -28,3 +28,11 @@ def dot4_s8s8(e: Lanes, x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
 def dot4_u8u8(e: Lanes, x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
     """Unsigned bytes."""
     return _dot4(e, x, y, sums, False, False)
+
+
+def dot2_s16s16(e: Lanes, x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+    """Signed integers of 16 bits."""
+    half = e.const(16)
+    for part in (lambda lanes: arith.shrsi(arith.shli(lanes, half), half), lambda lanes: arith.shrsi(lanes, half)):
+        sums = e.add(sums, e.mul(part(x), part(y)))
+    return sums

@@ -1,4 +1,4 @@
-"""Products of integers of 8 bits, summed in i32: what quantized matrix multiplications and convolutions compute."""
+"""Products of integers of 8 or 16 bits, summed in i32: what quantized matrix multiplications and convolutions compute."""
 
 import numpy as np
 
@@ -12,18 +12,19 @@ from legato.dialects.relax.ops.matmul import Matmul
 from legato.dialects.relax.types import TensorType
 
 _SUMS = np.dtype(np.int32)
+_FACTORS = tuple(map(np.dtype, ("int8", "uint8", "int16")))
 
 
 def _sums(type_: TensorType, **operands: TensorType) -> TensorType:
     """The type of sums of products of these operands."""
     for name, operand in operands.items():
-        if operand.dtype.itemsize != 1:
-            raise ElementTypeError(f"operand '{name}' must have int8 or uint8 elements, has {dtypes.spelling(operand.dtype)}")
+        if operand.dtype not in _FACTORS:
+            raise ElementTypeError(f"operand '{name}' must have int8, uint8 or int16 elements, has {dtypes.spelling(operand.dtype)}")
     return type_.with_dtype(_SUMS)
 
 
 class MatmulInteger(RelaxOp, name="matmul_integer"):
-    """matmul of integers of 8 bits, each operand signed or unsigned, summed in i32; sums that i32 cannot hold wrap.
+    """matmul of integers of 8 bits, signed or unsigned, or of 16, signed, summed in i32; sums that i32 cannot hold wrap.
 
     ```mlir
     %y = "relax.matmul_integer"(%a, %b) : (tensor<2x4xui8>, tensor<4x3xi8>) -> tensor<2x3xi32>
@@ -45,7 +46,9 @@ class MatmulInteger(RelaxOp, name="matmul_integer"):
 
 
 class Conv2dInteger(RelaxOp, name="conv2d_integer"):
-    """conv2d of integers of 8 bits in one group, each operand signed or unsigned, summed in i32; sums that i32 cannot hold wrap.
+    """conv2d of integers in one group, summed in i32.
+
+    They are of 8 bits, signed or unsigned, or of 16, signed; sums that i32 cannot hold wrap.
 
     The input is not padded: the value that counts as zero is the quantization's zero point, which `relax.pad` adds.
 

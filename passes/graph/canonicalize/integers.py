@@ -1,19 +1,20 @@
-"""Patterns of relax-canonicalize: products of bytes in the form that kernels take.
+"""Patterns of relax-canonicalize: products of bytes, or of integers of 16 bits, in the form that kernels take.
 
 A convolution of images with channels last and stride 1 is one kernel. Others become matrix products of their windows, whose bytes are
 copied next to each other: bytes are a fourth of the size of floats, so the copies cost little. A reduction is padded to a multiple of
-four, the bytes that one lane sums.
+four, the bytes that one lane sums, or of two.
 """
 from math import prod
 
 import numpy as np
 
+from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.passes.graph.rewriter import GraphRewriter, attributes
 
-GROUP = 4
+LANE = 4    # bytes
 FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
@@ -27,7 +28,7 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     out = dims.dims(op.results[0].type)
     if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
         return None
-    if isinstance(batch, int) and _is_direct(weight.shape, out[2], attrs["strides"]):
+    if isinstance(batch, int) and _is_direct(weight, out[2], attrs["strides"]):
         return None
     windows = _windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
     rows = relax.reshape(windows, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
@@ -35,9 +36,10 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return relax.reshape(sums, list(out))
 
 
-def _is_direct(kernel, width: int, strides) -> bool:
+def _is_direct(weight: np.ndarray, width: int, strides) -> bool:
     """Whether a kernel computes the convolution without copies of its windows: neighbouring positions are rows of its register tiles."""
-    return kernel[:2] != (1, 1) and tuple(strides) == (1, 1) and kernel[2] % GROUP == 0 and kernel[2] > GROUP and width >= FEW_POSITIONS
+    channels, group = weight.shape[2], LANE // weight.itemsize
+    return weight.shape[:2] != (1, 1) and tuple(strides) == (1, 1) and not channels % group and channels > LANE and width >= FEW_POSITIONS
 
 
 def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:
@@ -53,12 +55,13 @@ def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:
 
 
 def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """matmul_integer by a constant matrix: its reduction padded to a multiple of four."""
+    """matmul_integer by a constant matrix: its reduction padded to whole groups."""
     a, b = op.operands
     weight = r.array(b)
-    if weight is None or not weight.shape[0] % GROUP:
+    group = LANE // max(numpy_dtype(value.type.element_type).itemsize for value in (a, b))
+    if weight is None or not weight.shape[0] % group:
         return None
-    missing = -weight.shape[0] % GROUP
+    missing = -weight.shape[0] % group
     padded = relax.pad(a, pads=[0] * (2 * a.type.rank - 1) + [missing])
     return relax.matmul_integer(padded, r.constant(np.pad(weight, [(0, missing), (0, 0)]), b))
 

@@ -3,9 +3,13 @@
 ``((x - zx) * sx) @ ((w - zw) * sw)`` becomes ``(x @ w - zx * sums of w's columns - ...) * (sx * sw)``: the product of bytes is summed
 exactly in i32, zero points are corrected by sums of the weight, which are constants, and the scales are applied once. x becomes unsigned
 and w signed, as instructions of CPUs take them.
+
+On CPUs without such an instruction both are widened to 16 bits, by the kernel that computes x and at compile time: one instruction sums
+pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
 """
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,10 +21,12 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.graph.integers.shorts import Shorts
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
-I32, F32 = np.dtype(np.int32), np.dtype(np.float32)
+I16, I32, F32 = np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.float32)
 LIMIT = 1 << 31
+FEW_ROWS = 4    # of a product: up to so many, reading the weight is what takes time
 
 
 @dataclass(frozen=True)
@@ -32,22 +38,27 @@ class IntegerContractions(ModulePass):
     """
 
     name: ClassVar[str] = "relax-integer-contractions"
+    target: TargetText = option("llvm", "the target whose machine may have instructions for bytes")
 
     def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        in_shorts = machine.has("sse4.1") and not machine.multiplies_bytes
         constants = Constants(module)
         for function in relax_functions(module):
-            rewrite(function, Reader(constants))
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader) -> None:
-    """Rewrites the contractions of one function."""
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None) -> None:
+    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied."""
     for op in graph_ops(function):
         if op.name in ("relax.matmul", "relax.conv2d"):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader).integer()
+                made = Contraction(op, reader, shorts).integer()
             if made is not None:
                 replace(op, made)
+    if shorts is not None:
+        shorts.share()
 
 
 def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
@@ -63,10 +74,11 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or conv2d, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader):
+    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None):
         self.op, self.reader = op, reader
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
+        self.shorts = shorts if self._rows() > FEW_ROWS else None
 
     def integer(self) -> tuple[ir.Value, ir.Value] | None:
         """The sums in i32, and what replaces the op's result; None where it is not quantized, or sums in i32 might not be exact."""
@@ -97,6 +109,12 @@ class Contraction:
             return False  # the windows of images of sizes known only at run time are not copied
         return self.attrs["groups"] == 1 and self.attrs["data_layout"] == "NCHW" and self.attrs["kernel_layout"] == "OIHW"
 
+    def _rows(self) -> float:
+        """The rows that each element of the weight meets: many, where only the call knows."""
+        if not self.is_matmul:
+            return math.inf
+        return math.prod(size if isinstance(size, int) else math.inf for size in dims.dims(self.op.operands[0].type)[:-1])
+
     def _summed(self) -> tuple[int, ...]:
         """The weight's axes that are summed."""
         return (0,) if self.is_matmul else (1, 2, 3)
@@ -113,7 +131,8 @@ class Contraction:
         return array.reshape(-1) if self.is_matmul else array.reshape(-1, 1, 1)
 
     def _build(self, x: Quantized, w: np.ndarray, zeros: np.ndarray, scale: np.ndarray | None) -> tuple[ir.Value, ir.Value]:
-        bytes_, zero = self._unsigned(x)
+        bytes_, zero = self._factor(x)
+        w = w if self.shorts is None else w.astype(I16)
         weight = self.reader.constants.build(w, self.reader.constants.name_of(self.op.operands[1], self.op.results[0], default="integers"))
         flat = None
         if self.is_matmul:
@@ -132,12 +151,14 @@ class Contraction:
             scaled = relax.multiply(scaled, factor)
         return sums if flat is None else relax.reshape(sums, flat), scaled if flat is None else relax.reshape(scaled, flat)
 
-    def _unsigned(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
-        """The input as unsigned bytes, and its zero point: a number where it is constant."""
+    def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
+        """The input as unsigned bytes, or widened, and its zero point: a number where it is constant."""
         zero: ir.Value | int = 0
         if x.zero is not None:
             array = self.reader.few(x.zero)
             zero = x.zero if array is None else int(array)
+        if self.shorts is not None:
+            return self.shorts.of(x.integers), zero
         if dtype_of(x.integers) == np.uint8:
             return x.integers, zero
         shift = relax.constant(np.int32(128))

@@ -1,7 +1,7 @@
 // RUN: legato-opt %s --split-input-file --verify-diagnostics
 
 func.func @wide(%a: tensor<2x4xi32>, %b: tensor<4x3xi8>) {
-  // expected-error@+1 {{'relax.matmul_integer' op operand 'a' must have int8 or uint8 elements, has i32}}
+  // expected-error@+1 {{'relax.matmul_integer' op operand 'a' must have int8, uint8 or int16 elements, has i32}}
   %0 = "relax.matmul_integer"(%a, %b) : (tensor<2x4xi32>, tensor<4x3xi8>) -> tensor<2x3xi32>
   return
 }

@@ -35,6 +35,35 @@ func.func @transposed(%a: vector<4xi8>, %b: vector<4x16xi8>, %sums: vector<16xi3
   return %2 : vector<16xi32>
 }
 
+// Integers of 16 bits are summed in pairs.
+// CHECK-LABEL: func.func @shorts(
+// CHECK: vector.bitcast {{.*}} : vector<16xi16> to vector<8xi32>
+// CHECK-COUNT-2: "tir.dot2_s16s16"(%{{.*}}, %{{.*}}, %{{.*}}) : (vector<8xi32>, vector<8xi32>, vector<8xi32>) -> vector<8xi32>
+// CHECK-NOT: vector.contract
+func.func @shorts(%a: vector<2x1x2xi16>, %w: vector<8x2xi16>, %sums: vector<2x8xi32>) -> vector<2x8xi32> {
+  %0 = arith.extsi %a : vector<2x1x2xi16> to vector<2x1x2xi32>
+  %1 = arith.extsi %w : vector<8x2xi16> to vector<8x2xi32>
+  %2 = vector.shape_cast %1 : vector<8x2xi32> to vector<1x8x2xi32>
+  %3 = vector.contract {indexing_maps = [affine_map<(m, n, k, q) -> (m, k, q)>, affine_map<(m, n, k, q) -> (k, n, q)>, affine_map<(m, n, k, q) -> (m, n)>],
+                        iterator_types = ["parallel", "parallel", "reduction", "reduction"]} %0, %2, %sums : vector<2x1x2xi32>, vector<1x8x2xi32> into vector<2x8xi32>
+  return %3 : vector<2x8xi32>
+}
+
+// Unsigned integers of 16 bits have no instruction, nor have factors of different widths.
+// CHECK-LABEL: func.func @no_instruction(
+// CHECK-NOT: tir.dot
+// CHECK-COUNT-2: vector.contract
+func.func @no_instruction(%a: vector<2xi16>, %b: vector<8x2xi16>, %c: vector<2xi8>, %sums: vector<8xi32>) -> vector<8xi32> {
+  %0 = arith.extui %a : vector<2xi16> to vector<2xi32>
+  %1 = arith.extui %b : vector<8x2xi16> to vector<8x2xi32>
+  %2 = arith.extsi %c : vector<2xi8> to vector<2xi32>
+  %3 = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (n, q)>, affine_map<(n, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction"]} %0, %1, %sums : vector<2xi32>, vector<8x2xi32> into vector<8xi32>
+  %4 = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (n, q)>, affine_map<(n, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction"]} %2, %1, %3 : vector<2xi32>, vector<8x2xi32> into vector<8xi32>
+  return %4 : vector<8xi32>
+}
+
 // Factors that are not bytes, and reductions of other lengths, stay.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT: tir.dot4

@@ -1,4 +1,16 @@
-// RUN: legato-opt %s --relax-integer-contractions | filecheck %s
+// RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=znver4}" | filecheck %s
+// RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=SHORTS
+
+// Without an instruction for bytes both factors are widened, whatever their signs; a product of few rows reads bytes.
+// SHORTS-LABEL: func.func @dequantized(
+// SHORTS: %[[X:.*]] = "relax.astype"(%arg0) {dtype = i16}
+// SHORTS: %[[W:.*]] = "relax.constant"() {value = dense<{{\[}}[1, -2], [3, 4]]> : tensor<2x2xi16>}
+// SHORTS: "relax.matmul_integer"(%[[X]], %[[W]])
+// SHORTS: "relax.constant"() {value = dense<[40, 20]> : tensor<2xi32>}
+// SHORTS-LABEL: func.func @convolution(
+// SHORTS: %[[X:.*]] = "relax.astype"(%arg0) {dtype = i16} : (tensor<1x1x3x3xi8>)
+// SHORTS: %[[PADDED:.*]] = "relax.pad"(%[[X]]) {{.*}}value = -3.000000e+00 : f64}
+// SHORTS: "relax.conv2d_integer"(%[[PADDED]], %{{.*}}) : (tensor<1x1x5x5xi16>, tensor<1x1x2x2xi16>) -> tensor<1x1x4x4xi32>
 
 // A dequantized input and weight: bytes are summed, less the zero point times the weight's columns, and scaled once.
 // CHECK-LABEL: func.func @dequantized(
@@ -53,4 +65,29 @@ func.func @others(%x: tensor<2x2xui8>, %v: tensor<2x2xi8>) -> (tensor<2x2xf32>, 
   %4 = "relax.astype"(%v) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
   %5 = "relax.matmul"(%0, %4) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   return %3, %5 : tensor<2x2xf32>, tensor<2x2xf32>
+}
+
+// What else reads a value that is widened reads the 16 bits, so that they alone are stored.
+// SHORTS-LABEL: func.func @residual(
+// SHORTS: %[[X:.*]] = "relax.astype"(%arg0) {dtype = i16} : (tensor<5x2xi8>)
+// SHORTS: "relax.astype"(%[[X]]) {dtype = f32}
+// SHORTS: "relax.matmul_integer"(%[[X]], %{{.*}})
+func.func @residual(%x: tensor<5x2xi8>) -> tensor<5x2xf32> {
+  %w = "relax.constant"() {value = dense<[[1, -2], [3, 4]]> : tensor<2x2xi8>} : () -> tensor<2x2xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<5x2xi8>) -> tensor<5x2xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %2 = "relax.matmul"(%0, %1) : (tensor<5x2xf32>, tensor<2x2xf32>) -> tensor<5x2xf32>
+  %3 = "relax.exp"(%0) : (tensor<5x2xf32>) -> tensor<5x2xf32>
+  %4 = "relax.add"(%2, %3) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+  return %4 : tensor<5x2xf32>
+}
+
+// SHORTS-LABEL: func.func @row(
+// SHORTS: "relax.matmul_integer"(%arg0, %{{.*}}) : (tensor<1x2xui8>, tensor<2x2xi8>)
+func.func @row(%x: tensor<1x2xui8>) -> tensor<1x2xf32> {
+  %w = "relax.constant"() {value = dense<[[1, -2], [3, 4]]> : tensor<2x2xi8>} : () -> tensor<2x2xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<1x2xui8>) -> tensor<1x2xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %2 = "relax.matmul"(%0, %1) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
+  return %2 : tensor<1x2xf32>
 }

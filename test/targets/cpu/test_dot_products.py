@@ -11,7 +11,7 @@ from legato.targets.cpu.machine import LEVELS
 CPUS = {**TARGETS, **{level: f"llvm{{cpu={level}}}" for level in LEVELS if not cpu.missing_features(level, "")},
         "two threads": "llvm{threads=2}"}
 RNG = np.random.default_rng(11)
-EXTREMES = {np.uint8: (0, 255), np.int8: (-128, 127)}
+EXTREMES = {np.uint8: (0, 255), np.int8: (-128, 127), np.int16: (-(1 << 15), (1 << 15) - 1)}
 
 
 def numbers(dtype: type, shape: tuple[int, ...], extreme: bool = False) -> np.ndarray:
@@ -47,6 +47,7 @@ def test_shapes_around_vectors(level):
     for rows, depth, columns in ((1, 4, 16), (1, 64, 100), (3, 8, 1), (2, 12, 3), (5, 20, 7), (14, 16, 32), (15, 28, 33), (40, 36, 80),
                                  (120, 64, 256), (5, 0, 7), (3, 8, 0), (7, 5, 16), (6, 1, 20), (9, 30, 17)):
         products.add(numbers(np.uint8, (rows, depth)), numbers(np.int8, (depth, columns)))
+        products.add(numbers(np.int16, (rows, depth)), numbers(np.int16, (depth, columns)))
     products.check()
 
 
@@ -58,6 +59,10 @@ def test_signs_and_extremes(level):
         for b in (np.uint8, np.int8):
             products.add(numbers(a, (5, 24), True), numbers(b, (24, 40), True))
     products.add(np.full((2, 70000), 255, np.uint8), np.full((70000, 16), -128, np.int8))
+    products.add(numbers(np.int16, (9, 24), True), numbers(np.int16, (24, 40), True))
+    products.add(numbers(np.int16, (5, 24), True), numbers(np.int8, (24, 40), True))
+    products.add(numbers(np.uint8, (5, 24), True), numbers(np.int16, (24, 40), True))
+    products.add(np.full((2, 8), -(1 << 15), np.int16), np.full((8, 16), -(1 << 15), np.int16))
     products.check()
 
 
@@ -69,6 +74,8 @@ def test_sizes_and_weights_known_at_run_time(level):
     products.add(numbers(np.uint8, (3, 12)), numbers(np.int8, (12, 24)), rows="m")
     products.add(numbers(np.int8, (2, 5, 8)), numbers(np.uint8, (8, 20)), rows="k")
     products.add(numbers(np.uint8, (6, 16)), numbers(np.int8, (16, 32)), constant=False)
+    products.add(numbers(np.int16, (6, 18)), numbers(np.int16, (18, 32)), constant=False)
+    products.add(numbers(np.int16, (7, 26)), numbers(np.int16, (26, 32)), rows="j")
     products.add(numbers(np.uint8, (6, 9)), numbers(np.int8, (9, 10)), constant=False)
     products.check()
 
@@ -95,9 +102,10 @@ def test_convolutions(level):
             ((1, 8, 20, 45), (64, 8, 1, 3), {}), ((1, 4, 9, 9), (8, 4, 3, 3), {}), ((1, 16, 5, 6), (16, 16, 3, 3), {}),
             ((2, 3, 9, 8), (10, 3, 3, 2), {"strides": [2, 1], "dilations": [1, 2]}),
             ((1, 16, 6, 6), (33, 16, 1, 1), {}), ((1, 16, 6, 6), (32, 16, 1, 1), {"strides": [2, 2]})):
-        x, w = numbers(np.uint8, shape), numbers(np.int8, kernel)
-        net.output(net.op("relax.conv2d_integer", [net.input(shape, "ui8"), net.weight(w)], **attributes))
-        arrays.append(x)
-        expected.append(relax.OPS["conv2d_integer"].semantics(x, w, **attributes))
+        for of_x, of_w in ((np.uint8, np.int8), (np.int16, np.int16)):
+            x, w = numbers(of_x, shape), numbers(of_w, kernel)
+            net.output(net.op("relax.conv2d_integer", [net.input(shape, NAMES[x.dtype]), net.weight(w)], **attributes))
+            arrays.append(x)
+            expected.append(relax.OPS["conv2d_integer"].semantics(x, w, **attributes))
     for wanted, found in zip(expected, net.run(*arrays), strict=True):
         np.testing.assert_array_equal(found, wanted)

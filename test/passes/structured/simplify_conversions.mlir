@@ -1,0 +1,82 @@
+// RUN: legato-opt %s --tir-simplify-conversions --canonicalize | filecheck %s
+
+// What is clipped to the range of i8 is converted without tests of that range; a NaN is still 0.
+// CHECK-LABEL: func.func private @clipped(
+// CHECK: arith.cmpf olt, %{{.*}}, %[[LOW:.*]] : f32
+// CHECK: arith.cmpf ogt
+// CHECK: %[[ORDERED:.*]] = arith.cmpf ord
+// CHECK: %[[NUMBER:.*]] = arith.select %[[ORDERED]]
+// CHECK-NEXT: arith.fptosi %[[NUMBER]] : f32 to i8
+// CHECK-NEXT: linalg.yield
+func.func private @clipped(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %zero = arith.constant 0.0 : f32
+    %1 = arith.cmpf olt, %in, %low : f32
+    %2 = arith.select %1, %low, %in : f32
+    %3 = arith.cmpf ogt, %2, %high : f32
+    %4 = arith.select %3, %high, %2 : f32
+    %5 = math.roundeven %4 : f32
+    %6 = arith.cmpf ord, %5, %5 : f32
+    %7 = arith.select %6, %5, %zero : f32
+    %8 = arith.cmpf olt, %7, %low : f32
+    %9 = arith.select %8, %low, %7 : f32
+    %10 = arith.cmpf ogt, %9, %high : f32
+    %11 = arith.select %10, %high, %9 : f32
+    %12 = arith.fptosi %11 : f32 to i8
+    linalg.yield %12 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
+
+// A wider clip, one that is rounded beyond the range, and a bound that is NaN (which never holds) leave the tests.
+// CHECK-LABEL: func.func private @wider(
+// CHECK-COUNT-5: arith.cmpf
+// CHECK: linalg.yield
+func.func private @wider(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %high = arith.constant 127.0 : f32
+    %more = arith.constant 127.4 : f32
+    %most = arith.constant 127.6 : f32
+    %nan = arith.constant 0x7FC00000 : f32
+    %1 = arith.cmpf ogt, %in, %more : f32
+    %2 = arith.select %1, %more, %in : f32
+    %3 = arith.cmpf ogt, %2, %high : f32
+    %4 = arith.cmpf ogt, %in, %most : f32
+    %5 = arith.select %4, %most, %in : f32
+    %6 = math.roundeven %5 : f32
+    %7 = arith.cmpf ogt, %6, %high : f32
+    %8 = arith.cmpf ogt, %in, %nan : f32
+    %9 = arith.select %8, %nan, %in : f32
+    %10 = arith.cmpf ogt, %9, %high : f32
+    %11 = arith.ori %3, %7 : i1
+    %12 = arith.ori %11, %10 : i1
+    %13 = arith.extui %12 : i1 to i8
+    linalg.yield %13 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
+
+// An integer that is widened is made as wide at once; one of the other sign is not.
+// CHECK-LABEL: func.func private @widened(
+// CHECK: arith.fptosi %{{.*}} : f32 to i32
+// CHECK: arith.fptoui %{{.*}} : f32 to i8
+// CHECK-NEXT: arith.extsi
+func.func private @widened(%x: tensor<8xf32>, %y: tensor<8xi32> {tir.out}) -> tensor<8xi32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%y : tensor<8xi32>) {
+  ^bb0(%in: f32, %out: i32):
+    %1 = arith.fptosi %in : f32 to i8
+    %2 = arith.extsi %1 : i8 to i32
+    %3 = arith.fptoui %in : f32 to i8
+    %4 = arith.extsi %3 : i8 to i32
+    %5 = arith.addi %2, %4 : i32
+    linalg.yield %5 : i32
+  } -> tensor<8xi32>
+  return %0 : tensor<8xi32>
+}
