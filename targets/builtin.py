@@ -14,6 +14,7 @@ from legato.targets.cpu.packing import choose_packing
 from legato.targets.cpu.quantized import RULES as CPU_QUANTIZED
 from legato.targets.cpu.scatter import RULES as CPU_SCATTER
 from legato.targets.cpu.schedules import schedule
+from legato.targets.cpu.topk import RULES as CPU_TOPK
 from legato.targets.cpu.winograd import choose_winograd
 from legato.targets.generic import RULES as GENERIC_RULES
 from legato.targets.gpu.attention import fuses_attention
@@ -54,7 +55,7 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
 
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
-LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, *CPU_QUANTIZED, *CPU_SCATTER, *LLVM_INTRINSICS),
+LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, *CPU_QUANTIZED, *CPU_SCATTER, *CPU_TOPK, *LLVM_INTRINSICS),
               options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
                        "matmul-precision": None, "check-bounds": None, "fill-memory": None},
               make_machine=_machine, schedule_function=classified(schedule), packing_function=classified(choose_packing),

@@ -42,8 +42,8 @@ def topk(k, x, out):
                 found = heap.sift(new, new_at, index_value(count), values, places)
                 return [*found, order.mark_free(extract(found[0], [root]), extract(found[1], slot(root))), extract(found[1], slot(root))]
 
-            return _when(order.may_replace(new, worst, worst_at), carried,
-                         lambda: _when(order.replaces(new, worst, worst_at), carried, sifted))
+            return when(order.may_replace(new, worst, worst_at), carried,
+                         lambda: when(order.replaces(new, worst, worst_at), carried, sifted))
 
         def take(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
             """Moves the root, the worst in the heap, to the end; the element from there is sifted into the smaller heap."""
@@ -55,7 +55,7 @@ def topk(k, x, out):
         full = looped(offered, [empty([count], e.type), places, order.mark_free(e.const(0), free), free], offer)
         return looped(minus(count, 1), full[:2], take)[1]
 
-    return _rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
+    return rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
 
 
 class _Heap:
@@ -82,12 +82,12 @@ class _Heap:
             places = tensor.InsertOp(arith.select(down, at, item_at), places, slot(hole)).result
             return [arith.select(down, child, hole), values, places]
 
-        levels = (self.count - 1).bit_length() if isinstance(self.count, int) else _bit_length(highest)
+        levels = (self.count - 1).bit_length() if isinstance(self.count, int) else bit_length(highest)
         hole, values, places = looped(levels, [index_value(0), values, places], descend)
         return [tensor.InsertOp(item, values, [hole]).result, tensor.InsertOp(item_at, places, slot(hole)).result]
 
 
-def _when(condition: ir.Value, values: Sequence[ir.Value], body: Callable[[], Sequence[ir.Value]]) -> Sequence[ir.Value]:
+def when(condition: ir.Value, values: Sequence[ir.Value], body: Callable[[], Sequence[ir.Value]]) -> Sequence[ir.Value]:
     """What ``body`` returns if the condition holds, else ``values``."""
     test = scf.IfOp(condition, [value.type for value in values], has_else=True)
     with ir.InsertionPoint(test.then_block):
@@ -97,18 +97,18 @@ def _when(condition: ir.Value, values: Sequence[ir.Value], body: Callable[[], Se
     return list(test.results)
 
 
-def _bit_length(number: ir.Value) -> ir.Value:
+def bit_length(number: ir.Value) -> ir.Value:
     """The number of bits of an index that is not negative."""
     i64 = ir.IntegerType.get_signless(64)
     zeros = math.CountLeadingZerosOp(arith.index_cast(i64, number)).result
     return arith.index_cast(ir.IndexType.get(), arith.subi(arith.ConstantOp(i64, 64).result, zeros))
 
 
-def _rows(sizes: Sequence[Size], at: list[ir.Value], places: ir.Value, row: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:
+def rows(sizes: Sequence[Size], at: list[ir.Value], places: ir.Value, row: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:
     """A loop nest over these sizes around ``row``."""
     if not sizes:
         return row(at, places)
-    return looped(sizes[0], [places], lambda number, inner: [_rows(sizes[1:], [*at, number], inner, row)])[0]
+    return looped(sizes[0], [places], lambda number, inner: [rows(sizes[1:], [*at, number], inner, row)])[0]
 
 
 class _Order:

@@ -20,7 +20,7 @@ from legato.dialects import Module, make_context, relax
 from legato.dialects.relax import dims
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i1": np.bool_, "i8": np.int8,
-          "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8}
+          "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 TARGETS = {cpu: f"llvm{{cpu={cpu}}}" for cpu in (host_name(), "x86-64-v3") if not missing_features(cpu, "")}
 

@@ -1,0 +1,181 @@
+"""topk along one axis, of elements of up to 32 bits: with its index an element is one number of 64 bits, and one comparison orders two.
+
+The best elements so far are a heap with the worst of them at its root. Of n elements in random order about k * log(n / k) enter it; vectors
+of elements none of which is better than the root are passed over by one comparison.
+"""
+from collections.abc import Sequence
+
+from legato.core.errors import Refusal
+from legato.core.mlir import arith, ir, tensor, vector
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import element, read
+from legato.targets.builders.sizes import Size, dims, minus, plus, times
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
+from legato.targets.cpu.machine import Machine
+from legato.targets.generic.topk import bit_length, rows, when
+from legato.targets.rule import kernel
+
+MOST = (1 << 32) - 1    # elements of a row
+FREE, BEYOND = -(1 << 63), (1 << 63) - 1    # keys of a free slot of the heap, and of what would be children beyond it
+
+
+@kernel("relax.topk")
+def topk(k, x, out):
+    """One pass over each row; then the heap is sorted."""
+    axis, size = k.attrs["axis"] % x.type.rank, x.type.shape[k.attrs["axis"] % x.type.rank]
+    kind, place = element(k.input_types[0]), element(k.output_types[0])
+    if kind.wide.bits > 32 or x.type.is_dynamic_dim(axis) or size > MOST:
+        return Refusal("an element and its index do not surely fit 64 bits")
+    if is_empty(out):
+        return out
+    count: Size = k.attrs["k"] if isinstance(k.attrs["k"], int) else k.index(k.attrs["k"])
+    keys, heap = _Keys(kind, k.attrs["largest"]), _Heap(count)
+    lanes = _lanes(k.machine, kind) if axis == x.type.rank - 1 else 1
+    root = index_value(0)
+
+    def row(at: list[ir.Value], places: ir.Value) -> ir.Value:
+        """``places`` with those of the row with the index ``at``; -1 marks a free slot."""
+        def slot(number: ir.Value) -> list[ir.Value]:
+            return [*at[:axis], number, *at[axis:]]
+
+        def offer(number: ir.Value, slots: ir.Value, worst: ir.Value) -> Sequence[ir.Value]:
+            key = keys.key(read(extract(x, slot(number)), kind), number)
+
+            def sifted() -> Sequence[ir.Value]:
+                found = heap.sift(key, slots)
+                return [found, extract(found, [root])]
+
+            return when(arith.cmpi(arith.CmpIPredicate.sgt, key, worst), [slots, worst], sifted)
+
+        def offer_vector(number: ir.Value, slots: ir.Value, worst: ir.Value) -> Sequence[ir.Value]:
+            first = arith.muli(number, index_value(lanes))
+            type_ = ir.VectorType.get([lanes], x.type.element_type)
+            padding = arith.ConstantOp(x.type.element_type, _zero(x.type.element_type)).result
+            last = ir.AffineMapAttr.get(ir.AffineMap.get(x.type.rank, 0, [ir.AffineExpr.get_dim(x.type.rank - 1)]))
+            elements = vector.TransferReadOp(type_, x, slot(first), last, padding, ir.ArrayAttr.get([ir.BoolAttr.get(True)])).result
+            better = vector.ReductionOp(_bool(), vector.CombiningKind.OR, keys.beat(elements, worst)).result
+            is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, _constant(worst.type, FREE))
+            return when(arith.ori(better, is_free), [slots, worst],
+                        lambda: looped(plus(lanes, first), [slots, worst], offer, first))
+
+        def take(number: ir.Value, slots: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
+            """Moves the root, the worst in the heap, to the end; the key from there is sifted into the smaller heap."""
+            end = arith.subi(index_value(minus(count, 1)), number)
+            worst, moved = extract(slots, [root]), extract(slots, [end])
+            slots = tensor.InsertOp(_constant(moved.type, BEYOND), slots, [end]).result
+            return [heap.sift(moved, slots), tensor.InsertOp(keys.place_of(worst, place), places, slot(end)).result]
+
+        found = [slots := heap.empty(), extract(slots, [root])]
+        whole = size // lanes if lanes > 1 else 0
+        if whole:
+            found = looped(whole, found, offer_vector)
+        found = looped(size, found, offer, whole * lanes)
+        return looped(count, [found[0], places], take)[1]
+
+    sizes = [size for i, size in enumerate(dims(x)) if i != axis]
+    return rows(sizes, [], filled(out, place.const(-1)), row)
+
+
+class _Keys:
+    """Numbers of 64 bits that are greater for elements that come before: the element in the upper half, the index, inverted, in the lower.
+    A NaN is greater than every number; zeros are equal, whatever their signs."""
+
+    def __init__(self, kind: Element, largest: bool) -> None:
+        self.kind, self.largest = kind.wide, largest
+
+    def key(self, value: ir.Value, number: ir.Value) -> ir.Value:
+        """The key of an element with an index."""
+        i64 = ir.IntegerType.get_signless(64)
+        high = arith.shli(arith.extsi(i64, self._rank(value)), _constant(i64, 32))
+        return arith.ori(high, arith.xori(arith.index_cast(i64, number), _constant(i64, MOST)))
+
+    def beat(self, values: ir.Value, key: ir.Value) -> ir.Value:
+        """For each element of a vector whether it beats the one of a key with a smaller index."""
+        i32 = ir.IntegerType.get_signless(32)
+        other = arith.trunci(i32, arith.shrsi(key, _constant(key.type, 32)))
+        ranks = self._rank(values)
+        return arith.cmpi(arith.CmpIPredicate.sgt, ranks, vector.BroadcastOp(ranks.type, other).result)
+
+    def place_of(self, key: ir.Value, place: Element) -> ir.Value:
+        """The index in a key; -1 of a free slot."""
+        number = arith.andi(arith.xori(key, _constant(key.type, -1)), _constant(key.type, MOST))
+        number = number if place.bits == 64 else arith.trunci(place.type, number)
+        return arith.select(arith.cmpi(arith.CmpIPredicate.eq, key, _constant(key.type, FREE)), place.const(-1), number)
+
+    def _rank(self, value: ir.Value) -> ir.Value:
+        """i32 that are ordered as elements, or vectors of them."""
+        i32 = _like(value.type, ir.IntegerType.get_signless(32))
+        if self.kind.is_float:
+            zero = _constant(value.type, 0.0)
+            value = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, value, zero), zero, value)
+            bits = arith.bitcast(i32, value)
+            flipped = arith.andi(arith.shrsi(bits, _constant(i32, 31)), _constant(i32, (1 << 31) - 1))
+            is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
+            rank = arith.select(is_nan, _constant(i32, (1 << 31) - 1), arith.xori(bits, flipped))
+        elif self.kind.bits == 32:
+            rank = arith.xori(value, _constant(i32, -(1 << 31))) if self.kind.is_unsigned else value
+        else:
+            rank = arith.extui(i32, value) if self.kind.is_unsigned else arith.extsi(i32, value)
+        return rank if self.largest else arith.xori(rank, _constant(i32, -1))
+
+
+class _Heap:
+    """A heap of ``count`` keys, the least at its root, in a tensor with room for the children of all of them."""
+
+    def __init__(self, count: Size) -> None:
+        self.count = count
+
+    def empty(self) -> ir.Value:
+        """One with free slots."""
+        i64 = ir.IntegerType.get_signless(64)
+        slots = filled(empty([plus(times(self.count, 2), 1)], i64), _constant(i64, BEYOND))
+        free = _constant(i64, FREE)
+        return looped(self.count, [slots], lambda number, slots: [tensor.InsertOp(free, slots, [number]).result])[0]
+
+    def sift(self, item: ir.Value, slots: ir.Value) -> ir.Value:
+        """The slots after the root is replaced by an item."""
+        def descend(_: ir.Value, hole: ir.Value, slots: ir.Value) -> Sequence[ir.Value]:
+            left = arith.addi(arith.muli(hole, index_value(2)), index_value(1))
+            right = arith.addi(left, index_value(1))
+            a, b = extract(slots, [left]), extract(slots, [right])
+            other = arith.cmpi(arith.CmpIPredicate.slt, b, a)
+            child, least = arith.select(other, right, left), arith.select(other, b, a)
+            down = arith.cmpi(arith.CmpIPredicate.slt, least, item)
+            slots = tensor.InsertOp(arith.select(down, least, item), slots, [hole]).result
+            return [arith.select(down, child, hole), slots]
+
+        levels = (self.count - 1).bit_length() if isinstance(self.count, int) else bit_length(index_value(minus(self.count, 1)))
+        hole, slots = looped(levels, [index_value(0), slots], descend)
+        return tensor.InsertOp(item, slots, [hole]).result
+
+
+def _lanes(machine: object, kind: Element) -> int:
+    """Elements that are compared at once; 1 where they are not read in vectors."""
+    if not isinstance(machine, Machine) or (kind.is_float and kind.bits < 32) or kind.is_narrow or kind.is_bool:
+        return 1
+    return 2 * machine.lanes(32)
+
+
+def _like(type_: ir.Type, element_type: ir.Type) -> ir.Type:
+    return ir.VectorType.get(type_.shape, element_type) if isinstance(type_, ir.VectorType) else element_type
+
+
+def _bool() -> ir.Type:
+    return ir.IntegerType.get_signless(1)
+
+
+def _zero(type_: ir.Type) -> ir.Attribute:
+    return ir.FloatAttr.get(type_, 0.0) if isinstance(type_, ir.FloatType) else ir.IntegerAttr.get(type_, 0)
+
+
+def _constant(type_: ir.Type, number: int | float) -> ir.Value:
+    """A number, or a vector of it."""
+    scalar = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    attribute = ir.FloatAttr.get(scalar, number) if isinstance(scalar, ir.FloatType) else ir.IntegerAttr.get(scalar, number)
+    if isinstance(type_, ir.VectorType):
+        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+    return arith.ConstantOp(type_, attribute).result
+
+
+RULES = (topk,)

@@ -1,0 +1,78 @@
+"""topk of rows around vectors, of ties, NaNs and zeros of both signs, in all element types, against numpy's stable sort."""
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import NAMES, TARGETS, Net
+from thoroughly import first_of
+
+RNG = np.random.default_rng(17)
+TYPES = tuple(map(np.dtype, (np.float32, np.float16, ml_dtypes.bfloat16, np.float64, np.int8, np.uint8, np.int16, np.uint16, np.int32,
+                             np.uint32, np.int64, np.uint64)))
+
+
+def best(x: np.ndarray, k: int, axis: int, largest: bool) -> np.ndarray:
+    """The indices of the k best elements; equal ones by index, and a NaN is greater than every number."""
+    x = np.moveaxis(x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x, axis, -1)    # that type's sort has no place for NaNs
+    order = np.argsort(x, -1, kind="stable")     # a NaN is last, zeros are equal
+    if largest:
+        order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], -1, kind="stable")[..., ::-1]
+    return np.moveaxis(order[..., :k], -1, axis)
+
+
+def numbers(shape: tuple[int, ...], dtype: np.dtype, kind: str) -> np.ndarray:
+    """Elements of a kind: all of the type's range, few that are often equal, or such with NaNs and infinities."""
+    if np.issubdtype(dtype, np.integer):
+        low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if kind == "all" else (0, 5)
+        return RNG.integers(low, high, shape, dtype, endpoint=True)
+    x = RNG.standard_normal(shape) * 100 if kind == "all" else RNG.integers(-3, 4, shape) * RNG.choice([0.5, -0.5], shape)
+    if kind == "special":
+        x = np.where(RNG.random(shape) < 0.2, RNG.choice([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0], shape), x)
+    return x.astype(dtype)
+
+
+def check(target: str, cases: list[tuple[np.ndarray, int, int, bool]], names: str = "") -> None:
+    net = Net(target, first=None)
+    for x, k, axis, largest in cases:
+        shape = (names, *x.shape[1:]) if names else x.shape
+        net.output(net.op("relax.topk", [net.input(shape, NAMES[x.dtype])], k=k, axis=axis, largest=largest))
+    for (x, k, axis, largest), found in zip(cases, net.run(*(case[0] for case in cases)), strict=True):
+        np.testing.assert_array_equal(found, best(x, k, axis, largest), err_msg=f"{x.dtype}{x.shape} k={k} axis={axis} {largest}")
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("kind", ["all", "few", "special"])
+def test_types(target, kind):
+    check(TARGETS[target], [(numbers((3, 75), dtype, kind), 20, 1, largest) for dtype in TYPES for largest in (True, False)])
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_sizes(target):
+    f32 = np.dtype(np.float32)
+    check(TARGETS[target], [(numbers((2, n), f32, kind), k, 1, n % 2 == 0) for n in (1, 7, 15, 16, 17, 31, 32, 33, 48, 200)
+                            for k in (0, 1, 2, 3, n // 2, n) if k <= n for kind in ("few", "special")])
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_axes(target):
+    check(TARGETS[target], [(numbers((20, 21, 22), np.dtype(dtype), "few"), 9, axis, largest) for axis in (0, 1, -2, -1)
+                            for largest in (True, False) for dtype in (np.float32, np.int32)])
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_rows_and_lengths_that_the_call_knows(target):
+    cases = [(numbers((n, 40), np.dtype(np.float32), "special"), 7, axis, True) for n, axis in ((5, 1), (5, -1))]
+    check(TARGETS[target], cases, names="n")
+    check(TARGETS[target], [(numbers((33, 6), np.dtype(np.float32), "special"), 7, 0, False)], names="n")
+
+
+def test_worst_cases():
+    """Rows in order: every element enters the heap, or none does."""
+    rows = np.stack([np.arange(1000), np.arange(1000)[::-1], np.zeros(1000)]).astype(np.float32)
+    check("llvm", [(rows, k, 1, largest) for k in (1, 10, 500, 1000) for largest in (True, False)])
+
+
+def test_the_extremes_of_integers():
+    """The least number is better than a free slot."""
+    for dtype in (np.int32, np.uint32, np.int8):
+        ends = np.array([[np.iinfo(dtype).min] * 20 + [np.iinfo(dtype).max] * 3], dtype)
+        check("llvm", [(ends, k, 1, largest) for k in (3, 15, 23) for largest in (True, False)])
