@@ -1,0 +1,66 @@
+"""argmax and argmin along rows around vectors: ties across lanes, NaNs, infinities and the ends of integers, against numpy."""
+import numpy as np
+import pytest
+from harness import NAMES, TARGETS, Net
+from thoroughly import first_of
+
+RNG = np.random.default_rng(23)
+TYPES = (np.float32, np.int32, np.uint32)
+SIZES = (31, 32, 33, 63, 64, 65, 100, 128, 1000)
+
+
+def rows(size: int, dtype: type, kind: str) -> np.ndarray:
+    """Six rows of few numbers that are often equal; ``ends``: of the type's least and greatest; ``special``: with NaNs and infinities."""
+    if np.issubdtype(dtype, np.integer):
+        ends = [np.iinfo(dtype).min, np.iinfo(dtype).max]
+        return np.array([RNG.choice(ends[:1 + n % 2] if n < 2 else [*ends, 1, 2], size) for n in range(6)]).astype(dtype)
+    x = RNG.integers(-3, 4, (6, size)).astype(dtype)
+    if kind == "special":
+        x[0], x[1] = -np.inf, np.inf
+        x[2:] = np.where(RNG.random((4, size)) < 0.1, RNG.choice([np.inf, -np.inf, 0.0, -0.0], (4, size)), x[2:])
+        for row, places in ((3, [size - 1]), (4, [size // 2, size // 3]), (5, [0, size - 2])):
+            x[row, places] = np.nan
+    return x
+
+
+def right(op: str, x: np.ndarray, last: bool) -> np.ndarray:
+    found = getattr(np, op)
+    return x.shape[1] - 1 - found(x[:, ::-1], 1) if last else found(x, 1)
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+def test_rows(target, op):
+    net, arrays, expected = Net(TARGETS[target], first=None), [], []
+    for size in SIZES:
+        for dtype in TYPES:
+            for kind in ("few", "special") if dtype is np.float32 else ("ends",):
+                for last in (False, True):
+                    x = rows(size, dtype, kind)
+                    value = net.input(x.shape, NAMES[x.dtype])
+                    net.output(net.op(f"relax.{op}", [value], axis=1, select_last=last, keepdims=size % 2 == 0))
+                    arrays.append(x)
+                    expected.append((right(op, x, last), f"{op} {size} {dtype.__name__} {kind} last={last}"))
+    for (wanted, what), found in zip(expected, net.run(*arrays), strict=True):
+        np.testing.assert_array_equal(np.reshape(found, -1), wanted, err_msg=what)
+
+
+@pytest.mark.parametrize("place", range(0, 70, 3))
+def test_every_lane_can_have_the_best(place):
+    net = Net("llvm", first=None)
+    x = np.zeros((2, 70), np.float32)
+    x[0, place], x[1, place] = 1, -1
+    for op in ("argmax", "argmin"):
+        net.output(net.op(f"relax.{op}", [net.input(x.shape, "f32")], axis=-1))
+    largest, least = net.run(x, x)
+    assert largest[0] == place and least[1] == place and largest[1] == (place == 0) and least[0] == (place == 0)
+
+
+def test_rows_in_several_dimensions_and_of_a_number_that_the_call_knows():
+    net = Net("llvm", first=None)
+    x = RNG.standard_normal((3, 4, 90)).astype(np.float32)
+    net.output(net.op("relax.argmax", [net.input(("n", 4, 90), "f32")], axis=-1),
+               net.op("relax.argmin", [net.input((3, 4, 90), "f32")], axis=2))
+    largest, least = net.run(x, x)
+    np.testing.assert_array_equal(largest, np.argmax(x, 2))
+    np.testing.assert_array_equal(least, np.argmin(x, 2))
