@@ -3,6 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 from onnx_check import model, value
 from thoroughly import sampled
 
@@ -104,3 +105,47 @@ def test_integers():
         proto.graph.input[0].CopyFrom(value("x", x))
         found = legato.compile(legato.from_onnx(proto))(*[x, np.array(SCALES[0], np.float32)][:2 - constant])
         np.testing.assert_array_equal(found, np.trunc(floats).astype(np.uint8))
+
+
+LONG = {    # attributes, operand, values for an axis of 420 elements, which is gathered
+    "linear": ({"mode": "linear"}, "scales", 1.7),
+    "linear, down": ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, "sizes", 170),
+    "linear, antialias": ({"mode": "linear", "antialias": 1}, "sizes", 211),
+    "cubic": ({"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}, "scales", 0.7),
+    "cubic, exclude_outside": ({"mode": "cubic", "exclude_outside": 1}, "sizes", 521),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_axes_are_sums_of_neighbours(name):
+    """Against ONNX's reference, whose coordinates are in f64, as ours are: onnxruntime's are not."""
+    attributes, operand, given = LONG[name]
+    kept = {"scales": 1, "sizes": 3}[operand]
+    for shape, values in (((1, 2, 420, 3), (given, kept)), ((1, 2, 3, 420), (kept, given))):
+        x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+        proto = proto_of({**attributes, "axes": [2, 3]}, operand, values, shape=list(shape), constant=True)
+        module = legato.from_onnx(proto)
+        assert "relax.take" in str(module) and "relax.matmul" not in str(module)
+        wanted, = ReferenceEvaluator(proto).run(None, {"x": x})
+        np.testing.assert_allclose(legato.compile(module)(x), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_infinite_stays_where_it_is():
+    """A matrix would multiply it by 0 for all others."""
+    x = np.zeros((1, 2, 200, 221), np.float32)
+    x[0, 0, 100, 50] = np.inf
+    proto = proto_of({"mode": "linear"}, "scales", [2, 2], shape=list(x.shape), constant=True)
+    found = np.asarray(legato.compile(legato.from_onnx(proto))(x))
+    assert np.isposinf(found).sum() == 16 and not np.isnan(found).any()
+
+
+def test_the_longest_axis():
+    x = np.zeros((1, 1, 1, 200), np.float32)
+    for count, works in ((1 << 16, True), ((1 << 16) + 1, False)):
+        node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], name="the_node", mode="linear")
+        proto = model([node], [value("x", x)], ["y"], opset=19, constants={"sizes": np.array([1, 1, 1, count])})
+        if works:
+            assert legato.compile(legato.from_onnx(proto))(x).shape == (1, 1, 1, count)
+        else:
+            with pytest.raises(legato.UnsupportedError, match=r"the_node.*an axis of size 200 is resized to 65537: more than 65536"):
+                legato.from_onnx(proto)

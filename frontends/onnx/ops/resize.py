@@ -1,4 +1,5 @@
-"""Resize and Upsample: one axis after the other, by indices (nearest) or by a matrix of weights (linear, cubic).
+"""Resize and Upsample: one axis after the other, by indices (nearest), or by weights of neighbours (linear, cubic): a matrix of them for
+short axes.
 
 The weights of axes known at import are computed there, those of others by the model (run_time_resize.py). The arithmetic is that of ONNX's
 reference implementation.
@@ -8,16 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.ops.run_time_resize import as_f64, requested, resized, scaled, weighable
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import MADE_ELEMENTS
 
 _LONGEST = 1 << 16  # the limit for the size of a resized axis
 _FAR = 1 << 31
+DENSE = 48          # times as many elements as neighbours: shorter axes are multiplied by a matrix, longer ones gathered, which takes less
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ class ResizeRule:
             return (a + 2) * x**3 - (a + 3) * x**2 + 1
         return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0.0
 
-    def weights(self, size: int, count: int, scale: float, roi: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix [count, size] that resizes an axis, and which of the ``count`` elements are outside the input."""
-        matrix, outside = np.zeros((count, size)), np.zeros(count, np.bool_)
+    def neighbours(self, size: int, count: int, scale: float, roi: tuple[float, float]) -> "Neighbours":
+        """What the ``count`` elements of a resized axis are made of."""
+        places, found, outside = [], [], np.zeros(count, np.bool_)
         for x in range(count):
             place = self.place(x, size, count, scale, roi)
             if not abs(place) < _FAR:
@@ -84,8 +86,28 @@ class ResizeRule:
                 if weights.sum() == 0:
                     raise Malformed(f"element {x} lies wholly outside an axis of size {size}")
                 weights = weights / weights.sum()
-            np.add.at(matrix[x], np.clip(around, 0, size - 1), weights)
-        return matrix, outside
+            places.append(np.clip(around, 0, size - 1))
+            found.append(weights)
+        return Neighbours(np.array(places), np.array(found), outside)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Of each element of a resized axis: the places [count, n] of n elements of the input, their weights, and whether it is outside."""
+
+    places: np.ndarray
+    weights: np.ndarray
+    outside: np.ndarray
+
+    def nearest(self) -> np.ndarray:
+        """The place of the neighbour with the greatest weight."""
+        return np.take_along_axis(self.places, self.weights.argmax(axis=1)[:, None], 1)[:, 0]
+
+    def matrix(self, size: int) -> np.ndarray:
+        """The matrix [count, size] of the weights."""
+        made = np.zeros((len(self.places), size))
+        np.add.at(made, (np.arange(len(made))[:, None], self.places), self.weights)
+        return made
 
 
 def _triangle(x: float) -> float:
@@ -108,8 +130,8 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
         count = math.floor(size * scale)
     if count is not None and (count < 0 or (size == 0 and count > 0)):
         raise Malformed(f"an axis of size {size} cannot be resized to {count}, by {scale}")
-    if isinstance(size, int) and count is not None and (count > _LONGEST or size * count > MADE_ELEMENTS):
-        raise Refused(f"an axis of size {size} is resized to {count}, which would take a matrix of weights too large")
+    if isinstance(size, int) and count is not None and count > _LONGEST:
+        raise Refused(f"an axis of size {size} is resized to {count}: more than {_LONGEST} elements")
     return _ResizedAxis(axis, size, count, scale, roi)
 
 
@@ -127,16 +149,28 @@ def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: floa
         if a.count is None:
             x = _repeated(x, a)
             continue
-        matrix, outside = rule.weights(a.size, a.count, a.scale, a.roi)
-        if outside.any():
-            outsides.append(outside.reshape([-1] + [1] * (node.rank() - 1 - a.axis)))
+        found, dtype = rule.neighbours(a.size, a.count, a.scale, a.roi), relax.TensorType.of(x.type).dtype
+        if found.outside.any():
+            outsides.append(found.outside.reshape([-1] + [1] * (node.rank() - 1 - a.axis)))
         if rule.mode == "nearest":
-            x = relax.take(x, node.constant_value(matrix.argmax(axis=1).astype(np.int64)), axis=a.axis)
+            x = relax.take(x, node.constant_value(found.nearest()), axis=a.axis)
+        elif a.size < DENSE * found.places.shape[1]:
+            x = _multiplied(node, x, found.matrix(a.size).astype(dtype), a.axis)
         else:
-            x = _multiplied(node, x, matrix.astype(relax.TensorType.of(x.type).dtype), a.axis)
+            x = _blended(node, x, found, a.axis, dtype)
     for outside in outsides:
         x = relax.where(node.literal(outside), node.literal(extrapolation, relax.TensorType.of(x.type).dtype), x)
     return x if relax.TensorType.of(x.type).dtype == node.dtype() else relax.astype(x, dtype=node.dtype())
+
+
+def _blended(node, x: ir.Value, found: Neighbours, axis: int, dtype: np.dtype) -> ir.Value:
+    """x with an axis of sums of neighbours."""
+    total = None
+    for places, weights in zip(found.places.T, found.weights.T):
+        weight = node.literal(weights.reshape([-1] + [1] * (node.rank() - 1 - axis)), dtype)
+        part = relax.multiply(relax.take(x, node.constant_value(np.ascontiguousarray(places)), axis=axis), weight)
+        total = part if total is None else relax.add(total, part)
+    return present(total)
 
 
 def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
@@ -156,7 +190,7 @@ def _repeats(rule: ResizeRule, a: _ResizedAxis) -> bool:
     times, sample = round(a.scale), 5
     if rule.mode != "nearest" or times != a.scale:
         return False
-    found = rule.weights(sample, sample * times, a.scale, a.roi)[0].argmax(axis=1)
+    found = rule.neighbours(sample, sample * times, a.scale, a.roi).nearest()
     return found.tolist() == np.repeat(np.arange(sample), times).tolist()
 
 
