@@ -137,6 +137,10 @@ def test_what_is_infinite_stays_where_it_is():
     proto = proto_of({"mode": "linear"}, "scales", [2, 2], shape=list(x.shape), constant=True)
     found = np.asarray(legato.compile(legato.from_onnx(proto))(x))
     assert np.isposinf(found).sum() == 16 and not np.isnan(found).any()
+    at_whole_places = {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}
+    proto = proto_of(at_whole_places, "scales", [2, 2], shape=list(x.shape), constant=True)
+    found = np.asarray(legato.compile(legato.from_onnx(proto))(x))
+    assert np.isposinf(found[0, 0, 199:202, 99:102]).all() and np.isfinite(found).sum() == found.size - 9
 
 
 def test_the_longest_axis():

@@ -164,11 +164,13 @@ def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: floa
 
 
 def _blended(node, x: ir.Value, found: Neighbours, axis: int, dtype: np.dtype) -> ir.Value:
-    """x with an axis of sums of neighbours."""
-    total = None
+    """x with an axis of sums of neighbours; one of weight 0 is not read, so that NaN and infinity stay where they are."""
+    total, below = None, [1] * (node.rank() - 1 - axis)
     for places, weights in zip(found.places.T, found.weights.T):
-        weight = node.literal(weights.reshape([-1] + [1] * (node.rank() - 1 - axis)), dtype)
-        part = relax.multiply(relax.take(x, node.constant_value(np.ascontiguousarray(places)), axis=axis), weight)
+        weights = weights.astype(dtype).reshape([-1, *below])
+        part = relax.multiply(relax.take(x, node.constant_value(np.ascontiguousarray(places)), axis=axis), node.constant_value(weights))
+        if not weights.all():
+            part = relax.where(node.constant_value(weights == 0), node.literal(0, dtype), part)
         total = part if total is None else relax.add(total, part)
     return present(total)
 
