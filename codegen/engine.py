@@ -36,13 +36,15 @@ class _Engine(ctypes.Structure):
 
 class Engine:
     """The machine code of a module in the LLVM dialect, in this process, for as long as the object lives. ``libraries``: paths of shared
-    libraries, in which it finds functions; where others are that the module declares, ``define`` says."""
+    libraries, in which it finds functions; where others are that the module declares, ``define`` says. ``alone``: no other thread uses the
+    module's context."""
 
-    def __init__(self, module: ir.Module, libraries: Sequence[str | Path] = (), opt_level: int = OPT_LEVEL):
-        """Translates and optimizes the module, and does not keep it. LegatoError if that fails."""
+    def __init__(self, module: ir.Module, libraries: Sequence[str | Path] = (), opt_level: int = OPT_LEVEL, *, alone: bool):
+        """Translates and optimizes the module, without Python's lock if ``alone``, and does not keep it. LegatoError if that fails."""
         interface = _interface()
+        create = (interface if alone else _locked()).mlirExecutionEngineCreate
         paths = (_Text * len(libraries))(*(_text(str(path)) for path in libraries))
-        made = interface.mlirExecutionEngineCreate(_Module(_pointer(module)), opt_level, len(paths), paths, True, True)
+        made = create(_Module(_pointer(module)), opt_level, len(paths), paths, True, True)
         if not made.pointer:
             raise LegatoError("LLVM does not take the module; it says why on stderr")
         self._engine = made
@@ -88,7 +90,16 @@ def _pointer(module: ir.Module) -> int:
 @cache
 def _interface() -> Any:
     """The functions of mlir-c/ExecutionEngine.h."""
-    library = ctypes.CDLL(str(importlib.import_module(BINDINGS).__file__))
+    return _declared(ctypes.CDLL(str(importlib.import_module(BINDINGS).__file__)))
+
+
+@cache
+def _locked() -> Any:
+    """The same functions, which keep Python's lock: a context is not made for two threads at once."""
+    return _declared(ctypes.PyDLL(str(importlib.import_module(BINDINGS).__file__)))
+
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     for name, result, *operands in (
             ("Create", _Engine, _Module, ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Text), ctypes.c_bool, ctypes.c_bool),
             ("Destroy", None, _Engine), ("RegisterSymbol", None, _Engine, _Text, ctypes.c_void_p),

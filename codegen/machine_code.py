@@ -21,7 +21,7 @@ class MachineCode:
         """LegatoError if LLVM does not take the module."""
         begin(units)
         parts = divided(module)
-        tables = Engine(parts.tables, libraries, opt_level) if parts.tables is not None else None
+        tables = Engine(parts.tables, libraries, opt_level, alone=False) if parts.tables is not None else None
         of_tables = {symbol: tables.address(symbol) for symbol in parts.table_symbols} if tables is not None else {}
 
         def of_units() -> dict[str, int]:
@@ -30,12 +30,12 @@ class MachineCode:
         def kernels(bytecode: bytes, symbols: Sequence[str]) -> tuple[Engine, dict[str, int]]:
             context = ir.Context()      # of its own: contexts are not shared between threads
             context.allow_unregistered_dialects = True      # our attributes are nothing to LLVM
-            engine = Engine(ir.Module.parse(bytecode, context), libraries, opt_level)
+            engine = Engine(ir.Module.parse(bytecode, context), libraries, opt_level, alone=True)
             _define(engine, of_tables | of_units())
             return engine, {symbol: engine.address(symbol) for symbol in symbols}
 
         begun = [background.begin(lambda given=given: kernels(*given)) for given in parts.kernels]
-        self._main = Engine(parts.main, libraries, opt_level)
+        self._main = Engine(parts.main, libraries, opt_level, alone=False)
         made = [one.result() for one in begun]
         _define(self._main, of_tables | of_units())
         for _, addresses in made:

@@ -25,7 +25,7 @@ class CompiledUnit:
     """The code of a unit. ``addresses``: of its functions, by symbol; they are valid until the process ends."""
 
     def __init__(self, unit: EntryUnit):
-        self._engine = Engine(unit.module(), [tvm_ffi.libinfo.find_libtvm_ffi()])
+        self._engine = Engine(unit.module(), [tvm_ffi.libinfo.find_libtvm_ffi()], alone=True)
         self.addresses = {symbol: self._engine.address(symbol) for symbol in unit.symbols}
 
     def dump(self, path: str) -> None:

@@ -1,4 +1,6 @@
 """Parts of a model that LLVM compiles side by side: they compute what the whole does, in this process and saved."""
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,13 @@ def test_kernels_with_parallel_regions_of_openmp_stay_with_main(monkeypatch):
     division = divided(lowered.module)
     assert not any("memcpy" in symbol for _, symbols in division.kernels for symbol in symbols)
     assert "internal @kernel_memcpy" in str(division.main)
+
+
+def test_threads_compile_one_module_at_once():
+    """Its context is shared: what works in it keeps Python's lock."""
+    module = legato.from_onnx(light.shipped("squeezenet"))
+    inputs = light.image(light.shipped("squeezenet"))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: np.asarray(legato.compile(module, "llvm{threads=2}", cache=False)(**inputs)), range(4)))
+    for one in found[1:]:
+        assert one.tobytes() == found[0].tobytes()

@@ -35,9 +35,9 @@ ATOMICS = ("llvm.atomicrmw", "llvm.cmpxchg")
 def instrumented() -> Iterator[None]:
     """Models that are compiled inside tell libtsan what they do. They keep no results: that nobody holds one any
     more is known by a count in tvm-ffi, whose atomic accesses libtsan does not see."""
-    def engine_of(module: ir.Module, *operands: Any) -> engine.Engine:
+    def engine_of(module: ir.Module, *operands: Any, **options: Any) -> engine.Engine:
         instrument(module)
-        return engine.Engine(module, *operands)
+        return engine.Engine(module, *operands, **options)
 
     units.forget()
     with pytest.MonkeyPatch.context() as patch:
