@@ -27,7 +27,7 @@ def arg_reduction(k, x, out):
     lanes = REGISTERS * k.machine.lanes(I32)
     if axis != x.type.rank - 1 or not lanes <= size < 1 << 31:
         return Refusal("it is not along rows of a known size, from a vector to 2**31 elements")
-    order = _Order(kind, k.name == "relax.argmax", k.attrs["select_last"])
+    order = _Contest(kind, k.name == "relax.argmax", k.attrs["select_last"])
     i32 = ir.IntegerType.get_signless(I32)
     of_elements, of_places = ir.VectorType.get([lanes], kind.type), ir.VectorType.get([lanes], i32)
     in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
@@ -58,7 +58,7 @@ def arg_reduction(k, x, out):
     return rows(dims(x)[:-1], [], out, row)
 
 
-class _Order:
+class _Contest:
     """What beats what; a NaN beats every number."""
 
     def __init__(self, kind: Element, is_max: bool, select_last: bool) -> None:

@@ -30,7 +30,7 @@ def topk(k, x, out):
     if is_empty(out):
         return out
     count: Size = k.attrs["k"] if isinstance(k.attrs["k"], int) else k.index(k.attrs["k"])
-    keys, heap = _Keys(kind, k.attrs["largest"]), _Heap(count)
+    keys, heap = _Keys(kind, k.attrs["largest"]), _KeyHeap(count)
     lanes = _lanes(k.machine, kind) if axis == x.type.rank - 1 else 1
     root = index_value(0)
 
@@ -120,7 +120,7 @@ class _Keys:
         return rank if self.largest else arith.xori(rank, _constant(i32, -1))
 
 
-class _Heap:
+class _KeyHeap:
     """A heap of ``count`` keys, the least at its root, in a tensor with room for the children of all of them."""
 
     def __init__(self, count: Size) -> None:
