@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from legato.codegen.device_code import BINARY, PTX
 from legato.codegen.entry.library import BASELINE, create, create_on_device, made_for
-from legato.codegen.entry.links import MODEL, list_text, needs_wrapper, wrapper_text
+from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper, wrapper_text
 from legato.codegen.entry.metadata import described_calls, metadata, pool_threads, target_of
 from legato.codegen.entry.model import is_for_cuda, model_text
 from legato.core.errors import LegatoError
@@ -56,27 +56,27 @@ def emit_entry(module: ir.Module) -> None:
     threads, is_checked = pool_threads(module), OUT_OF_BOUNDS in functions
     own = ir.Module.parse(model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked))
     called = [root for name in [*_symbols(module), *_symbols(own), *(POOL_SYMBOLS if threads > 1 else ())]
-              if name not in functions or not _is_defined(functions[name]) if (root := needs_wrapper(name)) is not None]
+              if name not in functions or not is_defined(functions[name]) if (root := needs_wrapper(name)) is not None]
     wrappers = [wrapper_text(create_on_device if is_for_cuda(main) else create, linkage=""), *map(wrapper_text, dict.fromkeys(called))]
     calling = ir.Module.parse("\n".join([f"llvm.mlir.global external constant @{MODEL}() : i64", *wrappers]))
     there = {*_symbols(module), *_symbols(own), *_symbols(calling), *([PTX] if is_for_cuda(main) else []),
              *([BINARY] if CUBIN in main.attributes else [])}
     cpu = target_of(main)["cpu"]
     for function in functions.values():
-        if _is_defined(function):
+        if is_defined(function):
             _hide(function)
     parts = [own, calling, ir.Module.parse(list_text(there))]
-    defined = {_symbol(op) for part in parts for op in part.body.operations if _is_defined(op)}
+    defined = {_symbol(op) for part in parts for op in part.body.operations if is_defined(op)}
     _erase_declarations(module, defined)
     there = set(_symbols(module))
     for op in [op for part in parts for op in part.body.operations]:
         name = _symbol(op)
-        if name in there or (name in defined and not _is_defined(op)):
+        if name in there or (name in defined and not is_defined(op)):
             continue
         there.add(name)
         op.operation.detach_from_parent()
         module.body.append(op)
-        if cpu and op.operation.name == "llvm.func" and _is_defined(op):
+        if cpu and op.operation.name == "llvm.func" and is_defined(op):
             made_for(op, *BASELINE)
     for op in module.body.operations:
         if op.operation.name == "llvm.func":
@@ -89,7 +89,7 @@ def _erase_declarations(module: ir.Module, names: set[str]) -> None:
     """Erases the declarations of functions that the entry defines. LegatoError for a definition."""
     for op in list(module.body.operations):
         if "sym_name" in op.attributes and _symbol(op) in names:
-            if _is_defined(op):
+            if is_defined(op):
                 raise LegatoError(f"the module has @{_symbol(op)} already: tir-emit-entry runs once")
             op.operation.erase()
 
@@ -100,11 +100,6 @@ def _symbols(module: ir.Module) -> list[str]:
 
 def _symbol(op: ir.OpView) -> str:
     return op.attributes["sym_name"].value
-
-
-def _is_defined(op: ir.OpView) -> bool:
-    """Whether a function has a body, or a global a value."""
-    return len(op.operation.regions[0].blocks) > 0 or "value" in op.attributes
 
 
 def _hide(function: ir.OpView) -> None:

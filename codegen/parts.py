@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import HIDDEN
-from legato.codegen.entry.links import MODEL, list_text, needs_wrapper
+from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import PRIM_FUNC
 
@@ -124,7 +124,7 @@ class _Symbols:
     def is_movable(self, name: str) -> bool:
         """Whether a function is a kernel that can be compiled away from the entry."""
         op = self.ops[name]
-        return (op.name == "llvm.func" and PRIM_FUNC in op.attributes and _is_defined(op) and name not in self._foreign
+        return (op.name == "llvm.func" and PRIM_FUNC in op.attributes and is_defined(op) and name not in self._foreign
                 and all(self._is_free(used) for used in self.uses(name)))
 
     def _is_free(self, name: str) -> bool:
@@ -132,7 +132,7 @@ class _Symbols:
         op = self.ops.get(name)
         if op is None:
             return False
-        if not _is_defined(op) or needs_wrapper(name) is not None:
+        if not is_defined(op) or needs_wrapper(name) is not None:
             return True
         if op.name == "llvm.func":
             return PRIM_FUNC in op.attributes and name not in self._foreign
@@ -200,7 +200,3 @@ def _append(module: ir.Module, text: str) -> None:
     for op in ir.Module.parse(text).body.operations:
         if op.attributes["sym_name"].value not in there:
             op.operation.clone(ir.InsertionPoint(module.body))
-
-
-def _is_defined(op: ir.Operation) -> bool:
-    return len(op.regions[0].blocks) > 0 or "value" in op.attributes

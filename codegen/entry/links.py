@@ -7,8 +7,14 @@ from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import UNITS, NativeFunction, create_on_device
 from legato.codegen.native.body import public_symbol, signature, symbol_of
 from legato.codegen.native.reach import needs_model
+from legato.core.mlir import ir
 
 MODEL = "legato.model"      # the symbol of a model's list
+
+
+def is_defined(op: ir.OpView | ir.Operation) -> bool:
+    """Whether a function has a body, or a global a value."""
+    return len(op.operation.regions[0].blocks) > 0 or "value" in op.attributes
 
 
 def list_text(there: Collection[str]) -> str:

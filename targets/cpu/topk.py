@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, tensor, vector
-from legato.targets.builders.element import Element
+from legato.targets.builders.element import Element, boolean
 from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import Size, dims, minus, plus, times
 from legato.targets.builders.sizes import index as index_value
@@ -51,10 +51,9 @@ def topk(k, x, out):
         def offer_vector(number: ir.Value, slots: ir.Value, worst: ir.Value) -> Sequence[ir.Value]:
             first = arith.muli(number, index_value(lanes))
             type_ = ir.VectorType.get([lanes], x.type.element_type)
-            padding = arith.ConstantOp(x.type.element_type, _zero(x.type.element_type)).result
             last = ir.AffineMapAttr.get(ir.AffineMap.get(x.type.rank, 0, [ir.AffineExpr.get_dim(x.type.rank - 1)]))
-            elements = vector.TransferReadOp(type_, x, slot(first), last, padding, ir.ArrayAttr.get([ir.BoolAttr.get(True)])).result
-            better = vector.ReductionOp(_bool(), vector.CombiningKind.OR, keys.beat(elements, worst)).result
+            elements = vector.TransferReadOp(type_, x, slot(first), last, kind.const(0), ir.ArrayAttr.get([ir.BoolAttr.get(True)])).result
+            better = vector.ReductionOp(boolean().type, vector.CombiningKind.OR, keys.beat(elements, worst)).result
             is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, _constant(worst.type, FREE))
             return when(arith.ori(better, is_free), [slots, worst],
                         lambda: looped(plus(lanes, first), [slots, worst], offer, first))
@@ -159,14 +158,6 @@ def _lanes(machine: object, kind: Element) -> int:
 
 def _like(type_: ir.Type, element_type: ir.Type) -> ir.Type:
     return ir.VectorType.get(type_.shape, element_type) if isinstance(type_, ir.VectorType) else element_type
-
-
-def _bool() -> ir.Type:
-    return ir.IntegerType.get_signless(1)
-
-
-def _zero(type_: ir.Type) -> ir.Attribute:
-    return ir.FloatAttr.get(type_, 0.0) if isinstance(type_, ir.FloatType) else ir.IntegerAttr.get(type_, 0)
 
 
 def _constant(type_: ir.Type, number: int | float) -> ir.Value:
