@@ -7,6 +7,7 @@ from legato.codegen.native.language import Inline, Int32, ModelList, Pointer, St
 ARENAS = 16     # arenas that an instance keeps
 KEPT = 4        # references that it keeps to results of an output
 MOST_THREADS = 255     # of a pool
+LINE = 8               # words of a cache line
 
 
 class Counts(Struct):
@@ -98,7 +99,8 @@ STRINGS = OF_MODEL.table(Text, "legato.strings")     # zero-terminated texts; th
 
 class Pool(Struct):
     """The threads of a model's code, and the loop that they compute: see pool.py. ``users``: callers that want it, of which the first has
-    it. ``float_mode``: of that caller. ``tickets``: the number of parts, above the next part. ``done``: parts that are computed.
+    it. ``float_mode``: of that caller. ``team``: threads with the caller. ``tickets``: of each thread the end of the parts that it begins
+    with, above the next of them. ``loops``: how many have begun. ``done``: parts that are computed.
     ``waiting``: whether the caller sleeps until then. ``sleeping``: threads that sleep until ``wakeups`` changes. What is written often
     has a cache line of its own."""
 
@@ -110,11 +112,15 @@ class Pool(Struct):
     context: Words
     steps: int
     grain: int
+    parts: int
     float_mode: int
+    team: int
+    numbers: int
     handles: Annotated[Words, Inline(MOST_THREADS)]
-    before_tickets: Annotated[Words, Inline(16)]
-    tickets: int
-    before_done: Annotated[Words, Inline(15)]
+    before_tickets: Annotated[Words, Inline(2 * LINE)]
+    tickets: Annotated[Words, Inline((MOST_THREADS + 1) * LINE)]
+    loops: int
+    before_done: Annotated[Words, Inline(2 * LINE - 1)]
     done: int
     waiting: int
     before_wakeups: Annotated[Words, Inline(14)]

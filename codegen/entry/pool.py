@@ -1,14 +1,15 @@
 """Threads for the parallel loops of kernels: a pool for all instances of a model's code, whose idle threads sleep.
 
-A loop's steps are cut into parts, which threads take one by one. The thread that calls the model takes parts, too, and waits only for those
-that another thread has begun: never for a thread that the system has not let run. Where the pool is taken, by another caller or by the loop
-around this one, the caller computes all parts itself. Who waits spins shortly, then sleeps: a core that is left idle is where the system
-moves a thread that lost its own.
+A loop's steps are cut into parts. Each thread begins with parts of its own, at the same place in every loop: what it wrote in the loop
+before is in its core's cache. Then it takes those that others have not begun. The thread that calls the model takes parts, too, and waits
+only for those that another thread has begun: never for a thread that the system has not let run. Where the pool is taken, by another caller
+or by the loop around this one, the caller computes all parts itself. Who waits spins shortly, then sleeps: a core that is left idle is
+where the system moves a thread that lost its own.
 """
 import platform
 
 from legato.codegen.entry.abi import getpid, pthread_create, pthread_join, pthread_sigmask, sched_yield, syscall
-from legato.codegen.entry.layouts import COUNTS, MOST_THREADS, POOL, Pool
+from legato.codegen.entry.layouts import COUNTS, LINE, MOST_THREADS, POOL, Pool
 from legato.codegen.entry.profile import clock
 from legato.codegen.native.language import (
     Pointer,
@@ -25,7 +26,7 @@ from legato.codegen.native.language import (
     value_at,
 )
 
-INDEX = (1 << 32) - 1       # of a ticket: the part, below the number of parts
+INDEX = (1 << 32) - 1       # of a ticket: the next part, below the end of the parts
 PARTS = 8                   # parts of a loop for each thread, where it has so many steps
 # nanoseconds that a thread without work spins before it sleeps: longer than from one loop of a model to the next, also over a kernel that
 # one thread computes; to wake a sleeping one takes about 50 microseconds on a virtual machine
@@ -55,31 +56,41 @@ def parallel(code: Pointer, context: Words, steps: int) -> None:
     pool.context = context
     pool.steps = steps
     pool.grain = grain
+    pool.parts = parts
     pool.done = 0
-    swap_at(address(pool.tickets), parts << 32)     # a thread that ends the loop before may take a part of this one
+    team = value_at(address(pool.team))
+    for i in range(team):       # a thread that ends the loop before may take a part of this one
+        swap_at(address(pool.tickets[i * LINE]), (parts * (i + 1) // team << 32) + parts * i // team)
+    add_at(address(pool.loops), 1)
     if value_at(address(pool.sleeping)) > 0:
         add_at(address(pool.wakeups), 1)
         syscall(FUTEX, address(pool.wakeups), FUTEX_WAKE, parts - 1, 0)
-    work(pool, False)
+    work(pool, 0)
     wait_for(pool, parts)
     add_at(address(pool.users), -1)
 
 
-def work(pool: Pool, is_worker: bool) -> None:
-    """Takes parts, and computes them, until all are taken: in the floating-point mode of the loop's caller, which may have changed since
-    the workers began."""
-    ticket = add_at(address(pool.tickets), 1)
-    while (ticket & INDEX) < (ticket >> 32):
-        first = (ticket & INDEX) * pool.grain
-        end = first + pool.grain
-        if end > pool.steps:
-            end = pool.steps
-        if is_worker:
-            use_float_mode(address(pool.float_mode))
-        run_part(pool.code, pool.context, first, end)
-        if add_at(address(pool.done), 1) + 1 == ticket >> 32 and value_at(address(pool.waiting)) != 0:
-            syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
-        ticket = add_at(address(pool.tickets), 1)
+def work(pool: Pool, number: int) -> None:
+    """Takes parts, and computes them, until all are taken: first those of thread ``number``, of which 0 is the caller. In the
+    floating-point mode of the loop's caller, which may have changed since the workers began."""
+    team = value_at(address(pool.team))
+    for i in range(team):
+        whose = number + i if number + i < team else number + i - team
+        ticket = value_at(address(pool.tickets[whose * LINE]))
+        if (ticket & INDEX) < (ticket >> 32):
+            ticket = add_at(address(pool.tickets[whose * LINE]), 1)
+        while (ticket & INDEX) < (ticket >> 32):
+            first = (ticket & INDEX) * pool.grain
+            end = first + pool.grain
+            if end > pool.steps:
+                end = pool.steps
+            parts = pool.parts
+            if number != 0:
+                use_float_mode(address(pool.float_mode))
+            run_part(pool.code, pool.context, first, end)
+            if add_at(address(pool.done), 1) + 1 == parts and value_at(address(pool.waiting)) != 0:
+                syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
+            ticket = add_at(address(pool.tickets[whose * LINE]), 1)
 
 
 def wait_for(pool: Pool, parts: int) -> None:
@@ -104,19 +115,17 @@ def wait_for(pool: Pool, parts: int) -> None:
         done = value_at(address(pool.done))
 
 
-def has_work(pool: Pool) -> bool:
-    """Whether there are parts that nobody has taken."""
-    ticket = value_at(address(pool.tickets))
-    return (ticket & INDEX) < (ticket >> 32)
-
-
 def worker(pool: Pool) -> Words:
     """What a thread of the pool does until the pool stops."""
+    number = add_at(address(pool.numbers), 1) + 1
+    begun = 0
     until = 0
     polls = 0
     while value_at(address(pool.stopping)) == 0:
-        if has_work(pool):
-            work(pool, True)
+        loops = value_at(address(pool.loops))
+        if loops != begun:
+            begun = loops
+            work(pool, number)
             until = 0
         pause()
         polls += 1
@@ -128,7 +137,7 @@ def worker(pool: Pool) -> Words:
             if now > until:
                 add_at(address(pool.sleeping), 1)
                 seen = value_at(address(pool.wakeups))
-                if not has_work(pool) and value_at(address(pool.stopping)) == 0:
+                if value_at(address(pool.loops)) == begun and value_at(address(pool.stopping)) == 0:
                     syscall(FUTEX, address(pool.wakeups), FUTEX_WAIT, seen & INDEX, 0)
                 add_at(address(pool.sleeping), -1)
                 until = 0
@@ -141,7 +150,8 @@ def start(pool: Pool) -> None:
     pool.sleeping = 0
     pool.waiting = 0
     pool.stopping = 0
-    pool.tickets = 0
+    pool.loops = 0
+    pool.numbers = 0
     pool.threads = 0
     wanted = COUNTS.threads - 1
     if wanted > MOST_THREADS:
@@ -154,6 +164,7 @@ def start(pool: Pool) -> None:
     for i in range(wanted):
         if pool.threads == i and pthread_create(address(pool.handles[i]), Words(0), code_of(worker), pool) == 0:
             pool.threads = i + 1
+    swap_at(address(pool.team), pool.threads + 1)
     pthread_sigmask(SIG_SETMASK, before, Words(0))
 
 

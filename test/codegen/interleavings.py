@@ -30,7 +30,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = ast.unparse(node.func)
         if name == "address":
-            return ast.Constant(ast.unparse(node.args[0]).partition("[")[0].rpartition(".")[2])
+            return self._place(node.args[0])
         if name in ("Words", "code_of"):
             return ast.Constant(0) if name == "Words" else ast.Constant(ast.unparse(node.args[0]))
         arguments = [self.visit(a) for a in node.args]
@@ -39,6 +39,12 @@ class _Rewriter(ast.NodeTransformer):
         if name in SHARED:
             return ast.Yield(ast.Tuple([ast.Constant(SHARED[name]), *arguments], ast.Load()))
         return ast.Call(node.func, arguments, [])
+
+    def _place(self, node: ast.expr) -> ast.expr:
+        """The name of a place in memory: of a field, or of an element of one."""
+        if isinstance(node, ast.Subscript):
+            return ast.JoinedStr([ast.Constant(ast.unparse(node.value).rpartition(".")[2]), ast.FormattedValue(self.visit(node.slice), -1)])
+        return ast.Constant(ast.unparse(node).rpartition(".")[2])
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if ast.unparse(node.value) == "pool":
@@ -96,6 +102,7 @@ class Execution:
     released: dict[str, dict[int, int]] = field(default_factory=dict)
     accesses: dict[str, dict[tuple[int, str], int]] = field(default_factory=dict)
     parts: list[tuple[int, int, int]] = field(default_factory=list)
+    workers: list[int] = field(default_factory=list)      # the thread of each part
     modes: dict[int, int] = field(default_factory=dict)      # of floating point, of each thread
     time: int = 0
 
@@ -206,6 +213,7 @@ class Execution:
         if self.modes.get(number, 0) != self.modes.get(0, 0):
             raise WrongOrderError(f"a part of loop {code} is not computed in the caller's floating-point mode")
         self.parts.append((code, first, end))
+        self.workers.append(number)
         self._changed()
 
     def _store_mode(self, number: int, place: str) -> None:

@@ -35,14 +35,28 @@ def test_each_step_runs_once_in_every_order(threads, loops, preemptions, least):
     assert least <= explore(made, client(made, loops), preemptions, most=10_000) < 10_000      # all orders with so few preemptions
 
 
-FIELDS = "    pool.steps = steps\n    pool.grain = grain\n    pool.done = 0"
-TICKETS = "    swap_at(address(pool.tickets), parts << 32)"
-RUN = "        run_part(pool.code, pool.context, first, end)"
+def test_threads_begin_with_parts_of_their_own():
+    """Of two parts the worker takes the second one. It may be late in the loop before, and find the caller's part of the next one first."""
+    made, taken = functions(2), []
+
+    def run(execution: Execution) -> Thread:
+        yield from client(made, [2, 2])(execution)
+        taken.extend(first for (_, first, _), thread in zip(execution.parts, execution.workers, strict=True) if thread == 1)
+
+    explore(made, run, 2, most=10_000)
+    assert taken.count(1) > 2 * taken.count(0) > 0
+
+
+FIELDS = "    pool.steps = steps\n    pool.grain = grain\n    pool.parts = parts\n    pool.done = 0"
+TICKETS = """    team = value_at(address(pool.team))
+    for i in range(team):       # a thread that ends the loop before may take a part of this one
+        swap_at(address(pool.tickets[i * LINE]), (parts * (i + 1) // team << 32) + parts * i // team)"""
+RUN = "            run_part(pool.code, pool.context, first, end)"
 SEEDED = {
     "waits for fewer parts": ("wait_for(pool, parts)->wait_for(pool, parts - 1)", "ran the steps|at once|threads wait"),
     "tickets before the loop": (f"{FIELDS}\n{TICKETS}->{TICKETS}\n{FIELDS}", "at once|ran the steps"),
-    "done at the beginning": (f"{RUN}\n        if add_at(address(pool.done), 1) + 1->        add_at(address(pool.done), 1)\n{RUN}\n"
-                              "        if value_at(address(pool.done))", "at once|ran the steps"),
+    "done at the beginning": (f"{RUN}\n            if add_at(address(pool.done), 1) + 1->            add_at(address(pool.done), 1)\n{RUN}\n"
+                              "            if value_at(address(pool.done))", "at once|ran the steps"),
     "the mode of the loop before": ("    store_float_mode(address(pool.float_mode))->    pause()", "floating-point mode"),
     "nobody is woken": ("syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)->pause()", "wait for ever"),
 }
