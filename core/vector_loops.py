@@ -178,10 +178,10 @@ def joined(combine: Callable[[ir.Value, ir.Value], ir.Value], values: Sequence[i
     return result
 
 
-def in_parallel(count: int, body: Callable[[ir.Value], None]) -> None:
+def in_parallel(count: Size, body: Callable[[ir.Value], None]) -> None:
     """A parallel loop of so many steps."""
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}
-    made = ir.Operation.create("scf.parallel", [], [index(0), index(count), index(1)], segments, regions=1)
+    made = ir.Operation.create("scf.parallel", [], [index(0), value_of(count), index(1)], segments, regions=1)
     block = made.regions[0].blocks.append(ir.IndexType.get())
     with ir.InsertionPoint(block):
         body(block.arguments[0])

@@ -74,8 +74,8 @@ def cpu_stages(target: "Target") -> Stages:
         ("legalized", LEGALIZE),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,{winograd}tir-pack-weights{{target=%s}}"),
-        ("scheduled", "tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},tir-schedule{target=%s},tir-drop-unchanged,"
-                      "tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
+        ("scheduled", "tir-depthwise-convolutions{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
+                      "tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
         ("llvm", f"tir-prefetch-weights,tir-lower-matrix-products{{target=%s}},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
                  f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),

@@ -1,0 +1,84 @@
+"""Depthwise convolutions against onnxruntime, compiled as users do. All cases of a test are one model."""
+from collections.abc import Sequence
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from thoroughly import first_of
+
+import legato
+from legato.core import cpu
+from legato.targets.cpu.machine import LEVELS
+
+LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
+# shape of the input, then what differs from windows of 3 x 3 with a padding of 1
+CASES = [
+    ((1, 32, 14, 14), {}), ((1, 24, 14, 13), {}), ((2, 40, 7, 7), {}), ((1, 16, 1, 9), {}), ((1, 17, 9, 1), {}), ((1, 31, 30, 17), {}),
+    ((1, 32, 15, 16), {"strides": [2, 2]}), ((1, 48, 9, 31), {"strides": [1, 3], "pads": [0, 2, 2, 0]}),
+    ((1, 64, 21, 23), {"kernel_shape": [7, 7], "pads": [3] * 4}),
+    ((1, 33, 12, 19), {"kernel_shape": [5, 5], "pads": [2] * 4, "strides": [2, 2]}),
+    ((1, 32, 11, 12), {"dilations": [2, 2], "pads": [2] * 4}), ((1, 32, 13, 40), {"dilations": [3, 2], "pads": [4, 1, 3, 0]}),
+    ((1, 16, 4, 70), {"kernel_shape": [1, 9], "pads": [0, 4, 0, 4]}), ((1, 16, 25, 4), {"kernel_shape": [9, 1], "pads": [4, 0, 4, 0]}),
+    ((1, 16, 6, 6), {"kernel_shape": [6, 6], "pads": [0] * 4}), ((1, 16, 2, 3), {"kernel_shape": [5, 5], "pads": [4] * 4}),
+    ((1, 16, 5, 6), {"pads": [5, 4, 3, 6]}), ((1, 32, 8, 33), {"pads": [0] * 4}),
+]
+
+
+def model(cases: Sequence[tuple[tuple[int, ...], dict]], batch: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
+    """A model of a convolution for each case, with one of some epilogues. ``batch``: the name of a symbolic number of images."""
+    rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
+    for number, (shape, differing) in enumerate(cases):
+        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4, "group": shape[1]} | differing
+        x, weight, y = f"x{number}", f"w{number}", f"y{number}"
+        filters = rng.standard_normal((shape[1], 1, *attributes["kernel_shape"])).astype(np.float32)
+        constants += [numpy_helper.from_array(filters, weight),
+                      numpy_helper.from_array(rng.standard_normal((shape[1], 1, 1)).astype(np.float32), f"s{number}")]
+        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, [f"{batch}{number}" if batch else shape[0], *shape[1:]]))
+        arrays[x] = rng.standard_normal(shape).astype(np.float32)
+        nodes.append(helper.make_node("Conv", [x, weight], [f"c{number}"], **attributes))
+        epilogue = ("Clip", "Mul", "HardSwish", "Identity")[number % 4]
+        given = {"Clip": [f"c{number}", "low", "high"], "Mul": [f"c{number}", f"s{number}"]}.get(epilogue, [f"c{number}"])
+        nodes.append(helper.make_node(epilogue, given, [y]))
+        outputs.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
+    constants += [numpy_helper.from_array(np.float32(value), name) for name, value in (("low", 0.0), ("high", 6.0))]
+    graph = helper.make_graph(nodes, "depthwise", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString(), arrays
+
+
+def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, chosen: int) -> None:
+    """``chosen``: how many of the convolutions ``tir-depthwise-convolutions`` turns into loops."""
+    lowered = legato.lower(legato.from_onnx(bytes_), target, last="fused")
+    assert str(lowered).count("linalg.depthwise_conv_2d_nhwc_hwc ") == chosen
+    assert "depthwise_conv" not in str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
+    session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
+    expected = session.run(None, arrays)
+    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    for case, wanted, result in zip(CASES, expected, results, strict=False):
+        np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-5, atol=1e-5, err_msg=str(case))
+
+
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_windows_paddings_and_epilogues(target):
+    check(*model(CASES), target, len(CASES))
+
+
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_threads_share_rows(batch, monkeypatch):
+    monkeypatch.setattr("legato.passes.cpu.depthwise_convolutions.WORTH_IT", 1)
+    bytes_, arrays = model(CASES[:3] + CASES[9:12], batch)
+    check(bytes_, arrays, "llvm{threads=3}", 6)
+    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 6
+
+
+def test_padding_is_not_multiplied():
+    """By an infinite weight it would be NaN; onnxruntime leaves it out, too."""
+    filters = np.ones((16, 1, 3, 3), np.float32)
+    filters[:, :, 0, 0] = np.inf
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], group=16, pads=[1] * 4)], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 16, 4, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(filters, "w")])
+    bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+    x = np.ones((1, 16, 4, 4), np.float32)
+    result = np.from_dlpack(legato.compile(legato.from_onnx(bytes_))(x))
+    np.testing.assert_array_equal(result[0, 0, :2], [[4, 6, 6, 4], [6, np.inf, np.inf, np.inf]])
