@@ -10,6 +10,7 @@ from legato.analysis.structured.ops import producer
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.matrix_tiles import matrix_tiles
 from legato.targets.cpu.register_tiles import RegisterTiles, choose
+from legato.targets.cpu.row_blocks import row_block
 from legato.targets.cpu.script import ANY, Script
 from legato.targets.cpu.threads import parallel_part
 
@@ -52,7 +53,7 @@ class _ContractionScript:
             loop, size = self.part
             form = form.with_extent(loop, size)
             self.tiles = tiles_of(form, machine, self.tiles.columns[0], self.depth is not None)
-        self.form = form
+        self.form, self.machine = form, machine
         self.script = Script()
         self.parts = 0
 
@@ -68,7 +69,7 @@ class _ContractionScript:
             sizes = [0] * form.last_rank
             sizes[form.dims[self.part[0]]] = self.part[1]
             last = script.tile_parallel(last, sizes)
-        self._columns(last, self.tiles.columns, form.extents[form.column], dict.fromkeys(outer, 1))
+        self._row_blocks(last, dict.fromkeys(outer, 1))
         script.clean()
         self._reductions()
         script.clean()
@@ -109,6 +110,24 @@ class _ContractionScript:
         """The last op in a rest, after canonicalization made sizes static."""
         self.script.clean()
         return self.script.match(attribute=part)
+
+    def _row_blocks(self, last: str, outer: dict[int, int]) -> None:
+        """Tiles the rows by blocks that stay in the cache, with all columns inside of each."""
+        form, block = self.form, row_block(self.form, self.machine, self.tiles)
+        widths, columns = self.tiles.columns, form.extents[form.column]
+        if block is None:
+            self._columns(last, widths, columns, outer)
+            return
+        loop, size, rest = block
+        tiled = self._tile(last, {loop: size})
+        self.form = form.with_extent(loop, size)
+        if not rest:
+            self._columns(self.script.match(attribute=LAST, within=tiled), widths, columns, outer)
+            return
+        whole, part = self._peel(tiled)
+        self._columns(whole, widths, columns, outer)
+        self.form = form.with_extent(loop, rest)
+        self._columns(self._rest(part), widths, columns, outer)
 
     def _columns(self, last: str, widths: Sequence[int], extent: int | None, outer: dict[int, int]) -> None:
         """Tiles the columns by the widths, each for what the one before left; ``outer``: sizes of the loops around them."""

@@ -9,6 +9,7 @@ from thoroughly import first_of
 
 from legato.core import cpu
 from legato.dialects import relax
+from legato.targets.cpu import row_blocks
 from legato.targets.cpu.machine import LEVELS
 
 CPUS = [level for level in LEVELS[1:] if not cpu.missing_features(level, "")]
@@ -231,6 +232,34 @@ def test_threads():
     conv_case(cases, (1, 29, 29, 32), 96, (3, 3), padding=(1, 1, 1, 1))
     conv_case(cases, (1, 56, 56, 32), 32, (3, 3), padding=(1, 1, 1, 1))
     cases.check("llvm{threads=2}")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_of_rows(threads, monkeypatch):
+    """Rows that do not fit a cache are computed in blocks; here one of 16 KB, so that small products have some, and some have a rest."""
+    found, choose = [], row_blocks.row_block
+
+    def chosen(*arguments):
+        found.append(choose(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr("legato.targets.cpu.contraction.row_block", chosen)
+    monkeypatch.setattr(row_blocks, "SHARE", 16)
+    monkeypatch.setattr("legato.targets.cpu.threads.WORTH_IT", 1)
+    monkeypatch.setattr("legato.targets.cpu.threads.GRAIN", 1)
+    cases = Cases()
+    matmul_case(cases, 96, 64, 8)
+    matmul_case(cases, 101, 97, 8, epilogue="bias residual relu")
+    matmul_case(cases, 161, 64, 16, epilogue="")
+    matmul_case(cases, 189, 40, 8, constant=False)
+    matmul_case(cases, 64, 130, 8, name_of_rows="n")
+    conv_case(cases, (1, 14, 14, 3), 64, (3, 3), padding=(1, 1, 1, 1))
+    conv_case(cases, (2, 13, 9, 4), 40, (1, 1), residual=True)
+    conv_case(cases, (1, 15, 6, 8), 48, (5, 5), padding=(2, 2, 2, 2), groups=2)
+    conv_case(cases, (1, 31, 3, 8), 64, (3, 3), dilations=(2, 1), padding=(1, 1, 1, 1))
+    cases.check(f"llvm{{cpu={CPUS[-1]},threads={threads}}}")
+    blocks = [block for block in found if block is not None]
+    assert len(blocks) > 4 and any(rest for *_, rest in blocks) and not all(rest for *_, rest in blocks)
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
