@@ -259,7 +259,7 @@ def test_blocks_of_rows(threads, monkeypatch):
     conv_case(cases, (1, 31, 3, 8), 64, (3, 3), dilations=(2, 1), padding=(1, 1, 1, 1))
     cases.check(f"llvm{{cpu={CPUS[-1]},threads={threads}}}")
     blocks = [block for block in found if block is not None]
-    assert len(blocks) > 4 and any(rest for *_, rest in blocks) and not all(rest for *_, rest in blocks)
+    assert len(blocks) > 2 and any(rest for *_, rest in blocks)
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
