@@ -13,29 +13,33 @@ from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import RegisterTiles
 
 SHARE = 2    # of the cache, its inverse; panels of the weight, and what is fetched ahead, take the rest
+COLD = 4     # times as long to read a weight, which comes from memory, as rows, which a kernel before has written
 
 
 def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> tuple[int, int, int] | None:
     """The loop over rows to split, the steps of a block, and those that are left after whole blocks. None where all rows fit, or where
-    the weight, which each block reads, is larger than what this saves."""
+    the weight, which each block reads, is larger than what this saves. Beside a weight that fits, too, the results of a block have to
+    fit: written where they stay in the cache, they keep the rows there."""
     loops = [loop for loop in form.rows if form.extents[loop] != 1]
     sizes = [form.extents[loop] for loop in (*form.rows, *form.columns, *form.reductions)]
     if not loops or None in sizes or form.strides.get(loops[0], 1) > 1:
         return None
     loop, *inner = loops
     operand, weight = form.op.operands[1 - form.weight], form.op.operands[form.weight]
+    share = machine.l2_bytes // SHARE
     steps, columns = _extent(form, [loop]), _extent(form, form.columns)
     read = _extent(form, inner) * _extent(form, [one for one in form.reductions if one not in form.filters]) * _bytes(operand)
     written = _extent(form, inner) * columns * form.bits // 8
-    most, unit = machine.l2_bytes // SHARE // (read + written), tiles.rows[0] if loop == form.row else 1
+    weight_bytes = _extent(form, (*form.columns, *form.reductions)) * _bytes(weight)
+    fits = weight_bytes <= share
+    most, unit = share // (read + written * fits), tiles.rows[0] if loop == form.row else 1
     panels = -(-columns // tiles.columns[0])
     if panels < 2 or steps <= most or most < unit:
         return None
     whole, most = steps - steps % unit, most - most % unit
     size = next((size for size in range(most, most // 2, -unit) if whole % size == 0), most)
-    weight_bytes = _extent(form, (*form.columns, *form.reductions)) * _bytes(weight)
-    again = weight_bytes * (steps // size) if weight_bytes > machine.l2_bytes // SHARE else 0
-    return (loop, size, steps % size) if again < read * steps * (panels - 1) else None
+    saved, again = read * steps * (panels - 1), weight_bytes * (steps // size) * COLD
+    return (loop, size, steps % size) if fits or again < saved else None
 
 
 def _extent(form: ContractionForm, loops: Sequence[int]) -> int:
