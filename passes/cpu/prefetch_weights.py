@@ -39,7 +39,8 @@ class PrefetchWeights(ModulePass):
             for kernel in tir.prim_funcs(module.module):
                 for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
                     for read in list(_weights(loop)):
-                        _prefetch(read, loop)
+                        if _variable(loop) in _places(read):
+                            _prefetch(read, loop)
                         if (block := next_block(read, loop)) is not None:
                             _prefetch_block(read, loop, block)
 
@@ -58,10 +59,29 @@ def _weights(loop: ir.Operation) -> Iterator[ir.Operation]:
 
 def _steps_through(read: ir.Operation, loop: ir.Operation) -> bool:
     """Whether each step of the loop reads whole cache lines of another place."""
-    rank = read.operands[0].type.rank
-    indices = list(read.operands)[1:1 + rank]
-    width = prod(read.results[0].type.shape[-1:]) * element_bytes(read.operands[0].type.element_type)
-    return width >= LINE and loop.regions[0].blocks[0].arguments[0] in indices[:-1]
+    if _width(read) * element_bytes(read.operands[0].type.element_type) < LINE:
+        return False
+    return any(_depends(place, loop) for place in _places(read)[:-1])
+
+
+def _places(read: ir.Operation) -> list[ir.Value]:
+    """The indices of a read."""
+    return list(read.operands)[1:1 + read.operands[0].type.rank]
+
+
+def _variable(loop: ir.Operation) -> ir.Value:
+    return loop.regions[0].blocks[0].arguments[0]
+
+
+def _width(read: ir.Operation) -> int:
+    """The neighbouring elements that a read takes: several axes of groups of narrow elements, where it takes these whole."""
+    wanted, stored = list(read.results[0].type.shape), list(read.operands[0].type.shape)
+    width = 1
+    while wanted:
+        width *= wanted[-1]
+        if wanted.pop() != stored.pop():
+            break
+    return width
 
 
 def _in_front(read: ir.Operation, loop: ir.Operation) -> ir.InsertionPoint:
@@ -76,10 +96,10 @@ def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:
     """Fetches the lines that ``read`` reads some steps later."""
     buffer, variable = read.operands[0], loop.regions[0].blocks[0].arguments[0]
     size = element_bytes(buffer.type.element_type)
-    width = read.results[0].type.shape[-1]
+    width = _width(read)
     with _in_front(read, loop), read.location:
         later = arith.addi(variable, index(STEPS))
-        *outer, last = [later if value == variable else value for value in list(read.operands)[1:1 + buffer.type.rank]]
+        *outer, last = [later if value == variable else value for value in _places(read)]
         for first in range(0, width, LINE // size):
             memref.PrefetchOp(buffer, [*outer, arith.addi(last, index(first)) if first else last], False, 3, True)
 
@@ -100,16 +120,14 @@ class NextBlock:
 def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
     """The block behind the one of ``read``; None where fewer than two tiles of rows, or a number that is not constant, read a block, and
     where the weight is not packed in blocks."""
-    rank = read.operands[0].type.rank
-    block, *places = list(read.operands)[1:1 + rank]
+    block, *places = _places(read)
     if _depends(block, loop):
         return None
     rows: list[tuple[ir.Operation, int]] = []
     for around in ancestors(loop):
         if around.name != "scf.for" or _depends(block, around):
             break
-        variable = around.regions[0].blocks[0].arguments[0]
-        if variable not in places:
+        if not any(_depends(place, around) for place in places):
             lower, upper, step = (constant_of(bound) for bound in list(around.operands)[:3])
             if lower is None or upper is None or step is None:
                 return None
@@ -119,17 +137,17 @@ def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
 
 
 def _depends(value: ir.Value, loop: ir.Operation) -> bool:
-    """Whether a value is computed inside of a loop, or is its variable."""
+    """Whether an index is a loop's variable, or computed from it."""
     if isinstance(value.owner, ir.Block):
-        return value.owner.owner.operation == loop
-    return loop in ancestors(value.owner.operation)
+        return value == _variable(loop)
+    return any(_depends(operand, loop) for operand in value.owner.operation.operands)
 
 
 def _prefetch_block(read: ir.Operation, loop: ir.Operation, block: NextBlock) -> None:
     """Fetches, in each step of the reduction, a few bytes of the next block into the second-level cache."""
     buffer = read.operands[0]
-    shape, width = list(buffer.type.shape), read.results[0].type.shape[-1]
-    first, *places = list(read.operands)[1:1 + len(shape)]
+    shape, width = list(buffer.type.shape), _width(read)
+    first, *places = _places(read)
     elements = prod(shape[1:])
     part = 1 << max(0, -(-width // block.tiles) - 1).bit_length()    # of a step: a power of two, so that parts of tiles may overlap
     line = LINE // element_bytes(buffer.type.element_type)
@@ -138,7 +156,7 @@ def _prefetch_block(read: ir.Operation, loop: ir.Operation, block: NextBlock) ->
         tile: ir.Value = index(0)
         for around, count in block.rows:
             lower, _, step = list(around.operands)[:3]
-            number = arith.divui(arith.subi(around.regions[0].blocks[0].arguments[0], lower), step)
+            number = arith.divui(arith.subi(_variable(around), lower), step)
             tile = arith.addi(arith.muli(tile, index(count)), number)
         steps = arith.muli(tile, index(elements // width))
         for axis, place in enumerate(places, 1):

@@ -106,3 +106,46 @@ func.func private @blocks(%x: memref<40x768xf32>, %w: memref<4x768x1x32xf32>, %o
   }
   return
 }
+
+// -----
+
+#rows = affine_map<(m, n, k, p) -> (m, k, p)>
+#columns = affine_map<(m, n, k, p) -> (k, n, p)>
+#out = affine_map<(m, n, k, p) -> (m, n)>
+#sixteenth = affine_map<(k) -> (k floordiv 16)>
+// A step that multiplies matrices of pairs reads 2 KB, in 16 groups of 32 columns. Two tiles of rows fetch 1 KB of the next block each: 16
+// lines, none of them of this block. What a step reads is computed from the loop's variable.
+// CHECK-LABEL: func.func private @pairs
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %c64
+// CHECK: scf.for
+// CHECK: %[[FLAT:.*]] = memref.collapse_shape %arg1
+// CHECK-COUNT-16: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data : memref<589824xbf16>
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.contract
+func.func private @pairs(%x: memref<64x384x2xbf16>, %w: memref<24x24x1x16x32x2xbf16>, %out: memref<64x768xf32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c24 = arith.constant 24 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c384 = arith.constant 384 : index
+  %p = ub.poison : bf16
+  %zero = arith.constant dense<0.0> : vector<32x32xf32>
+  scf.for %b = %c0 to %c24 step %c1 {
+    %column = arith.muli %b, %c32 : index
+    scf.for %m = %c0 to %c64 step %c32 {
+      %r = scf.for %k = %c0 to %c384 step %c16 iter_args(%acc = %zero) -> (vector<32x32xf32>) {
+        %0 = vector.transfer_read %x[%m, %k, %c0], %p {in_bounds = [true, true, true]} : memref<64x384x2xbf16>, vector<32x16x2xbf16>
+        %s = affine.apply #sixteenth(%k)
+        %1 = vector.transfer_read %w[%b, %s, %c0, %c0, %c0, %c0], %p {in_bounds = [true, true, true]} : memref<24x24x1x16x32x2xbf16>, vector<16x32x2xbf16>
+        %2 = arith.extf %0 : vector<32x16x2xbf16> to vector<32x16x2xf32>
+        %3 = arith.extf %1 : vector<16x32x2xbf16> to vector<16x32x2xf32>
+        %4 = vector.contract {indexing_maps = [#rows, #columns, #out], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<32x16x2xf32>, vector<16x32x2xf32> into vector<32x32xf32>
+        scf.yield %4 : vector<32x32xf32>
+      }
+      vector.transfer_write %r, %out[%m, %column] {in_bounds = [true, true]} : vector<32x32xf32>, memref<64x768xf32>
+    }
+  }
+  return
+}
