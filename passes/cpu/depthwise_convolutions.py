@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from legato.analysis.structured.depthwise import TERMS, DepthwiseForm
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import body, terminator
-from legato.core.mlir import bufferization, func, ir, memref, vector
+from legato.core.mlir import ir, memref, vector
 from legato.core.vector_loops import (
     Size,
     Vectors,
@@ -32,8 +31,8 @@ from legato.core.vector_loops import (
 )
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.kernel_loops import into_loops
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
@@ -58,22 +57,9 @@ class DepthwiseConvolutions(ModulePass):
             for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
                 form = DepthwiseForm.of(context.kernels.of(kernel))
                 if form is not None and form.channels >= machine.lanes(32) and form.axes[1].taps <= MOST_TAPS:
-                    rewrite(kernel, form, machine)
+                    tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
+                    into_loops(kernel, form.window.op.location, tensors, DepthwiseLoops(form, machine).build)
                     context.kernels.drop(kernel)
-
-
-def rewrite(kernel: func.FuncOp, form: DepthwiseForm, machine: CpuMachine) -> None:
-    """Replaces the structured ops of a kernel by loops."""
-    block = kernel.body.blocks[0]
-    end, out = terminator(block), list(block.arguments)[-1]
-    with ir.InsertionPoint(end), form.window.op.location:
-        buffers = Buffers([form.source, form.weights, *(value for value, _ in form.reads)], out)
-        DepthwiseLoops(form, buffers, buffers.of(out), machine).build()
-        end.operands[0] = bufferization.ToTensorOp(out.type, buffers.of(out), restrict=True, writable=True).result
-    for op in reversed(body(block)):
-        if all(next(iter(value.uses), None) is None for value in op.results) and op.name.startswith(("linalg.", "tensor.")):
-            op.operation.erase()
-    set_state(kernel, SCHEDULED)
 
 
 @dataclass(frozen=True)
@@ -89,14 +75,20 @@ class Positions:
 class DepthwiseLoops:
     """Builds the loops of one kernel at the insertion point."""
 
-    def __init__(self, form: DepthwiseForm, buffers: Buffers, out: ir.Value, machine: CpuMachine):
-        self.form, self.buffers, self.out, self.machine = form, buffers, out, machine
+    buffers: Buffers
+    out: ir.Value
+    source: ir.Value
+    weights: ir.Value
+
+    def __init__(self, form: DepthwiseForm, machine: CpuMachine):
+        self.form, self.machine = form, machine
         self.vectors = Vectors(machine.lanes(32))
-        self.source, self.weights = buffers.of(form.source), buffers.of(form.weights)
         self.rows, self.columns = form.axes
 
-    def build(self) -> None:
+    def build(self, buffers: Buffers) -> None:
         """Builds all loops: over images and rows, tiles of a row, and channels."""
+        self.buffers, self.out = buffers, buffers.of(list(self.form.kernel.function.arguments)[-1])
+        self.source, self.weights = buffers.of(self.form.source), buffers.of(self.form.weights)
         images = self.form.source.type.shape[0]
         count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
         work = max(images, 1) * self.rows.count * self.columns.count * self.rows.taps * self.columns.taps * self.form.channels

@@ -7,12 +7,11 @@ import numpy as np
 
 from legato.analysis.structured import ConvolutionForm
 from legato.core.interfaces import WinogradTilesLike
-from legato.core.ir_helpers import body, present, terminator
 from legato.core.mlir import bufferization, ir
-from legato.dialects import relax, tir
+from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.winograd.blocks import WinogradBlocks
 from legato.passes.cpu.winograd.transforms import TAPS, transform_weights
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op
@@ -50,31 +49,24 @@ class WinogradConvolutions(ModulePass):
                 weights = [defining_op(call.operands[found.convolution.filter.arg_number]) for call in sites]
                 if any(op is None or op.name != CONSTANT for op in weights):
                     continue
-                place = found.convolution.filter.arg_number
+                place, shape = found.convolution.filter.arg_number, matrices(found.convolution.filter, tiles)
+                work = partial(transform_weights, outputs=tiles.outputs, panel=tiles.vectors * tiles.lanes)
                 rewrite_kernel(found.convolution, tiles)
                 context.kernels.drop(kernel)
                 for call in sites:
-                    rewrite_call(call, place, tiles, constants, made)
+                    give_transformed(call, place, constants, made, "winograd", shape, np.dtype(np.float32), work)
 
 
 def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike) -> None:
     """Replaces the structured ops of one kernel by loops, and its filter by the transformed one."""
-    function, weights = form.kernel.function, form.filter
-    block = function.body.blocks[0]
-    end = terminator(block)
-    shape = matrices(weights, tiles)
-    with ir.InsertionPoint(end), form.op.location:
-        out = list(function.arguments)[-1]
-        buffers = Buffers([form.source, *(value for value, _ in form.reads)], out)
-        packed = bufferization.ToBufferOp(ir.MemRefType.get(shape, ir.F32Type.get()), weights, read_only=True).result
+    shape, f32 = matrices(form.filter, tiles), ir.F32Type.get()
+
+    def build(buffers: Buffers) -> None:
+        packed = bufferization.ToBufferOp(ir.MemRefType.get(shape, f32), form.filter, read_only=True).result
         WinogradBlocks(form, tiles, buffers, packed).build()
-        end.operands[0] = bufferization.ToTensorOp(out.type, buffers.of(out), restrict=True, writable=True).result
-    for op in reversed(body(block)):
-        if all(next(iter(value.uses), None) is None for value in op.results) and op.name.startswith(("linalg.", "tensor.")):
-            op.operation.erase()
-    weights.set_type(ir.RankedTensorType.get(shape, ir.F32Type.get()))
-    tir.set_signature(function, len(block.arguments) - tir.out_count(function))
-    set_state(function, SCHEDULED)
+
+    into_loops(form.kernel.function, form.op.location, [form.source, *(value for value, _ in form.reads)], build)
+    retype(form.kernel.function, form.filter, shape, f32)
 
 
 def matrices(weights: ir.Value, tiles: WinogradTilesLike) -> list[int]:
@@ -82,23 +74,3 @@ def matrices(weights: ir.Value, tiles: WinogradTilesLike) -> list[int]:
     _, _, channels, features = weights.type.shape
     panel = tiles.vectors * tiles.lanes
     return [-(-features // panel) * (tiles.outputs + TAPS - 1) ** 2, channels * panel]
-
-
-def rewrite_call(call: ir.Operation, place: int, tiles: WinogradTilesLike, constants: Constants, made: dict[Any, str]) -> None:
-    """Gives a call the transformed weights as operand ``place``. ``made``: the keys of those that are there already."""
-    value = call.operands[place]
-    constant = present(defining_op(value))
-    source = constant.attributes["weight"].value if "weight" in constant.attributes else None
-    key = source, tuple(value.type.shape), tiles.outputs, tiles.vectors * tiles.lanes
-    with ir.InsertionPoint(constant), constant.location:
-        if key in made:
-            new = relax.weight(made[key], np.dtype(np.float32), matrices(value, tiles))
-        else:
-            array = present(constants.array(value)).reshape(value.type.shape)
-            work = partial(transform_weights, array, tiles.outputs, tiles.vectors * tiles.lanes)
-            new = constants.build_later(work, matrices(value, tiles), np.dtype(np.float32), f"{constants.name_of(value)}.winograd")
-            op = present(defining_op(new))
-            if source is not None and "weight" in op.attributes:
-                made[key] = op.attributes["weight"].value
-    call.operands[place] = new
-    constants.erase_unused([value])

@@ -19,7 +19,7 @@ OF_WEIGHTS = {
 }
 
 
-def transform_weights(weights: np.ndarray, outputs: int, panel: int, result: np.ndarray) -> None:
+def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int) -> None:
     """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels * panel]: for each
     panel of features, one matrix for each of the (outputs + 2)^2 points. The last panel is padded with zeros."""
     g = np.array(OF_WEIGHTS[outputs])

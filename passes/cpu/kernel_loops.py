@@ -1,0 +1,53 @@
+"""Kernels whose structured ops are replaced by loops, and the constants that these read in another form."""
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from legato.core.ir_helpers import body, present, terminator
+from legato.core.mlir import bufferization, func, ir
+from legato.dialects import relax, tir
+from legato.dialects.tir.state import SCHEDULED, set_state
+from legato.passes.cpu.elements import Buffers
+from legato.passes.graph.functions import Constants, defining_op
+
+
+def into_loops(function: func.FuncOp, location: ir.Location, tensors: Iterable[ir.Value], build: Callable[[Buffers], None]) -> None:
+    """Replaces the ops of a kernel by what ``build`` builds, which writes the result's buffer. ``tensors``: those that it reads."""
+    block = function.body.blocks[0]
+    end, out = terminator(block), list(block.arguments)[-1]
+    with ir.InsertionPoint(end), location:
+        buffers = Buffers(tensors, out)
+        build(buffers)
+        end.operands[0] = bufferization.ToTensorOp(out.type, buffers.of(out), restrict=True, writable=True).result
+    for op in reversed(body(block)):
+        if all(next(iter(value.uses), None) is None for value in op.results) and op.name.startswith(("linalg.", "tensor.")):
+            op.operation.erase()
+    set_state(function, SCHEDULED)
+
+
+def retype(function: func.FuncOp, argument: ir.Value, shape: Sequence[int], element: ir.Type) -> None:
+    """Gives an argument of a kernel another type."""
+    argument.set_type(ir.RankedTensorType.get(shape, element))
+    tir.set_signature(function, len(function.body.blocks[0].arguments) - tir.out_count(function))
+
+
+def give_transformed(call: ir.Operation, place: int, constants: Constants, made: dict[Any, str], suffix: str, shape: Sequence[int],
+                     dtype: np.dtype, work: Callable[[np.ndarray, np.ndarray], None]) -> None:
+    """Gives a call, as operand ``place``, what ``work(array, result)`` makes of the constant that it has. ``made``: the keys of those that
+    are there already, by the constant, the suffix and the shape."""
+    value = call.operands[place]
+    constant = present(defining_op(value))
+    source = constant.attributes["weight"].value if "weight" in constant.attributes else None
+    key = source, tuple(value.type.shape), suffix, tuple(shape)
+    with ir.InsertionPoint(constant), constant.location:
+        if key in made:
+            new = relax.weight(made[key], dtype, list(shape))
+        else:
+            array = present(constants.array(value)).reshape(value.type.shape)
+            new = constants.build_later(lambda result: work(array, result), shape, dtype, f"{constants.name_of(value)}.{suffix}")
+            op = present(defining_op(new))
+            if source is not None and "weight" in op.attributes:
+                made[key] = op.attributes["weight"].value
+    call.operands[place] = new
+    constants.erase_unused([value])
