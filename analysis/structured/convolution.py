@@ -1,4 +1,4 @@
-"""The form of a kernel with one dense two-dimensional convolution of stride 1: its pad, its constant-sized filter and its readers.
+"""The form of a kernel with one dense two-dimensional convolution: its pad, its constant-sized filter and its readers.
 
 The terms of indices are ``n`` (images), ``h`` and ``w`` (positions of the output) and ``f`` (features).
 """
@@ -38,8 +38,7 @@ class ConvolutionForm:
         if contraction is None or contraction.op.name != "linalg.conv_2d_nhwc_hwcf" or contraction.weight != 1:
             return None
         op = contraction.op
-        steps = [value for name in ("strides", "dilations") for value in op.attributes[name]]
-        plain = all(int(step) == 1 for step in steps) and all(v.type.element_type == ir.F32Type.get() for v in op.operands)
+        plain = all(v.type.element_type == ir.F32Type.get() for v in op.operands)
         filters, padded = op.operands[1], _unpadded(op.operands[0])
         if not plain or padded is None or not _starts_at_zero(op) or not isinstance(filters, ir.BlockArgument):
             return None
@@ -53,6 +52,20 @@ class ConvolutionForm:
     def op(self) -> ir.Operation:
         """The convolution."""
         return self.contraction.op
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """The rows, and the columns, between neighbouring windows."""
+        return self._pair("strides")
+
+    @property
+    def dilations(self) -> tuple[int, int]:
+        """The rows, and the columns, between neighbouring taps of a window."""
+        return self._pair("dilations")
+
+    def _pair(self, name: str) -> tuple[int, int]:
+        rows, columns = (int(value) for value in self.op.attributes[name])
+        return rows, columns
 
     @property
     def filter(self) -> ir.BlockArgument:

@@ -232,4 +232,5 @@ def drop_carried(loop: ir.Operation) -> None:
         use.owner.operation.erase()
     for op in [op.operation for op in block.operations]:
         op.move_before(last)
+    loop.results[0].replace_all_uses_with(loop.operands[3])     # in the loop around it, which is next
     loop.erase()

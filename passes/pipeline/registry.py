@@ -50,6 +50,7 @@ PASSES: dict[str, str] = {
     "tir-collapse-dims": "passes.structured.collapse_dims:CollapseDims",
     "tir-count-work": "passes.structured.count_work:CountWork",
     "tir-winograd-convolutions": "passes.cpu.winograd_convolutions:WinogradConvolutions",
+    "tir-matrix-convolutions": "passes.cpu.matrix_convolutions:MatrixConvolutions",
     "tir-depthwise-convolutions": "passes.cpu.depthwise_convolutions:DepthwiseConvolutions",
     "tir-pack-weights": "passes.structured.pack_weights:PackWeights",
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",

@@ -47,7 +47,9 @@ class WinogradTiles:
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
     """The sizes of the blocks; None where the kernel is no convolution of 3 x 3, or a direct one is about as fast."""
     form = kernel.convolution
-    if form is None or form.filter.type.shape[:2] != [3, 3] or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
+    if form is None or form.filter.type.shape[:2] != [3, 3] or (*form.strides, *form.dilations) != (1, 1, 1, 1):
+        return None
+    if max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
     ways = (True, False) if threads > 1 else (True,)    # blocks of each thread, and of all

@@ -1,0 +1,237 @@
+"""The loops of one convolution as products of matrices of bf16: what ``tir-matrix-convolutions`` makes of a kernel."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from legato.analysis.structured import ConvolutionForm
+from legato.core.interfaces import CpuMachine
+from legato.core.mlir import arith, ir, memref, vector
+from legato.core.vector_loops import (
+    Size,
+    Vectors,
+    below,
+    if_else,
+    in_parallel,
+    least,
+    loop,
+    minus,
+    plus,
+    quotient,
+    remainder,
+    rounded_up,
+    scratch,
+    times,
+    value_of,
+    when,
+)
+from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, blocks
+
+ROWS = 32               # positions of a tile: two matrices
+SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
+WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
+
+
+class MatrixConvolution:
+    """Builds the loops of one kernel at the insertion point. ``weights``: the filters as ``packing.pack_filters`` orders them."""
+
+    def __init__(self, form: ConvolutionForm, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
+        self.form, self.buffers, self.weights = form, buffers, weights
+        self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
+        self.vectors, self.bf16 = Vectors(machine.lanes(32)), ir.BF16Type.get()
+        self.taps = form.filter.type.shape[:2]
+        self.channels, self.features = form.filter.type.shape[2:]
+        self.depth = blocks(self.channels) * DEPTH * PAIR       # of a position in the copy, in elements
+        self.rows, self.columns = form.result.type.shape[1:3]
+        self.step, self.dilation = form.strides, form.dilations
+        reach = [(taps - 1) * dilation for taps, dilation in zip(self.taps, self.dilation)]
+        self.phases = [min(step, one + 1) for step, one in zip(self.step, reach)]
+        self.pitch = self.columns + reach[1] // self.step[1]        # positions in a row of the copy
+        self.height = self.rows + reach[0] // self.step[0]
+        positions = (self.rows - 1) * self.pitch + self.columns
+        self.tile = ROWS if positions > ROWS // 2 else ROWS // 2
+        tiles = -(-positions // self.tile)
+        most = max(1, machine.l2_bytes // SHARE // (self.tile * self.depth * PAIR))
+        self.chunks = -(-tiles // most)
+        self.chunk = -(-tiles // self.chunks)       # tiles
+        # of a phase; tiles that reach beyond the last position read behind its last row
+        self.length = max(self.height * self.pitch, self.chunks * self.chunk * self.tile + reach[0] // self.step[0] * self.pitch
+                          + reach[1] // self.step[1])
+        self.panels = weights.type.shape[0]
+        work = positions * self.taps[0] * self.taps[1] * self.channels * self.features
+        self.threads = machine.threads if work >= WORTH_IT else 1
+
+    def build(self) -> None:
+        """Builds all loops: for each image its copy, then the products."""
+        count = self.phases[0] * self.phases[1] * self.length
+        type_ = ir.MemRefType.get([count, self.depth], self.bf16)
+        self.copy = memref.AllocOp(type_, [], [], alignment=64).result
+        pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
+        self.pairs = memref.ExpandShapeOp(pairs, self.copy, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
+        self.sums = scratch(self.threads, self.tile, COLUMNS)
+        images = self.form.source.type.shape[0]
+        loop(0, images if images >= 0 else memref.DimOp(self.source, value_of(0)).result, 1, self._image)
+
+    def _image(self, image: ir.Value) -> None:
+        for a in range(self.phases[0]):
+            for b in range(self.phases[1]):
+                self._each(self.height, lambda row, _, a=a, b=b: self._copied_row(image, row, a, b))
+        self._each(self.chunks * self.panels, lambda item, thread: self._item(image, item, thread))
+
+    def _each(self, count: int, body: Callable[[ir.Value, Size], None]) -> None:
+        """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
+        if self.threads == 1:
+            loop(0, count, 1, lambda item: body(item, 0))
+            return
+        part = rounded_up(count, self.threads)
+
+        def run(thread: ir.Value) -> None:
+            first = least(times(thread, part), count)
+            loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
+
+        in_parallel(self.threads, run)
+
+    # --- the copy ---
+
+    def _copied_row(self, image: ir.Value, row: ir.Value, a: int, b: int) -> None:
+        """Copies one row of a phase: the image's row ``row * step + a``, and of it the columns ``b``, ``step + b``, and so on."""
+        step, begins, (_, height, width, _) = self.step, self.form.begins, self.form.source.type.shape
+        y = minus(plus(times(row, step[0]), a), begins[0])
+        start = plus(times(row, self.pitch), (a * self.phases[1] + b) * self.length)
+        inside = [w for w in range(self.pitch) if 0 <= w * step[1] + b - begins[1] < width]
+        first, end = (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+        def zeros(w: ir.Value) -> None:
+            loop(0, self.depth, self.vectors.lanes, lambda c: self._store(self._zeros(), plus(start, w), c))
+
+        def copied(w: ir.Value) -> None:
+            x = plus(times(w, step[1]), b - begins[1])
+            lanes = self.vectors.lanes
+            whole = self.channels - self.channels % lanes
+
+            def channels(c: Size, mask: ir.Value | None = None) -> None:
+                value = self.vectors.load_if(mask, self.source, image, y, x, c)
+                self._store(arith.TruncFOp(self.vectors.of(self.bf16), value).result, plus(start, w), c)
+
+            loop(0, whole, lanes, channels)
+            if whole < self.channels:
+                channels(whole, self.vectors.mask(self.channels - whole))
+            for c in range(-(-self.channels // lanes) * lanes, self.depth, lanes):
+                self._store(self._zeros(), plus(start, w), c)
+
+        def exists() -> None:
+            loop(0, first, 1, zeros)
+            loop(first, end, 1, copied)
+            loop(end, self.pitch, 1, zeros)
+
+        def is_padding() -> None:
+            loop(0, self.pitch, 1, zeros)
+
+        if_else(arith.andi(below(-1, y), below(y, height)), exists, is_padding)
+
+    def _zeros(self) -> ir.Value:
+        type_ = self.vectors.of(self.bf16)
+        return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(self.bf16, 0.0))).result
+
+    def _store(self, value: ir.Value, position: Size, channel: Size) -> None:
+        self.vectors.store(value, self.copy, position, channel)
+
+    # --- the products ---
+
+    def _item(self, image: ir.Value, item: ir.Value, thread: Size) -> None:
+        """The products of a chunk of tiles with a panel of features."""
+        chunk, panel = quotient(item, self.panels), remainder(item, self.panels)
+
+        def tile(number: ir.Value) -> None:
+            position = times(plus(times(chunk, self.chunk), number), self.tile)
+            self._product(position, panel, thread)
+            self._outputs(image, position, panel, thread)
+
+        loop(0, self.chunk, 1, tile)
+
+    def _product(self, position: Size, panel: Size, thread: Size) -> None:
+        """One tile of positions by a panel, in the buffer of sums."""
+        height, width = self.taps
+        deep = blocks(self.channels)
+        sums_type = ir.VectorType.get([self.tile, COLUMNS], self.vectors.f32)
+        zeros = arith.ConstantOp(sums_type, ir.DenseElementsAttr.get_splat(sums_type, ir.FloatAttr.get(self.vectors.f32, 0.0))).result
+
+        def row(i: ir.Value, sums: ir.Value) -> list[ir.Value]:
+            return loop(0, width, 1, lambda j, carried: column(i, j, carried), [sums])
+
+        def column(i: ir.Value, j: ir.Value, sums: ir.Value) -> list[ir.Value]:
+            place, phase = self._shifted(position, i, j)
+            first = plus(place, times(phase, self.length))
+            matrix = times(plus(times(i, width), j), deep)
+            return loop(0, deep, 1, lambda block, carried: step(first, plus(matrix, block), block, carried), [sums])
+
+        def step(first: Size, matrix: Size, block: ir.Value, sums: ir.Value) -> list[ir.Value]:
+            left = self._read(self.pairs, [first, times(block, DEPTH), 0], [self.tile, DEPTH, PAIR])
+            right = self._read(self.weights, [panel, matrix, 0, 0, 0], [DEPTH, COLUMNS, PAIR])
+            return [contracted(left, right, sums)]
+
+        result = loop(0, height, 1, row, [zeros])[0]
+        identity = ir.AffineMap.get(3, 0, [ir.AffineExpr.get_dim(1), ir.AffineExpr.get_dim(2)])
+        vector.TransferWriteOp(None, result, self.sums, [value_of(thread), value_of(0), value_of(0)], ir.AffineMapAttr.get(identity),
+                               in_bounds(2))
+
+    def _shifted(self, position: Size, i: ir.Value, j: ir.Value) -> tuple[Size, Size]:
+        """Where the input of tap (i, j) lies, in its phase; and the phase."""
+        down, right = times(i, self.dilation[0]), times(j, self.dilation[1])
+        phase = plus(times(remainder(down, self.step[0]), self.phases[1]), remainder(right, self.step[1]))
+        shift = plus(times(quotient(down, self.step[0]), self.pitch), quotient(right, self.step[1]))
+        return plus(position, shift), phase
+
+    def _read(self, buffer: ir.Value, at: list[Size], shape: list[int]) -> ir.Value:
+        rank = buffer.type.rank
+        minor = ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(d) for d in range(rank - len(shape), rank)])
+        padding = arith.ConstantOp(self.bf16, ir.FloatAttr.get(self.bf16, 0.0)).result
+        type_, places = ir.VectorType.get(shape, self.bf16), [*map(value_of, at)]
+        return vector.TransferReadOp(type_, buffer, places, ir.AffineMapAttr.get(minor), padding, in_bounds(len(shape))).result
+
+    # --- the outputs ---
+
+    def _outputs(self, image: ir.Value, position: Size, panel: Size, thread: Size) -> None:
+        """Writes the positions of a tile that lie in the result, through the elementwise ops after the convolution."""
+        lanes, some = self.vectors.lanes, bool(self.features % COLUMNS)
+        feature = times(panel, COLUMNS)
+
+        def one(number: ir.Value, h: ir.Value, w: ir.Value) -> list[ir.Value]:
+            def write() -> None:
+                for j in range(0, COLUMNS, lanes):
+                    place = plus(feature, j)
+                    count = minus(self.features, place) if some else None
+                    places: dict[str | int, Size] = {"n": image, "h": h, "w": w, "f": place}
+                    value = self.vectors.load(self.sums, thread, number, j)
+                    elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
+                    result = elements.tensor(self.form.returned, self.form.out)
+                    at = [value_of(term if isinstance(term, int) else places[term]) for term in self.form.out]
+                    if count is None:
+                        self.vectors.store(result, self.out, *at)
+                    else:
+                        vector.MaskedStoreOp(self.out, at, self.vectors.mask(count), result)
+
+            when(arith.andi(below(h, self.rows), below(w, self.columns)), write)
+            next_ = value_of(plus(w, 1))
+            ends = arith.cmpi(arith.CmpIPredicate.eq, next_, value_of(self.pitch))
+            return [arith.select(ends, value_of(plus(h, 1)), h), arith.select(ends, value_of(0), next_)]
+
+        start = [value_of(quotient(position, self.pitch)), value_of(remainder(position, self.pitch))]
+        loop(0, self.tile, 1, one, start)
+
+
+def in_bounds(rank: int) -> ir.ArrayAttr:
+    """That a transfer lies in the buffer."""
+    return ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank)
+
+
+def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
+    """``sums[m, n] + left[m, k, p] * right[k, n, p]``, of widened factors."""
+    m, n, k, p = (ir.AffineExpr.get_dim(d) for d in range(4))
+    maps = [ir.AffineMap.get(4, 0, results) for results in ([m, k, p], [k, n, p], [m, n])]
+    kinds = [ir.Attribute.parse(f"#vector.iterator_type<{kind}>") for kind in ("parallel", "parallel", "reduction", "reduction")]
+    f32 = ir.F32Type.get()
+    wide = [arith.ExtFOp(ir.VectorType.get(value.type.shape, f32), value).result for value in (left, right)]
+    indexing = ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])
+    return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=ir.ArrayAttr.get(kinds),
+                                kind=ir.Attribute.parse("#vector.kind<add>")).result

@@ -1,0 +1,75 @@
+// RUN: rm -rf %t && mkdir %t && legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=sapphirerapids}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
+// RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=x86-64-v4}' | filecheck %s --check-prefix=PLAIN
+
+// The filter is packed: three panels of 32 features, nine taps of two blocks of 32 channels, in pairs.
+// CHECK-LABEL: func.func @main(
+// CHECK: "relax.constant"{{.*}} -> tensor<3x18x16x32x2xbf16>
+// The copy has four phases, since windows are two steps apart, and a row and a column for the taps that reach into the next step: the
+// 7 x 9 positions are computed in rows of 10, two tiles of 32.
+// CHECK-LABEL: func.func private @conv(
+// CHECK-SAME: %{{.*}}: tensor<1x14x18x40xf32>, %[[FILTER:.*]]: tensor<3x18x16x32x2xbf16>
+// CHECK: %[[W:\w+]] = bufferization.to_buffer %[[FILTER]] read_only
+// CHECK: memref.alloc() {{.*}} : memref<{{[0-9]+}}x64xbf16>
+// CHECK: %[[PAIRS:\w+]] = memref.expand_shape
+// CHECK-COUNT-4: arith.truncf {{.*}} vector<16xf32> to vector<16xbf16>
+// CHECK: scf.for %{{.*}} to %c2
+// CHECK: vector.transfer_read %[[PAIRS]]{{.*}} vector<32x16x2xbf16>
+// CHECK: vector.transfer_read %[[W]]{{.*}} vector<16x32x2xbf16>
+// CHECK: vector.contract
+// What was computed for columns behind the last one is not stored; nor are features behind the last one.
+// CHECK: scf.if
+// CHECK: vector.maskedstore
+// CHECK-NOT: linalg
+
+// Few channels are not worth it, and a filter that is not constant is not packed.
+// CHECK-LABEL: func.func private @few(
+// CHECK: linalg.conv_2d_nhwc_hwcf
+// CHECK-LABEL: func.func private @computed(
+// CHECK: linalg.conv_2d_nhwc_hwcf
+
+// PLAIN-LABEL: func.func private @conv(
+// PLAIN: linalg.conv_2d_nhwc_hwcf
+
+func.func @main(%x: tensor<1x14x18x40xf32>, %y: tensor<1x6x6x3xf32>, %w: tensor<3x3x40x72xf32>)
+    -> (tensor<1x7x9x72xf32>, tensor<1x4x4x32xf32>, tensor<1x7x9x72xf32>) {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3x3x40x72xf32>} : () -> tensor<3x3x40x72xf32>
+  %1 = tensor.empty() : tensor<1x7x9x72xf32>
+  %2 = func.call @conv(%x, %0, %1) : (tensor<1x14x18x40xf32>, tensor<3x3x40x72xf32>, tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
+  %3 = "relax.constant"() {value = dense<1.0> : tensor<3x3x3x32xf32>} : () -> tensor<3x3x3x32xf32>
+  %4 = tensor.empty() : tensor<1x4x4x32xf32>
+  %5 = func.call @few(%y, %3, %4) : (tensor<1x6x6x3xf32>, tensor<3x3x3x32xf32>, tensor<1x4x4x32xf32>) -> tensor<1x4x4x32xf32>
+  %6 = func.call @computed(%x, %w, %1) : (tensor<1x14x18x40xf32>, tensor<3x3x40x72xf32>, tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
+  return %2, %5, %6 : tensor<1x7x9x72xf32>, tensor<1x4x4x32xf32>, tensor<1x7x9x72xf32>
+}
+func.func private @conv(%x: tensor<1x14x18x40xf32>, %w: tensor<3x3x40x72xf32>,
+                        %out: tensor<1x7x9x72xf32> {bufferization.writable = true, tir.out}) -> tensor<1x7x9x72xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 0, 0, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x14x18x40xf32> to tensor<1x15x19x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%padded, %w : tensor<1x15x19x40xf32>, tensor<3x3x40x72xf32>) outs(%f : tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
+  return %0 : tensor<1x7x9x72xf32>
+}
+func.func private @few(%x: tensor<1x6x6x3xf32>, %w: tensor<3x3x3x32xf32>,
+                       %out: tensor<1x4x4x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x4x4x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x4x4x32xf32>) -> tensor<1x4x4x32xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x6x6x3xf32>, tensor<3x3x3x32xf32>) outs(%f : tensor<1x4x4x32xf32>) -> tensor<1x4x4x32xf32>
+  return %0 : tensor<1x4x4x32xf32>
+}
+func.func private @computed(%x: tensor<1x14x18x40xf32>, %w: tensor<3x3x40x72xf32>,
+                            %out: tensor<1x7x9x72xf32> {bufferization.writable = true, tir.out}) -> tensor<1x7x9x72xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 0, 0, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x14x18x40xf32> to tensor<1x15x19x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%padded, %w : tensor<1x15x19x40xf32>, tensor<3x3x40x72xf32>) outs(%f : tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
+  return %0 : tensor<1x7x9x72xf32>
+}

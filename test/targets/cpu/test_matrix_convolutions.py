@@ -1,0 +1,96 @@
+"""llvm{matmul-precision=bf16}: convolutions of f32 that are rounded to bf16, against onnxruntime on the rounded numbers. All cases of a
+test are one model."""
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import legato
+from legato.targets.cpu.machine import Machine
+
+ROUNDS = Machine.host().has("amx-bf16")
+# shape of the input and features, then what differs from windows of 3 x 3 with a padding of 1
+CASES = [
+    ((1, 32, 14, 14), 32, {}), ((1, 16, 7, 7), 48, {}), ((2, 40, 5, 9), 65, {}), ((1, 17, 30, 17), 16, {"pads": [0, 1, 2, 0]}),
+    ((1, 64, 15, 16), 64, {"strides": [2, 2]}), ((1, 48, 9, 31), 33, {"strides": [1, 3], "pads": [0, 2, 2, 0]}),
+    ((1, 96, 14, 13), 80, {"kernel_shape": [1, 1], "pads": [0] * 4}),
+    ((1, 31, 15, 14), 40, {"kernel_shape": [1, 1], "pads": [0] * 4, "strides": [2, 2]}),
+    ((1, 32, 21, 23), 32, {"kernel_shape": [7, 7], "pads": [3] * 4, "strides": [2, 2]}),
+    ((1, 33, 12, 19), 17, {"kernel_shape": [5, 5], "pads": [2] * 4, "strides": [3, 2]}),
+    ((1, 32, 11, 12), 32, {"dilations": [2, 2], "pads": [2] * 4}),
+    ((1, 32, 17, 20), 32, {"dilations": [3, 2], "pads": [4, 1, 3, 2], "strides": [2, 2]}),
+    ((1, 16, 4, 70), 32, {"kernel_shape": [1, 9], "pads": [0, 4, 0, 4]}),
+    ((1, 16, 25, 4), 32, {"kernel_shape": [9, 1], "pads": [4, 0, 4, 0]}),
+    ((1, 512, 20, 20), 32, {}), ((1, 16, 5, 6), 16, {"pads": [5, 4, 3, 6]}),
+]
+
+
+def rounded(array: np.ndarray) -> np.ndarray:
+    return array.astype(ml_dtypes.bfloat16).astype(np.float32) if ROUNDS else array
+
+
+def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch: str = "") -> None:
+    """A model of a convolution for each case, with one of some epilogues. ``batch``: begins the names of symbolic numbers of images."""
+    rng, nodes, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], {}
+    constants = {"low": np.float32(0), "high": np.float32(1)}
+    for number, (shape, features, differing) in enumerate(cases):
+        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4} | differing
+        filters = (features, shape[1], *attributes["kernel_shape"])
+        constants[f"w{number}"] = (rng.standard_normal(filters) * np.prod(filters[1:]) ** -0.5).astype(np.float32)
+        constants[f"b{number}"] = rng.standard_normal(features).astype(np.float32)
+        arrays[f"x{number}"] = rng.standard_normal(shape).astype(np.float32)
+        sizes = [f"{batch}{number}" if batch else shape[0], *shape[1:]]
+        inputs.append(helper.make_tensor_value_info(f"x{number}", TensorProto.FLOAT, sizes))
+        nodes.append(helper.make_node("Conv", [f"x{number}", f"w{number}", f"b{number}"], [f"c{number}"], **attributes))
+        epilogue = ("Clip", "HardSwish", "Relu", "Identity")[number % 4]
+        given = {"Clip": [f"c{number}", "low", "high"]}.get(epilogue, [f"c{number}"])
+        nodes.append(helper.make_node(epilogue, given, [f"y{number}"]))
+        outputs.append(helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, None))
+
+    def model(constants: dict[str, np.ndarray]) -> bytes:
+        values = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+        graph = helper.make_graph(nodes, "convolutions", inputs, outputs, values)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+
+    reference = model({name: rounded(value) if name[0] == "w" else value for name, value in constants.items()})
+    session = onnxruntime.InferenceSession(reference, providers=["CPUExecutionProvider"])
+    expected = session.run(None, {name: rounded(array) for name, array in arrays.items()})
+    results = legato.compile(legato.from_onnx(model(constants)), target)(*arrays.values())
+    for case, wanted, result in zip(cases, expected, results, strict=True):
+        wanted = np.asarray(wanted)
+        np.testing.assert_allclose(np.from_dlpack(result), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max(), err_msg=str(case))
+
+
+def test_windows_paddings_and_epilogues():
+    check(CASES, "llvm{matmul-precision=bf16}")
+
+
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_threads(batch, monkeypatch):
+    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    check(CASES[:7] + CASES[11:12], "llvm{matmul-precision=bf16,threads=3}", batch)
+
+
+def test_chunks_of_positions(monkeypatch):
+    """Where the inputs of all positions do not fit the cache, each chunk of them is multiplied by all panels of features."""
+    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.SHARE", 512)
+    check(CASES[:6] + CASES[14:15], "llvm{matmul-precision=bf16}")
+
+
+def test_special_values():
+    """NaN and infinities of inputs reach the positions whose windows hold them, and no others; padding is multiplied as zeros are."""
+    rng = np.random.default_rng(2)
+    filters = np.abs(rng.standard_normal((16, 16, 3, 3))).astype(np.float32)
+    x = np.ones((1, 16, 9, 9), np.float32)
+    x[0, 3, 2, 2], x[0, 5, 7, 7] = np.nan, np.inf
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(filters, "w")])
+    bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+    result = np.from_dlpack(legato.compile(legato.from_onnx(bytes_), "llvm{matmul-precision=bf16}")(x))
+    places = np.zeros((9, 9))
+    places[1:4, 1:4], places[6:9, 6:9] = np.nan, np.inf
+    np.testing.assert_array_equal(np.where(np.isfinite(result[0, 4]), 0, result[0, 4]), places)
