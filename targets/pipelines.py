@@ -68,14 +68,13 @@ def cpu_stages(target: "Target") -> Stages:
     integers = "relax-integer-contractions{target=%s}," if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
-    matrices = "tir-matrix-convolutions{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH}"),
         ("legalized", LEGALIZE),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
-                  f"{matrices}{winograd}tir-pack-weights{{target=%s}}"),
+                  f"tir-matrix-convolutions{{target=%s}},{winograd}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),

@@ -19,7 +19,7 @@ TERMS = ("n", "h", "w", "f")
 
 @dataclass(frozen=True)
 class ConvolutionForm:
-    """A kernel's convolution of f32, its input and filter being arguments of the kernel, or views of them."""
+    """A kernel's convolution in f32, its input and filter being arguments of the kernel, or views of them. The filter may be bf16."""
 
     kernel: KernelOps
     contraction: ContractionForm
@@ -38,7 +38,8 @@ class ConvolutionForm:
         if contraction is None or contraction.op.name != "linalg.conv_2d_nhwc_hwcf" or contraction.weight != 1:
             return None
         op = contraction.op
-        plain = all(v.type.element_type == ir.F32Type.get() for v in op.operands)
+        image, filters, sums = (value.type.element_type for value in op.operands)
+        plain = image == sums == ir.F32Type.get() and filters in (image, ir.BF16Type.get())
         filters, padded = op.operands[1], _unpadded(op.operands[0])
         if not plain or padded is None or not _starts_at_zero(op) or not isinstance(filters, ir.BlockArgument):
             return None

@@ -1,4 +1,5 @@
-"""tir-matrix-convolutions: convolutions of f32, rounded to bf16, as products of matrices, where the CPU has instructions for these (AMX).
+"""tir-matrix-convolutions: convolutions of bf16 as products of matrices, where the CPU has instructions for these (AMX), and those of f32
+rounded to bf16 where the target's ``matmul-precision`` says so.
 
 First the image is copied, padded and rounded, so that the inputs of neighbouring positions follow each other for each tap of the window:
 one after the other through all rows, since a row of the copy is as long as one of positions. What is computed for the columns that this
@@ -7,13 +8,16 @@ Then tiles of positions are multiplied with panels of features, tap by tap.
 """
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured.contraction import VIEWS
+from legato.analysis.structured.ops import producer
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
@@ -33,8 +37,8 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 
 @dataclass(frozen=True)
 class MatrixConvolutions(ModulePass):
-    """Turns convolutions of images of known size with constant filters into products of matrices of bf16. Others, and those of few channels
-    or features, are left as they are."""
+    """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
+    bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few channels or features, are left as they are."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -42,25 +46,74 @@ class MatrixConvolutions(ModulePass):
     target: TargetText = option("llvm", "the target whose CPU may multiply bf16 faster")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.cpu(self.target)
+        machine, rounds = context.cpu(self.target), context.target(self.target).options.get("matmul-precision") == "bf16"
         if not machine.has("amx-bf16"):
             return
         calls, constants = calls_by_callee(module), Constants(module)
+        kernels = {kernel.name.value: context.kernels.of(kernel) for kernel in tir.prim_funcs(module.module) if not kernel.is_external}
+        exact = {name for name, kernel in kernels.items() if makes_bf16(kernel)}
+        widening = {name for name in exact if only_widens(kernels[name])}
         made: dict[Any, str] = {}
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
                 form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
                 if form is None or not sites or not is_worth_it(form):
                     continue
+                is_exact = form.filter.type.element_type == ir.BF16Type.get() and makers(form, sites, exact) is not None
+                if not (is_exact or rounds):
+                    continue
                 place = form.filter.arg_number
                 weights = [defining_op(call.operands[place]) for call in sites]
                 if any(op is None or op.name != CONSTANT for op in weights):
                     continue
                 shape = packed_shape(form.filter.type.shape)
+                if is_exact and (found := makers(form, sites, widening)) is not None:
+                    read_narrow(form, sites, found)
                 rewrite_kernel(form, machine, shape)
                 context.kernels.drop(kernel)
                 for call in sites:
                     give_transformed(call, place, constants, made, "bf16", shape, BF16, pack_filters)
+
+
+def makes_bf16(kernel: StructuredKernel) -> bool:
+    """Whether a kernel's result is f32 that was widened from bf16: rounding gives the same numbers again."""
+    results = list(kernel.ops[-1].operands)
+    last = producer(results[0]) if len(results) == 1 else None
+    while last is not None and last.name in VIEWS:
+        last = producer(last.operands[0])
+    op = None if last is None else kernel.op(last)
+    yielded = None if op is None or not op.body or len(op.op.results) != 1 else producer(op.body[-1].operands[0])
+    return yielded is not None and yielded.name == "arith.extf" and yielded.operands[0].type == ir.BF16Type.get()
+
+
+def only_widens(kernel: StructuredKernel) -> bool:
+    """Whether such a kernel does nothing else to its argument, element by element."""
+    given, *others = [argument.type for argument in kernel.function.arguments]
+    ops = kernel.structured
+    if len(others) != 1 or given.shape != others[0].shape or len(ops) != 1:
+        return False
+    return ops[0].body_names == ["arith.extf", "linalg.yield"] and ops[0].plain and ops[0].maps[0] == ops[0].maps[1]
+
+
+def makers(form: ConvolutionForm, calls: Sequence[ir.Operation], kernels: Collection[str]) -> list[ir.Operation] | None:
+    """The calls of these kernels that make the images of the calls of a convolution; None where another one makes an image, or where the
+    convolution's kernel reads the image for something else, too."""
+    if producer(form.source) is not None or form.source in [value for value, _ in form.reads]:
+        return None
+    made = [defining_op(call.operands[ir.BlockArgument(form.source).arg_number]) for call in calls]
+    found = [op for op in made if op is not None and op.name == "func.call" and op.attributes["callee"].value in kernels]
+    return found if len(found) == len(made) else None
+
+
+def read_narrow(form: ConvolutionForm, calls: Sequence[ir.Operation], widening: Sequence[ir.Operation]) -> None:
+    """Lets a kernel read its images before they are widened."""
+    place = ir.BlockArgument(form.source).arg_number
+    retype(form.kernel.function, form.source, form.source.type.shape, ir.BF16Type.get())
+    for call, widened in zip(calls, widening, strict=True):
+        call.operands[place] = widened.operands[0]
+    for widened in {*widening}:
+        if next(iter(widened.results[0].uses), None) is None:
+            widened.erase()
 
 
 def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, shape: list[int]) -> None:

@@ -49,7 +49,8 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     form = kernel.convolution
     if form is None or form.filter.type.shape[:2] != [3, 3] or (*form.strides, *form.dilations) != (1, 1, 1, 1):
         return None
-    if max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
+    is_f32 = form.filter.type.element_type == form.result.type.element_type
+    if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
     ways = (True, False) if threads > 1 else (True,)    # blocks of each thread, and of all

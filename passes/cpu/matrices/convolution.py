@@ -110,8 +110,7 @@ class MatrixConvolution:
             whole = self.channels - self.channels % lanes
 
             def channels(c: Size, mask: ir.Value | None = None) -> None:
-                value = self.vectors.load_if(mask, self.source, image, y, x, c)
-                self._store(arith.TruncFOp(self.vectors.of(self.bf16), value).result, plus(start, w), c)
+                self._store(self._rounded(mask, [image, y, x, c]), plus(start, w), c)
 
             loop(0, whole, lanes, channels)
             if whole < self.channels:
@@ -128,6 +127,15 @@ class MatrixConvolution:
             loop(0, self.pitch, 1, zeros)
 
         if_else(arith.andi(below(-1, y), below(y, height)), exists, is_padding)
+
+    def _rounded(self, mask: ir.Value | None, at: list[Size]) -> ir.Value:
+        """A vector of the image in bf16, with zeros in the lanes that a mask leaves out."""
+        type_ = self.vectors.of(self.bf16)
+        if self.source.type.element_type != self.bf16:
+            return arith.TruncFOp(type_, self.vectors.load_if(mask, self.source, *at)).result
+        if mask is None:
+            return self.vectors.load(self.source, *at)
+        return vector.MaskedLoadOp(type_, self.source, [*map(value_of, at)], mask, self._zeros()).result
 
     def _zeros(self) -> ir.Value:
         type_ = self.vectors.of(self.bf16)

@@ -1,5 +1,5 @@
-// RUN: rm -rf %t && mkdir %t && legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=sapphirerapids}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
-// RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=x86-64-v4}' | filecheck %s --check-prefix=PLAIN
+// RUN: rm -rf %t && mkdir %t && legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=sapphirerapids,matmul-precision=bf16}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
+// RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=x86-64-v4,matmul-precision=bf16}' | filecheck %s --check-prefix=PLAIN
 
 // The filter is packed: three panels of 32 features, nine taps of two blocks of 32 channels, in pairs.
 // CHECK-LABEL: func.func @main(

@@ -1,5 +1,5 @@
-"""llvm{matmul-precision=bf16}: convolutions of f32 that are rounded to bf16, against onnxruntime on the rounded numbers. All cases of a
-test are one model."""
+"""Convolutions of bf16, and with ``matmul-precision=bf16`` of f32 that is rounded to it, against onnxruntime on the rounded numbers in f32.
+All cases of a test are one model."""
 from collections.abc import Sequence
 
 import ml_dtypes
@@ -78,6 +78,36 @@ def test_chunks_of_positions(monkeypatch):
     """Where the inputs of all positions do not fit the cache, each chunk of them is multiplied by all panels of features."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.SHARE", 512)
     check(CASES[:6] + CASES[14:15], "llvm{matmul-precision=bf16}")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_models_of_bf16(threads, monkeypatch):
+    """An image is read as it is, without being widened; two convolutions may read one. Others than the products stay as they are."""
+    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((2, 32, 15, 11)).astype(ml_dtypes.bfloat16)
+    filters = {name: (rng.standard_normal(shape) * np.prod(shape[1:]) ** -0.5).astype(ml_dtypes.bfloat16)
+               for name, shape in (("a", (40, 32, 3, 3)), ("b", (40, 32, 1, 1)), ("c", (48, 40, 3, 3)), ("d", (8, 40, 1, 1)))}
+    nodes = [helper.make_node("Conv", ["x", "a"], ["left"], pads=[1] * 4), helper.make_node("Conv", ["x", "b"], ["right"]),
+             helper.make_node("Relu", ["left"], ["positive"]), helper.make_node("Conv", ["positive", "c"], ["y"], strides=[2, 2]),
+             helper.make_node("Conv", ["right", "d"], ["z"])]
+
+    def model(type_: int, convert) -> bytes:
+        values = [helper.make_tensor(name, type_, array.shape, convert(array).tobytes(), raw=True) for name, array in filters.items()]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", type_, x.shape)],
+                                  [helper.make_tensor_value_info(name, type_, None) for name in ("left", "right", "y", "z")], values)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
+
+    reference = model(TensorProto.FLOAT, lambda array: array.astype(np.float32))
+    session = onnxruntime.InferenceSession(reference, providers=["CPUExecutionProvider"])
+    bf16 = model(TensorProto.BFLOAT16, lambda array: array)
+    results = legato.compile(legato.from_onnx(bf16), f"llvm{{threads={threads}}}")(x)
+    for result, wanted, ulps in zip(results, session.run(None, {"x": x.astype(np.float32)}), (1, 1, 4, 4), strict=True):
+        wanted = np.asarray(wanted)
+        found = np.from_dlpack(result).astype(np.float32) if not isinstance(result, np.ndarray) else result.astype(np.float32)
+        assert np.abs(found - wanted).max() <= ulps * 2.0**-8 * np.abs(wanted).max()
+    lowered = str(legato.lower(legato.from_onnx(bf16), "llvm{cpu=sapphirerapids}", last="fused"))
+    assert lowered.count('.bf16"') == 3 and "call @kernel_conv2d_elementwise" not in lowered
 
 
 def test_special_values():
