@@ -4,12 +4,14 @@ rounded to bf16 where the target's ``matmul-precision`` says so.
 First the image is copied, padded and rounded, so that the inputs of neighbouring positions follow each other for each tap of the window:
 one after the other through all rows, since a row of the copy is as long as one of positions. What is computed for the columns that this
 adds at the end of each row is not stored. Where windows are some steps apart, the copy consists of phases, one for each place in a step.
-Then tiles of positions are multiplied with panels of features, tap by tap.
+Then tiles of positions are multiplied with panels of features, tap by tap. Of few channels, a position has all that its window reads in a
+row.
 """
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -25,20 +27,21 @@ from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.convolution import MatrixConvolution
-from legato.passes.cpu.matrices.packing import pack_filters, packed_shape
+from legato.passes.cpu.matrices.packing import FEW, pack_filters, packed_shape, read_shape
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.pack_weights import calls_by_callee
 
-FEWEST = 16     # channels and features: of fewer, a matrix is mostly padding
+LEAST = 8       # elements that a step sums: of fewer, a matrix is mostly padding
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass(frozen=True)
 class MatrixConvolutions(ModulePass):
     """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
-    bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few channels or features, are left as they are."""
+    bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few
+    features, or with little to sum, are left as they are."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -66,13 +69,14 @@ class MatrixConvolutions(ModulePass):
                 weights = [defining_op(call.operands[place]) for call in sites]
                 if any(op is None or op.name != CONSTANT for op in weights):
                     continue
-                shape = packed_shape(form.filter.type.shape)
+                read = read_shape(form.filter.type.shape, form.dilations)
+                shape = packed_shape(read)
                 if is_exact and (found := makers(form, sites, widening)) is not None:
                     read_narrow(form, sites, found)
                 rewrite_kernel(form, machine, shape)
                 context.kernels.drop(kernel)
                 for call in sites:
-                    give_transformed(call, place, constants, made, "bf16", shape, BF16, pack_filters)
+                    give_transformed(call, place, constants, made, "bf16", shape, BF16, partial(pack_filters, shape=read))
 
 
 def makes_bf16(kernel: StructuredKernel) -> bool:
@@ -131,5 +135,5 @@ def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, shape: list[int])
 def is_worth_it(form: ConvolutionForm) -> bool:
     """Whether all sizes but the number of images are known, and matrices are well filled."""
     _, rows, columns, features = form.result.type.shape
-    channels = form.filter.type.shape[2]
-    return min(form.source.type.shape[1:3]) >= 0 and rows * columns >= FEWEST and channels >= FEWEST and features >= FEWEST
+    summed = read_shape(form.filter.type.shape, form.dilations)[2]
+    return min(form.source.type.shape[1:3]) >= 0 and rows * columns >= FEW and features >= FEW and summed >= LEAST

@@ -13,7 +13,7 @@ from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import RegisterTiles
 
 SHARE = 2    # of the cache, its inverse; panels of the weight, and what is fetched ahead, take the rest
-COLD = 4     # times as long to read a weight, which comes from memory, as rows, which a kernel before has written
+COLD = 8     # times as long to read a weight, which comes from memory, as rows, which a kernel before has written
 
 
 def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> tuple[int, int, int] | None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from legato.analysis.structured import ConvolutionForm
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, memref, vector
@@ -25,7 +27,7 @@ from legato.core.vector_loops import (
     when,
 )
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, blocks
+from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, blocks, read_shape
 
 ROWS = 32               # positions of a tile: two matrices
 SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
@@ -39,9 +41,10 @@ class MatrixConvolution:
         self.form, self.buffers, self.weights = form, buffers, weights
         self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
         self.vectors, self.bf16 = Vectors(machine.lanes(32)), ir.BF16Type.get()
-        self.taps = form.filter.type.shape[:2]
-        self.channels, self.features = form.filter.type.shape[2:]
-        self.depth = blocks(self.channels) * DEPTH * PAIR       # of a position in the copy, in elements
+        shape = form.filter.type.shape
+        *self.taps, self.run, self.features = read_shape(shape, form.dilations)
+        self.channels = shape[2]
+        self.depth = blocks(self.run) * DEPTH * PAIR       # of a position in the copy, in elements
         self.rows, self.columns = form.result.type.shape[1:3]
         self.step, self.dilation = form.strides, form.dilations
         reach = [(taps - 1) * dilation for taps, dilation in zip(self.taps, self.dilation)]
@@ -58,7 +61,7 @@ class MatrixConvolution:
         self.length = max(self.height * self.pitch, self.chunks * self.chunk * self.tile + reach[0] // self.step[0] * self.pitch
                           + reach[1] // self.step[1])
         self.panels = weights.type.shape[0]
-        work = positions * self.taps[0] * self.taps[1] * self.channels * self.features
+        work = positions * self.taps[0] * self.taps[1] * self.run * self.features
         self.threads = machine.threads if work >= WORTH_IT else 1
 
     def build(self) -> None:
@@ -66,6 +69,9 @@ class MatrixConvolution:
         count = self.phases[0] * self.phases[1] * self.length
         type_ = ir.MemRefType.get([count, self.depth], self.bf16)
         self.copy = memref.AllocOp(type_, [], [], alignment=64).result
+        images, height, width, channels = self.source.type.shape
+        row = ir.MemRefType.get([images, height, width * channels], self.source.type.element_type)
+        self.image = memref.CollapseShapeOp(row, self.source, [[0], [1], [2, 3]]).result
         pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
         self.pairs = memref.ExpandShapeOp(pairs, self.copy, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
         self.sums = scratch(self.threads, self.tile, COLUMNS)
@@ -94,48 +100,63 @@ class MatrixConvolution:
     # --- the copy ---
 
     def _copied_row(self, image: ir.Value, row: ir.Value, a: int, b: int) -> None:
-        """Copies one row of a phase: the image's row ``row * step + a``, and of it the columns ``b``, ``step + b``, and so on."""
+        """Copies one row of a phase: the image's row ``row * step + a``, and for each position the elements from column
+        ``position * step + b`` on, those of one column, or of all that a window reads."""
         step, begins, (_, height, width, _) = self.step, self.form.begins, self.form.source.type.shape
         y = minus(plus(times(row, step[0]), a), begins[0])
         start = plus(times(row, self.pitch), (a * self.phases[1] + b) * self.length)
-        inside = [w for w in range(self.pitch) if 0 <= w * step[1] + b - begins[1] < width]
+        columns = [w * step[1] + b - begins[1] for w in range(self.pitch)]
+        inside = [w for w, x in enumerate(columns) if 0 <= x and x * self.channels + self.run <= width * self.channels]
         first, end = (inside[0], inside[-1] + 1) if inside else (0, 0)
 
         def zeros(w: ir.Value) -> None:
             loop(0, self.depth, self.vectors.lanes, lambda c: self._store(self._zeros(), plus(start, w), c))
 
         def copied(w: ir.Value) -> None:
-            x = plus(times(w, step[1]), b - begins[1])
-            lanes = self.vectors.lanes
-            whole = self.channels - self.channels % lanes
+            lanes, at = self.vectors.lanes, times(plus(times(w, step[1]), b - begins[1]), self.channels)
+            whole = self.run - self.run % lanes
+            loop(0, whole, lanes, lambda c: self._store(self._rounded([image, y, plus(at, c)]), plus(start, w), c))
+            for c in range(whole, self.depth, lanes):
+                self._part(image, y, plus(at, c), plus(start, w), c, 0, self.run)
 
-            def channels(c: Size, mask: ir.Value | None = None) -> None:
-                self._store(self._rounded(mask, [image, y, x, c]), plus(start, w), c)
-
-            loop(0, whole, lanes, channels)
-            if whole < self.channels:
-                channels(whole, self.vectors.mask(self.channels - whole))
-            for c in range(-(-self.channels // lanes) * lanes, self.depth, lanes):
-                self._store(self._zeros(), plus(start, w), c)
+        def at_edge(w: int) -> None:
+            at = columns[w] * self.channels
+            low, high = max(0, -at), min(self.run, width * self.channels - at)
+            for c in range(0, self.depth, self.vectors.lanes):
+                self._part(image, y, at + c, plus(start, w), c, low, high)
 
         def exists() -> None:
-            loop(0, first, 1, zeros)
+            for w in range(first):
+                at_edge(w)
             loop(first, end, 1, copied)
-            loop(end, self.pitch, 1, zeros)
+            for w in range(end, self.pitch):
+                at_edge(w)
 
         def is_padding() -> None:
             loop(0, self.pitch, 1, zeros)
 
         if_else(arith.andi(below(-1, y), below(y, height)), exists, is_padding)
 
-    def _rounded(self, mask: ir.Value | None, at: list[Size]) -> ir.Value:
+    def _part(self, image: ir.Value, y: Size, at: Size, position: Size, element: int, low: int, high: int) -> None:
+        """Copies a vector from ``element`` on of those of a position, of which ``low`` to ``high`` exist."""
+        lanes = [low <= element + lane < high for lane in range(self.vectors.lanes)]
+        if not any(lanes):
+            self._store(self._zeros(), position, element)
+            return
+        mask = None
+        if not all(lanes):
+            type_ = self.vectors.of(ir.IntegerType.get_signless(1))
+            mask = arith.ConstantOp(type_, ir.DenseElementsAttr.get(np.array(lanes), type=type_)).result
+        self._store(self._rounded([image, y, at], mask), position, element)
+
+    def _rounded(self, at: list[Size], mask: ir.Value | None = None) -> ir.Value:
         """A vector of the image in bf16, with zeros in the lanes that a mask leaves out."""
         type_ = self.vectors.of(self.bf16)
         if self.source.type.element_type != self.bf16:
-            return arith.TruncFOp(type_, self.vectors.load_if(mask, self.source, *at)).result
+            return arith.TruncFOp(type_, self.vectors.load_if(mask, self.image, *at)).result
         if mask is None:
-            return self.vectors.load(self.source, *at)
-        return vector.MaskedLoadOp(type_, self.source, [*map(value_of, at)], mask, self._zeros()).result
+            return self.vectors.load(self.image, *at)
+        return vector.MaskedLoadOp(type_, self.image, [*map(value_of, at)], mask, self._zeros()).result
 
     def _zeros(self) -> ir.Value:
         type_ = self.vectors.of(self.bf16)
@@ -160,7 +181,7 @@ class MatrixConvolution:
     def _product(self, position: Size, panel: Size, thread: Size) -> None:
         """One tile of positions by a panel, in the buffer of sums."""
         height, width = self.taps
-        deep = blocks(self.channels)
+        deep = blocks(self.run)
         sums_type = ir.VectorType.get([self.tile, COLUMNS], self.vectors.f32)
         zeros = arith.ConstantOp(sums_type, ir.DenseElementsAttr.get_splat(sums_type, ir.FloatAttr.get(self.vectors.f32, 0.0))).result
 
