@@ -15,8 +15,9 @@ PRECISIONS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 
 def legato_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run:
-    """A call of the model, compiled. ``precision``: of the model itself; nothing is computed in another one."""
-    executable = legato.compile(legato.from_onnx(path), f"llvm{{threads={threads}}}", cache=False)
+    """A call of the model, compiled. ``precision``: of the model itself, or bf16 for one of f32 whose products are rounded to that."""
+    rounded = " matmul-precision=bf16" if precision == "bf16" else ""
+    executable = legato.compile(legato.from_onnx(path), f"llvm{{threads={threads}{rounded}}}", cache=False)
     arguments = list(inputs.values())
     return lambda: executable(*arguments)
 
@@ -32,8 +33,8 @@ def onnxruntime_run(path: Path, inputs: Inputs, threads: int, precision: str) ->
 
 
 def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run | None:
-    """A call of OpenVINO's CPU plugin, in the precision of the model: by itself it computes f32 models in bf16 where the CPU has that.
-    None where it is not installed."""
+    """A call of OpenVINO's CPU plugin, in the given precision: by itself it computes f32 models in bf16 where the CPU has that, all of
+    their ops. None where it is not installed."""
     try:
         import openvino
     except ImportError:

@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,8 @@ BLOCK, PAUSE = 0.15, 0.02    # seconds of one engine's turn, and between turns
 
 @dataclass(frozen=True)
 class Workload:
-    """A model file with inputs. ``precision``: f32, f16, bf16, or int8 for a quantized model."""
+    """A model file with inputs. ``precision``: f32, f16, bf16, or int8 for a quantized model; bf16 also for a file of f32 whose products
+    are rounded to it, where the CPU multiplies bf16 faster."""
 
     name: str
     path: Path
@@ -101,6 +102,8 @@ def workloads(names: Sequence[str], precisions: Sequence[str]) -> Iterator[Workl
             found = stored(Path(name))
             if found.precision in precisions:
                 yield found
+            if found.precision == "f32" and "bf16" in precisions and "amx-bf16" in cpu.host_features():
+                yield replace(found, precision="bf16")
         elif "f32" in precisions:
             yield from (Workload(case.name, case.path, case.inputs, "f32") for case in models.cases(name, shipped=False))
 

@@ -69,6 +69,9 @@ def test_files(tmp_path, monkeypatch, capsys):
             run = make(workload.path, workload.inputs, 1, precision)
             assert run is not None
             np.testing.assert_array_equal(_first(run()), np.full((2, 3), -2, np.float32))
+    for features, found in ((set(), ["f32"]), ({"amx-bf16"}, ["f32", "bf16"])):     # where bf16 is faster, products are rounded to it
+        monkeypatch.setattr(peers.cpu, "host_features", lambda features=features: features)
+        assert [workload.precision for workload in peers.workloads([plain, quantized], ["f32", "bf16"])] == found
     assert peers.main([plain, quantized, "--precisions", "int8", "--seconds", "0.02"]) == 0
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:]] == [["quantized", "int8"]]
 
