@@ -21,12 +21,14 @@ from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.ops import producer
 from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.convolution import MatrixConvolution
+from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_results, read_narrow, write_narrow
 from legato.passes.cpu.matrices.packing import FEW, pack_filters, packed_shape, read_shape
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -40,8 +42,8 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 @dataclass(frozen=True)
 class MatrixConvolutions(ModulePass):
     """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
-    bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few
-    features, or with little to sum, are left as they are."""
+    bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few features, or with little to sum, are left as they are. What
+    only such convolutions read is bf16, too."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -58,25 +60,34 @@ class MatrixConvolutions(ModulePass):
         widening = {name for name in exact if only_widens(kernels[name])}
         made: dict[Any, str] = {}
         with module.context, ir.Location.unknown():
+            found = []
             for kernel in tir.schedulable(module.module):
                 form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
-                if form is None or not sites or not is_worth_it(form):
+                if form is None or not sites or not is_worth_it(form) or not has_constant_filters(form, sites):
                     continue
-                is_exact = form.filter.type.element_type == ir.BF16Type.get() and makers(form, sites, exact) is not None
-                if not (is_exact or rounds):
-                    continue
-                place = form.filter.arg_number
-                weights = [defining_op(call.operands[place]) for call in sites]
-                if any(op is None or op.name != CONSTANT for op in weights):
-                    continue
-                read = read_shape(form.filter.type.shape, form.dilations)
-                shape = packed_shape(read)
-                if is_exact and (found := makers(form, sites, widening)) is not None:
-                    read_narrow(form, sites, found)
-                rewrite_kernel(form, machine, shape)
-                context.kernels.drop(kernel)
-                for call in sites:
+                one = ConvolutionCalls(form, sites)
+                is_narrow = form.filter.type.element_type == ir.BF16Type.get()
+                if rounds or (is_narrow and makers(one, exact)):
+                    found.append(one)
+            read_before_widening(found, widening)
+            writers, readers = narrow_results(found)
+            for one in readers:
+                read_narrow(one)
+            for one in writers:
+                write_narrow(one)
+            for one in found:
+                read = read_shape(one.form.filter.type.shape, one.form.dilations)
+                place, shape = one.form.filter.arg_number, packed_shape(read)
+                rewrite_kernel(one.form, machine, shape)
+                context.kernels.drop(one.form.kernel.function)
+                for call in one.calls:
                     give_transformed(call, place, constants, made, "bf16", shape, BF16, partial(pack_filters, shape=read))
+
+
+def has_constant_filters(form: ConvolutionForm, calls: Sequence[ir.Operation]) -> bool:
+    """Whether each call gives a constant filter."""
+    makers = [defining_op(call.operands[form.filter.arg_number]) for call in calls]
+    return all(op is not None and op.name == CONSTANT for op in makers)
 
 
 def makes_bf16(kernel: StructuredKernel) -> bool:
@@ -99,25 +110,27 @@ def only_widens(kernel: StructuredKernel) -> bool:
     return ops[0].body_names == ["arith.extf", "linalg.yield"] and ops[0].plain and ops[0].maps[0] == ops[0].maps[1]
 
 
-def makers(form: ConvolutionForm, calls: Sequence[ir.Operation], kernels: Collection[str]) -> list[ir.Operation] | None:
-    """The calls of these kernels that make the images of the calls of a convolution; None where another one makes an image, or where the
-    convolution's kernel reads the image for something else, too."""
-    if producer(form.source) is not None or form.source in [value for value, _ in form.reads]:
-        return None
-    made = [defining_op(call.operands[ir.BlockArgument(form.source).arg_number]) for call in calls]
+def makers(one: ConvolutionCalls, kernels: Collection[str]) -> list[ir.Operation]:
+    """The calls of these kernels that make the images of a convolution's calls; none where another one makes an image."""
+    if one.image is None:
+        return []
+    made = [defining_op(call.operands[one.image]) for call in one.calls]
     found = [op for op in made if op is not None and op.name == "func.call" and op.attributes["callee"].value in kernels]
-    return found if len(found) == len(made) else None
+    return found if len(found) == len(made) else []
 
 
-def read_narrow(form: ConvolutionForm, calls: Sequence[ir.Operation], widening: Sequence[ir.Operation]) -> None:
-    """Lets a kernel read its images before they are widened."""
-    place = ir.BlockArgument(form.source).arg_number
-    retype(form.kernel.function, form.source, form.source.type.shape, ir.BF16Type.get())
-    for call, widened in zip(calls, widening, strict=True):
-        call.operands[place] = widened.operands[0]
-    for widened in {*widening}:
-        if next(iter(widened.results[0].uses), None) is None:
-            widened.erase()
+def read_before_widening(found: Sequence[ConvolutionCalls], kernels: Collection[str]) -> None:
+    """Lets convolutions read their images before these kernels widen them, whose calls end where nobody else reads them."""
+    widened = {}
+    for one in found:
+        if image := makers(one, kernels):
+            read_narrow(one)
+            for call, maker in zip(one.calls, image, strict=True):
+                call.operands[present(one.image)] = maker.operands[0]
+                widened[maker] = None
+    for maker in widened:
+        if next(iter(maker.results[0].uses), None) is None:
+            maker.erase()
 
 
 def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, shape: list[int]) -> None:

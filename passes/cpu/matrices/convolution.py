@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -54,7 +55,9 @@ class MatrixConvolution:
         positions = (self.rows - 1) * self.pitch + self.columns
         self.tile = ROWS if positions > ROWS // 2 else ROWS // 2
         tiles = -(-positions // self.tile)
-        most = max(1, machine.l2_bytes // SHARE // (self.tile * self.depth * PAIR))
+        share, small = machine.l2_bytes // SHARE, prod(weights.type.shape) * PAIR <= machine.l2_bytes // SHARE
+        # beside a weight that stays in the cache, all features of a tile are computed, and written, one after the other
+        most = 1 if small else max(1, share // (self.tile * self.depth * PAIR))
         self.chunks = -(-tiles // most)
         self.chunk = -(-tiles // self.chunks)       # tiles
         # of a phase; tiles that reach beyond the last position read behind its last row
@@ -233,7 +236,7 @@ class MatrixConvolution:
                     places: dict[str | int, Size] = {"n": image, "h": h, "w": w, "f": place}
                     value = self.vectors.load(self.sums, thread, number, j)
                     elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
-                    result = elements.tensor(self.form.returned, self.form.out)
+                    result = self._narrowed(elements.tensor(self.form.returned, self.form.out))
                     at = [value_of(term if isinstance(term, int) else places[term]) for term in self.form.out]
                     if count is None:
                         self.vectors.store(result, self.out, *at)
@@ -247,6 +250,16 @@ class MatrixConvolution:
 
         start = [value_of(quotient(position, self.pitch)), value_of(remainder(position, self.pitch))]
         loop(0, self.tile, 1, one, start)
+
+
+    def _narrowed(self, value: ir.Value) -> ir.Value:
+        """A vector of the result as it is stored."""
+        if value.type.element_type == self.out.type.element_type:
+            return value
+        maker = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        if maker is not None and maker.name == "arith.extf":
+            return maker.operands[0]
+        return arith.TruncFOp(self.vectors.of(self.bf16), value).result
 
 
 def in_bounds(rank: int) -> ir.ArrayAttr:
