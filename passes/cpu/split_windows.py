@@ -32,11 +32,13 @@ class SplitWindows(ModulePass):
 
 
 def split_windows(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
-    """Splits one kernel; kernels of other forms are left as they are."""
+    """Splits one kernel; kernels of other forms, and those with a part that reads padding only, are left as they are."""
     form = kernels.of(kernel).window
     if form is None:
         return
     split = WindowSplit(kernel, form)
+    if not all(split.reads_input(part) for part in split.parts()):
+        return
     with ir.InsertionPoint(split.returns), form.op.location:
         out = split.out
         for part in split.parts():
@@ -70,6 +72,10 @@ class WindowSplit:
         parts = [((0, top), whole[1]), ((bottom, rows.count), whole[1]), (middle, (0, left)), (middle, (right, columns.count)),
                  (middle, (left, right))]
         return [(r, c) for r, c in parts if r[0] < r[1] and c[0] < c[1]]
+
+    def reads_input(self, part: Part) -> bool:
+        """Whether a part reads anything of the input: windows may lie in padding alone."""
+        return all(first < last for first, last, *_ in (axis.reads(*range_) for axis, range_ in zip(self.form.axes, part)))
 
     def build(self, part: Part, out: ir.Value) -> ir.Value:
         """Computes one part of the output and inserts it into ``out``. Returns the new output."""

@@ -48,3 +48,23 @@ func.func private @small(%x: tensor<1x2x2x8xf32>, %out: tensor<1x2x2x8xf32> {tir
     ins(%padded, %window : tensor<1x4x4x8xf32>, tensor<3x3xf32>) outs(%f : tensor<1x2x2x8xf32>) -> tensor<1x2x2x8xf32>
   return %0 : tensor<1x2x2x8xf32>
 }
+
+// -----
+
+// The first row of windows lies in the padding: nothing of the input would be left of that strip.
+// CHECK-LABEL: func.func private @padding_alone(
+// CHECK-COUNT-1: tensor.pad
+// CHECK-NOT: tensor.pad
+func.func private @padding_alone(%x: tensor<1x9x12x4xf32>, %w: tensor<2x3x4xf32>,
+                                 %out: tensor<1x4x10x4xf32> {tir.out, bufferization.writable = true}) -> tensor<1x4x10x4xf32>
+    attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 3, 0, 0] high[0, 0, 0, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f32
+  } : tensor<1x9x12x4xf32> to tensor<1x12x12x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x4x10x4xf32>) -> tensor<1x4x10x4xf32>
+  %0 = linalg.depthwise_conv_2d_nhwc_hwc {strides = dense<[3, 1]> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%padded, %w : tensor<1x12x12x4xf32>, tensor<2x3x4xf32>) outs(%f : tensor<1x4x10x4xf32>) -> tensor<1x4x10x4xf32>
+  return %0 : tensor<1x4x10x4xf32>
+}

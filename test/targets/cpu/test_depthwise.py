@@ -47,7 +47,7 @@ def model(cases: Sequence[tuple[tuple[int, ...], dict]], batch: str = "") -> tup
 
 
 def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, chosen: int) -> None:
-    """``chosen``: how many of the convolutions ``tir-depthwise-convolutions`` turns into loops."""
+    """``chosen``: how many convolutions there are when ``tir-depthwise-convolutions`` begins; afterwards, or scheduled, none is left."""
     lowered = legato.lower(legato.from_onnx(bytes_), target, last="fused")
     assert str(lowered).count("linalg.depthwise_conv_2d_nhwc_hwc ") == chosen
     assert "depthwise_conv" not in str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
@@ -69,6 +69,12 @@ def test_threads_share_rows(batch, monkeypatch):
     bytes_, arrays = model(CASES[:3] + CASES[9:12], batch)
     check(bytes_, arrays, "llvm{threads=3}", 6)
     assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 6
+
+
+def test_windows_of_padding_alone():
+    """Of few channels, where the padded image is copied."""
+    check(*model([((1, 8, 8, 20), {"kernel_shape": [2, 6], "strides": [3, 1], "pads": [3, 2, 0, 2]}),
+                  ((1, 3, 1, 9), {"kernel_shape": [1, 1], "strides": [7, 2], "pads": [5, 2, 2, 3]})]), "llvm", 2)
 
 
 def test_padding_is_not_multiplied():
