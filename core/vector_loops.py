@@ -178,6 +178,20 @@ def joined(combine: Callable[[ir.Value, ir.Value], ir.Value], values: Sequence[i
     return result
 
 
+def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None]) -> None:
+    """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
+    if threads == 1:
+        loop(0, count, 1, lambda item: body(item, 0))
+        return
+    part = rounded_up(count, threads)
+
+    def run(thread: ir.Value) -> None:
+        first = least(times(thread, part), count)
+        loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
+
+    in_parallel(threads, run)
+
+
 def in_parallel(count: Size, body: Callable[[ir.Value], None]) -> None:
     """A parallel loop of so many steps."""
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}

@@ -38,6 +38,7 @@ from legato.passes.pipeline.rounding import Rounding
 
 POSITIONS = 8           # of a tile: as many multiply-adds have to be in flight
 MOST_TAPS = 11          # of a window's row, which are written out
+MOST_TILES = 16         # of a row, which are written out: in padding wider than this, they would be too many
 WORTH_IT = 1 << 18      # multiply-adds from which on several threads pay
 
 
@@ -56,9 +57,12 @@ class DepthwiseConvolutions(ModulePass):
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
                 form = DepthwiseForm.of(context.kernels.of(kernel))
-                if form is not None and form.channels >= machine.lanes(32) and form.axes[1].taps <= MOST_TAPS:
+                if form is None or form.channels < machine.lanes(32) or form.axes[1].taps > MOST_TAPS:
+                    continue
+                loops = DepthwiseLoops(form, machine)
+                if len(list(loops.tiles())) <= MOST_TILES:
                     tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
-                    into_loops(kernel, form.window.op.location, tensors, DepthwiseLoops(form, machine).build)
+                    into_loops(kernel, form.window.op.location, tensors, loops.build)
                     context.kernels.drop(kernel)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from math import prod
 
 import numpy as np
@@ -14,14 +15,12 @@ from legato.core.vector_loops import (
     Vectors,
     below,
     if_else,
-    in_parallel,
-    least,
+    in_parts,
     loop,
     minus,
     plus,
     quotient,
     remainder,
-    rounded_up,
     scratch,
     times,
     value_of,
@@ -78,7 +77,6 @@ class MatrixConvolution:
         pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
         self.pairs = memref.ExpandShapeOp(pairs, self.copy, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
         self.sums = scratch(self.threads, self.tile, COLUMNS)
-        images = self.form.source.type.shape[0]
         loop(0, images if images >= 0 else memref.DimOp(self.source, value_of(0)).result, 1, self._image)
 
     def _image(self, image: ir.Value) -> None:
@@ -88,17 +86,7 @@ class MatrixConvolution:
         self._each(self.chunks * self.panels, lambda item, thread: self._item(image, item, thread))
 
     def _each(self, count: int, body: Callable[[ir.Value, Size], None]) -> None:
-        """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
-        if self.threads == 1:
-            loop(0, count, 1, lambda item: body(item, 0))
-            return
-        part = rounded_up(count, self.threads)
-
-        def run(thread: ir.Value) -> None:
-            first = least(times(thread, part), count)
-            loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
-
-        in_parallel(self.threads, run)
+        in_parts(count, self.threads, body)
 
     # --- the copy ---
 
@@ -122,18 +110,21 @@ class MatrixConvolution:
             for c in range(whole, self.depth, lanes):
                 self._part(image, y, plus(at, c), plus(start, w), c, 0, self.run)
 
-        def at_edge(w: int) -> None:
-            at = columns[w] * self.channels
-            low, high = max(0, -at), min(self.run, width * self.channels - at)
-            for c in range(0, self.depth, self.vectors.lanes):
-                self._part(image, y, at + c, plus(start, w), c, low, high)
+        def at_edge(begin: int, end: int) -> None:
+            for partly, positions in groupby(range(begin, end), lambda w: -self.run < columns[w] * self.channels < width * self.channels):
+                places = list(positions)
+                if not partly:
+                    loop(places[0], places[-1] + 1, 1, zeros)
+                for w in places if partly else ():
+                    at = columns[w] * self.channels
+                    low, high = max(0, -at), min(self.run, width * self.channels - at)
+                    for c in range(0, self.depth, self.vectors.lanes):
+                        self._part(image, y, at + c, plus(start, w), c, low, high)
 
         def exists() -> None:
-            for w in range(first):
-                at_edge(w)
+            at_edge(0, first)
             loop(first, end, 1, copied)
-            for w in range(end, self.pitch):
-                at_edge(w)
+            at_edge(end, self.pitch)
 
         def is_padding() -> None:
             loop(0, self.pitch, 1, zeros)

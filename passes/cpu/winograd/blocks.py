@@ -17,7 +17,7 @@ from legato.core.vector_loops import (
     Size,
     Vectors,
     below,
-    in_parallel,
+    in_parts,
     least,
     loop,
     minus,
@@ -83,18 +83,7 @@ class WinogradBlocks:
             loop(0, planes, 1, clear)
 
     def _each(self, count: Size, body: Callable[[ir.Value, Size], None]) -> None:
-        """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
-        threads = self.tiles.threads
-        if threads == 1:
-            loop(0, count, 1, lambda item: body(item, 0))
-            return
-        part = rounded_up(count, threads)
-
-        def run(thread: ir.Value) -> None:
-            first = least(times(thread, part), count)
-            loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
-
-        in_parallel(threads, run)
+        in_parts(count, self.tiles.threads, body)
 
     def _block(self, block: ir.Value, thread: Size) -> None:
         """A block by one thread, panel by panel."""

@@ -74,7 +74,8 @@ def test_threads_share_rows(batch, monkeypatch):
 def test_windows_of_padding_alone():
     """Of few channels, where the padded image is copied."""
     check(*model([((1, 8, 8, 20), {"kernel_shape": [2, 6], "strides": [3, 1], "pads": [3, 2, 0, 2]}),
-                  ((1, 3, 1, 9), {"kernel_shape": [1, 1], "strides": [7, 2], "pads": [5, 2, 2, 3]})]), "llvm", 2)
+                  ((1, 3, 1, 9), {"kernel_shape": [1, 1], "strides": [7, 2], "pads": [5, 2, 2, 3]}),
+                  ((1, 32, 3, 3), {"pads": [1, 400, 1, 400]})]), "llvm", 3)
 
 
 def test_padding_is_not_multiplied():
