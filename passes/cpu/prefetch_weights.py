@@ -137,9 +137,9 @@ def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
 
 
 def _depends(value: ir.Value, loop: ir.Operation) -> bool:
-    """Whether an index is a loop's variable, or computed from it."""
+    """Whether an index is a loop's variable, or what the loop carries, or computed from these."""
     if isinstance(value.owner, ir.Block):
-        return value == _variable(loop)
+        return value.owner.owner.operation == loop
     return any(_depends(operand, loop) for operand in value.owner.operation.operands)
 
 
