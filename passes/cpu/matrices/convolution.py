@@ -16,6 +16,7 @@ from legato.core.vector_loops import (
     below,
     if_else,
     in_parts,
+    least,
     loop,
     minus,
     plus,
@@ -51,8 +52,9 @@ class MatrixConvolution:
         self.phases = [min(step, one + 1) for step, one in zip(self.step, reach)]
         self.pitch = self.columns + reach[1] // self.step[1]        # positions in a row of the copy
         self.height = self.rows + reach[0] // self.step[0]
-        positions = (self.rows - 1) * self.pitch + self.columns
+        self.positions = positions = (self.rows - 1) * self.pitch + self.columns
         self.tile = ROWS if positions > ROWS // 2 else ROWS // 2
+        self.in_place = self._is_in_place()
         tiles = -(-positions // self.tile)
         share, small = machine.l2_bytes // SHARE, prod(weights.type.shape) * PAIR <= machine.l2_bytes // SHARE
         # beside a weight that stays in the cache, all features of a tile are computed, and written, one after the other
@@ -66,8 +68,29 @@ class MatrixConvolution:
         work = positions * self.taps[0] * self.taps[1] * self.run * self.features
         self.threads = machine.threads if work >= WORTH_IT else 1
 
+    def _is_in_place(self) -> bool:
+        """Whether the image is what a copy of it would be: of one tap, without padding, and bf16 in whole blocks of channels."""
+        is_bf16, shape = self.source.type.element_type == self.bf16, self.source.type.shape
+        same = (*self.taps, *self.step) == (1, 1, 1, 1) and [self.rows, self.columns, self.depth] == shape[1:]
+        return is_bf16 and same and shape[0] >= 0 and self.positions >= self.tile
+
     def build(self) -> None:
         """Builds all loops: for each image its copy, then the products."""
+        self.sums = scratch(self.threads, self.tile, COLUMNS)
+        images = self.source.type.shape[0]
+        if self.in_place:
+            self._read_in_place()
+        else:
+            self._allocate_copy()
+        loop(0, images if images >= 0 else memref.DimOp(self.source, value_of(0)).result, 1, self._image)
+
+    def _read_in_place(self) -> None:
+        count = self.source.type.shape[0] * self.positions
+        rows = memref.CollapseShapeOp(ir.MemRefType.get([count, self.depth], self.bf16), self.source, [[0, 1, 2], [3]]).result
+        pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
+        self.pairs = memref.ExpandShapeOp(pairs, rows, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
+
+    def _allocate_copy(self) -> None:
         count = self.phases[0] * self.phases[1] * self.length
         type_ = ir.MemRefType.get([count, self.depth], self.bf16)
         self.copy = memref.AllocOp(type_, [], [], alignment=64).result
@@ -76,11 +99,9 @@ class MatrixConvolution:
         self.image = memref.CollapseShapeOp(row, self.source, [[0], [1], [2, 3]]).result
         pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
         self.pairs = memref.ExpandShapeOp(pairs, self.copy, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
-        self.sums = scratch(self.threads, self.tile, COLUMNS)
-        loop(0, images if images >= 0 else memref.DimOp(self.source, value_of(0)).result, 1, self._image)
 
     def _image(self, image: ir.Value) -> None:
-        for a in range(self.phases[0]):
+        for a in range(0 if self.in_place else self.phases[0]):
             for b in range(self.phases[1]):
                 self._each(self.height, lambda row, _, a=a, b=b: self._copied_row(image, row, a, b))
         self._each(self.chunks * self.panels, lambda item, thread: self._item(image, item, thread))
@@ -167,8 +188,14 @@ class MatrixConvolution:
 
         def tile(number: ir.Value) -> None:
             position = times(plus(times(chunk, self.chunk), number), self.tile)
-            self._product(position, panel, thread)
-            self._outputs(image, position, panel, thread)
+            if not self.in_place:
+                self._product(position, panel, thread)
+                self._outputs(image, position, 0, panel, thread)
+                return
+            # the last tiles begin earlier: nothing may be read behind the image
+            begin = least(position, self.positions - self.tile)
+            self._product(plus(times(image, self.positions), begin), panel, thread)
+            self._outputs(image, begin, minus(position, begin), panel, thread)
 
         loop(0, self.chunk, 1, tile)
 
@@ -214,8 +241,9 @@ class MatrixConvolution:
 
     # --- the outputs ---
 
-    def _outputs(self, image: ir.Value, position: Size, panel: Size, thread: Size) -> None:
-        """Writes the positions of a tile that lie in the result, through the elementwise ops after the convolution."""
+    def _outputs(self, image: ir.Value, position: Size, written: Size, panel: Size, thread: Size) -> None:
+        """Writes the positions of a tile that lie in the result, through the elementwise ops after the convolution; not the first ones,
+        which another tile writes: their memory may be that of an operand."""
         lanes, some = self.vectors.lanes, bool(self.features % COLUMNS)
         feature = times(panel, COLUMNS)
 
@@ -234,7 +262,8 @@ class MatrixConvolution:
                     else:
                         vector.MaskedStoreOp(self.out, at, self.vectors.mask(count), result)
 
-            when(arith.andi(below(h, self.rows), below(w, self.columns)), write)
+            inside = arith.andi(below(h, self.rows), below(w, self.columns))
+            when(arith.andi(inside, below(minus(written, 1), number)) if self.in_place else inside, write)
             next_ = value_of(plus(w, 1))
             ends = arith.cmpi(arith.CmpIPredicate.eq, next_, value_of(self.pitch))
             return [arith.select(ends, value_of(plus(h, 1)), h), arith.select(ends, value_of(0), next_)]
