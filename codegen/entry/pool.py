@@ -59,8 +59,11 @@ def parallel(code: Pointer, context: Words, steps: int) -> None:
     pool.parts = parts
     pool.done = 0
     team = value_at(address(pool.team))
-    for i in range(team):       # a thread that ends the loop before may take a part of this one
-        swap_at(address(pool.tickets[i * LINE]), (parts * (i + 1) // team << 32) + parts * i // team)
+    next_ = 0
+    for i in range(team):       # a thread that ends the loop before may take a part of this one; the caller, which is there, has most
+        end = (parts * (i + 1) + team - 1) // team
+        swap_at(address(pool.tickets[i * LINE]), (end << 32) + next_)
+        next_ = end
     add_at(address(pool.loops), 1)
     if value_at(address(pool.sleeping)) > 0:
         add_at(address(pool.wakeups), 1)

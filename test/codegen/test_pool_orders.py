@@ -49,8 +49,11 @@ def test_threads_begin_with_parts_of_their_own():
 
 FIELDS = "    pool.steps = steps\n    pool.grain = grain\n    pool.parts = parts\n    pool.done = 0"
 TICKETS = """    team = value_at(address(pool.team))
-    for i in range(team):       # a thread that ends the loop before may take a part of this one
-        swap_at(address(pool.tickets[i * LINE]), (parts * (i + 1) // team << 32) + parts * i // team)"""
+    next_ = 0
+    for i in range(team):       # a thread that ends the loop before may take a part of this one; the caller, which is there, has most
+        end = (parts * (i + 1) + team - 1) // team
+        swap_at(address(pool.tickets[i * LINE]), (end << 32) + next_)
+        next_ = end"""
 RUN = "            run_part(pool.code, pool.context, first, end)"
 SEEDED = {
     "waits for fewer parts": ("wait_for(pool, parts)->wait_for(pool, parts - 1)", "ran the steps|at once|threads wait"),
