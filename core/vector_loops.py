@@ -126,15 +126,28 @@ class Vectors:
         """A vector from neighbouring elements."""
         return vector.LoadOp(self.of(buffer.type.element_type), buffer, [*map(value_of, at)]).result
 
+    def zeros(self, element: ir.Type) -> ir.Value:
+        """A vector of zeros."""
+        zero = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
+        return arith.ConstantOp(self.of(element), ir.DenseElementsAttr.get_splat(self.of(element), zero)).result
+
     def load_if(self, mask: ir.Value | None, buffer: ir.Value, *at: Size) -> ir.Value:
         """A vector from neighbouring elements, with zeros in the lanes that a mask leaves out; None: none."""
         if mask is None:
             return self.load(buffer, *at)
-        return vector.MaskedLoadOp(self.type, buffer, [*map(value_of, at)], mask, self.splat(0)).result
+        zeros = self.zeros(buffer.type.element_type)
+        return vector.MaskedLoadOp(zeros.type, buffer, [*map(value_of, at)], mask, zeros).result
 
     def store(self, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
         """Writes neighbouring elements."""
         vector.StoreOp(value, buffer, [*map(value_of, at)])
+
+    def store_if(self, mask: ir.Value | None, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
+        """Writes neighbouring elements, but those of the lanes that a mask leaves out; None: none."""
+        if mask is None:
+            self.store(value, buffer, *at)
+        else:
+            vector.MaskedStoreOp(buffer, [*map(value_of, at)], mask, value)
 
     def mask(self, count: Size) -> ir.Value:
         """The first ``count`` lanes; all where there are more."""

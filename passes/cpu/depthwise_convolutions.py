@@ -7,11 +7,13 @@ result, which threads share, are alike.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from legato.analysis.structured.depthwise import TERMS, DepthwiseForm
+from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref, vector
 from legato.core.vector_loops import (
@@ -59,10 +61,10 @@ class DepthwiseConvolutions(ModulePass):
                 form = DepthwiseForm.of(context.kernels.of(kernel))
                 if form is None or form.channels < machine.lanes(32) or form.axes[1].taps > MOST_TAPS:
                     continue
-                loops = DepthwiseLoops(form, machine)
-                if len(list(loops.tiles())) <= MOST_TILES:
+                tiles = [*tiles_of(form.axes[1], machine)]
+                if len(tiles) <= MOST_TILES:
                     tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
-                    into_loops(kernel, form.window.op.location, tensors, loops.build)
+                    into_loops(kernel, form.window.op.location, tensors, partial(build_loops, form, machine, tiles))
                     context.kernels.drop(kernel)
 
 
@@ -76,41 +78,41 @@ class Positions:
     repeats: int = 1
 
 
-class DepthwiseLoops:
+def tiles_of(axis: WindowAxis, machine: CpuMachine) -> Iterator[Positions]:
+    """The tiles of a row, from left to right."""
+    most_positions = min(POSITIONS, max(1, machine.registers - axis.taps - 2))
+    size = -(-axis.count // -(-axis.count // most_positions))
+    first, last = axis.inside()
+    start = 0
+    while start < axis.count:
+        positions = min(size, axis.count - start)
+        inside = max(1, (last - start) // positions) if start >= first and positions == size else 1
+        yield Positions(start, positions, inside)
+        start += positions * inside
+
+
+def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
+    DepthwiseLoops(form, machine, tiles, buffers).build()
 
-    buffers: Buffers
-    out: ir.Value
-    source: ir.Value
-    weights: ir.Value
 
-    def __init__(self, form: DepthwiseForm, machine: CpuMachine):
-        self.form, self.machine = form, machine
+class DepthwiseLoops:
+    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row."""
+
+    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers):
+        self.form, self.machine, self.tiles, self.buffers = form, machine, tiles, buffers
         self.vectors = Vectors(machine.lanes(32))
         self.rows, self.columns = form.axes
+        self.out = buffers.of(list(form.kernel.function.arguments)[-1])
+        self.source, self.weights = buffers.of(form.source), buffers.of(form.weights)
 
-    def build(self, buffers: Buffers) -> None:
+    def build(self) -> None:
         """Builds all loops: over images and rows, tiles of a row, and channels."""
-        self.buffers, self.out = buffers, buffers.of(list(self.form.kernel.function.arguments)[-1])
-        self.source, self.weights = buffers.of(self.form.source), buffers.of(self.form.weights)
         images = self.form.source.type.shape[0]
         count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
         work = max(images, 1) * self.rows.count * self.columns.count * self.rows.taps * self.columns.taps * self.form.channels
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
         each(times(count, self.rows.count), self._row)
-
-    def tiles(self) -> Iterator[Positions]:
-        """The tiles of a row, from left to right."""
-        axis = self.columns
-        most_positions = min(POSITIONS, max(1, self.machine.registers - axis.taps - 2))
-        size = -(-axis.count // -(-axis.count // most_positions))
-        first, last = axis.inside()
-        start = 0
-        while start < axis.count:
-            positions = min(size, axis.count - start)
-            inside = max(1, (last - start) // positions) if start >= first and positions == size else 1
-            yield Positions(start, positions, inside)
-            start += positions * inside
 
     def _row(self, number: ir.Value) -> None:
         """One row of the result."""
@@ -122,7 +124,7 @@ class DepthwiseLoops:
         end = least(rounded_up(most(minus(axis.size + axis.begin, top), 0), axis.dilation), axis.taps)
         places = {"n": image, "h": row}
         lanes, channels = self.vectors.lanes, self.form.channels
-        for tile in self.tiles():
+        for tile in self.tiles:
             def at(start: Size, tile: Positions = tile) -> None:
                 whole = channels - channels % lanes
                 loop(0, whole, lanes, lambda channel: self._tile(tile, start, {**places, "f": channel}, top, (first, end), None))
@@ -172,10 +174,7 @@ class DepthwiseLoops:
         """Writes a vector of the result, through the elementwise ops after the convolution."""
         elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
         result, at = elements.tensor(self.form.returned, TERMS), [places[term] for term in TERMS]
-        if count is None:
-            self.vectors.store(result, self.out, *at)
-        else:
-            vector.MaskedStoreOp(self.out, [*map(value_of, at)], self.vectors.mask(count), result)
+        self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)
 
 
 def in_order(count: Size, step: Callable[[ir.Value], None]) -> None:

@@ -91,11 +91,7 @@ class Elements:
             return self.vectors.spread(read(buffer, *places))
         if at[-1] != self.lane or at.count(self.lane) > 1:
             return self._gathered(buffer, places, [d for d, term in enumerate(at) if term == self.lane])
-        if self.count is None:
-            return self.vectors.load(buffer, *places)
-        type_ = self.vectors.of(buffer.type.element_type)
-        zeros = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, _zero(type_.element_type))).result
-        return vector.MaskedLoadOp(type_, buffer, places, self.vectors.mask(self.count), zeros).result
+        return self.vectors.load_if(None if self.count is None else self.vectors.mask(self.count), buffer, *places)
 
     def _gathered(self, buffer: ir.Value, places: list[ir.Value], dims: list[int]) -> ir.Value:
         """Elements that are not neighbours, one by one; lanes outside repeat the last one inside."""
@@ -105,7 +101,3 @@ class Elements:
             at = [plus(place, step) if d in dims else place for d, place in enumerate(places)]
             elements.append(memref.LoadOp(buffer, [*map(value_of, at)]).result)
         return vector.FromElementsOp(self.vectors.of(buffer.type.element_type), elements).result
-
-
-def _zero(element: ir.Type) -> ir.Attribute:
-    return ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)

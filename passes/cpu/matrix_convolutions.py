@@ -30,9 +30,10 @@ from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.convolution import MatrixConvolution
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_results, read_narrow, write_narrow
 from legato.passes.cpu.matrices.packing import FEW, pack_filters, packed_shape, read_shape
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op
+from legato.passes.graph.functions import Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
+from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
 LEAST = 8       # elements that a step sums: of fewer, a matrix is mostly padding
@@ -63,7 +64,7 @@ class MatrixConvolutions(ModulePass):
             found = []
             for kernel in tir.schedulable(module.module):
                 form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
-                if form is None or not sites or not is_worth_it(form) or not has_constant_filters(form, sites):
+                if form is None or not is_worth_it(form) or not are_constant(form.filter, sites):
                     continue
                 one = ConvolutionCalls(form, sites)
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
@@ -84,12 +85,6 @@ class MatrixConvolutions(ModulePass):
                     give_transformed(call, place, constants, made, "bf16", shape, BF16, partial(pack_filters, shape=read))
 
 
-def has_constant_filters(form: ConvolutionForm, calls: Sequence[ir.Operation]) -> bool:
-    """Whether each call gives a constant filter."""
-    makers = [defining_op(call.operands[form.filter.arg_number]) for call in calls]
-    return all(op is not None and op.name == CONSTANT for op in makers)
-
-
 def makes_bf16(kernel: StructuredKernel) -> bool:
     """Whether a kernel's result is f32 that was widened from bf16: rounding gives the same numbers again."""
     results = list(kernel.ops[-1].operands)
@@ -105,7 +100,7 @@ def only_widens(kernel: StructuredKernel) -> bool:
     """Whether such a kernel does nothing else to its argument, element by element."""
     given, *others = [argument.type for argument in kernel.function.arguments]
     ops = kernel.structured
-    if len(others) != 1 or given.shape != others[0].shape or len(ops) != 1:
+    if not isinstance(given, ir.RankedTensorType) or len(others) != 1 or given.shape != others[0].shape or len(ops) != 1:
         return False
     return ops[0].body_names == ["arith.extf", "linalg.yield"] and ops[0].plain and ops[0].maps[0] == ops[0].maps[1]
 

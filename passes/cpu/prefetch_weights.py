@@ -94,7 +94,7 @@ def _in_front(read: ir.Operation, loop: ir.Operation) -> ir.InsertionPoint:
 
 def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:
     """Fetches the lines that ``read`` reads some steps later."""
-    buffer, variable = read.operands[0], loop.regions[0].blocks[0].arguments[0]
+    buffer, variable = read.operands[0], _variable(loop)
     size = element_bytes(buffer.type.element_type)
     width = _width(read)
     with _in_front(read, loop), read.location:

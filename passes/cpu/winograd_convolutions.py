@@ -14,9 +14,10 @@ from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.winograd.blocks import WinogradBlocks
 from legato.passes.cpu.winograd.transforms import TAPS, transform_weights
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op
+from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
+from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
 
@@ -44,10 +45,7 @@ class WinogradConvolutions(ModulePass):
             for kernel in tir.schedulable(module.module):
                 found = context.kernels.of(kernel)
                 tiles, sites = target.winograd(found), calls.get(kernel.name.value, [])
-                if found.convolution is None or tiles is None or not sites:
-                    continue
-                weights = [defining_op(call.operands[found.convolution.filter.arg_number]) for call in sites]
-                if any(op is None or op.name != CONSTANT for op in weights):
+                if found.convolution is None or tiles is None or not are_constant(found.convolution.filter, sites):
                     continue
                 place, shape = found.convolution.filter.arg_number, matrices(found.convolution.filter, tiles)
                 work = partial(transform_weights, outputs=tiles.outputs, panel=tiles.vectors * tiles.lanes)

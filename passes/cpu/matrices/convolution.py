@@ -166,16 +166,12 @@ class MatrixConvolution:
 
     def _rounded(self, at: list[Size], mask: ir.Value | None = None) -> ir.Value:
         """A vector of the image in bf16, with zeros in the lanes that a mask leaves out."""
-        type_ = self.vectors.of(self.bf16)
-        if self.source.type.element_type != self.bf16:
-            return arith.TruncFOp(type_, self.vectors.load_if(mask, self.image, *at)).result
-        if mask is None:
-            return self.vectors.load(self.image, *at)
-        return vector.MaskedLoadOp(type_, self.image, [*map(value_of, at)], mask, self._zeros()).result
+        value = self.vectors.load_if(mask, self.image, *at)
+        is_narrow = self.source.type.element_type == self.bf16
+        return value if is_narrow else arith.TruncFOp(self.vectors.of(self.bf16), value).result
 
     def _zeros(self) -> ir.Value:
-        type_ = self.vectors.of(self.bf16)
-        return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(self.bf16, 0.0))).result
+        return self.vectors.zeros(self.bf16)
 
     def _store(self, value: ir.Value, position: Size, channel: Size) -> None:
         self.vectors.store(value, self.copy, position, channel)
@@ -256,11 +252,8 @@ class MatrixConvolution:
                     value = self.vectors.load(self.sums, thread, number, j)
                     elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
                     result = self._narrowed(elements.tensor(self.form.returned, self.form.out))
-                    at = [value_of(term if isinstance(term, int) else places[term]) for term in self.form.out]
-                    if count is None:
-                        self.vectors.store(result, self.out, *at)
-                    else:
-                        vector.MaskedStoreOp(self.out, at, self.vectors.mask(count), result)
+                    at = [term if isinstance(term, int) else places[term] for term in self.form.out]
+                    self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)
 
             inside = arith.andi(below(h, self.rows), below(w, self.columns))
             when(arith.andi(inside, below(minus(written, 1), number)) if self.in_place else inside, write)
@@ -270,7 +263,6 @@ class MatrixConvolution:
 
         start = [value_of(quotient(position, self.pitch)), value_of(remainder(position, self.pitch))]
         loop(0, self.tile, 1, one, start)
-
 
     def _narrowed(self, value: ir.Value) -> ir.Value:
         """A vector of the result as it is stored."""

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from legato.analysis.structured import ConvolutionForm
 from legato.core.interfaces import WinogradTilesLike
-from legato.core.mlir import arith, ir, vector
-from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop, minus, plus, times, value_of, when
+from legato.core.mlir import arith, ir
+from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop, minus, plus, times, when
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
 from legato.passes.cpu.winograd.transforms import Transforms
@@ -72,7 +72,4 @@ class WinogradOutputs:
 
     def _write(self, value: ir.Value, places: dict[str | int, Size], count: Size | None) -> None:
         at = [term if isinstance(term, int) else places[term] for term in self.form.out]
-        if count is None:
-            self.vectors.store(value, self.out, *at)
-        else:
-            vector.MaskedStoreOp(self.out, [*map(value_of, at)], self.vectors.mask(count), value)
+        self.vectors.store_if(None if count is None else self.vectors.mask(count), value, self.out, *at)
