@@ -13,9 +13,9 @@ class CpuMachine(Protocol):
     """A CPU as code is made for it: ``targets.cpu.machine.Machine``.
 
     ``cpu``, ``features``: LLVM's names, as ``llvm.func`` carries them; ``vector_bytes``: the width of a vector register; ``registers``:
-    their number; ``threads``: how many run a kernel; ``l1_bytes``, ``l2_bytes``: the caches of one core, for data; ``l3_bytes``: the last
-    cache that a core shares with others, 0 where there is none; ``transpose_rows``: the rows of a matmul from which on it gains by a
-    transpose of a weight that is contiguous along the reduction.
+    their number; ``threads``: how many run a kernel; ``rounds_factors``: whether factors of f32 may be rounded to bf16; ``l1_bytes``,
+    ``l2_bytes``: the caches of one core, for data; ``l3_bytes``: the last cache that a core shares with others, 0 where there is none;
+    ``transpose_rows``: the rows of a matmul from which on it gains by a transpose of a weight that is contiguous along the reduction.
     """
 
     @property
@@ -30,6 +30,8 @@ class CpuMachine(Protocol):
     def registers(self) -> int: ...
     @property
     def threads(self) -> int: ...
+    @property
+    def rounds_factors(self) -> bool: ...
     @property
     def l1_bytes(self) -> int: ...
     @property
@@ -126,6 +128,8 @@ class AttentionTilesLike(Protocol):
     def copied(self) -> tuple[str, ...]: ...
     @property
     def one_by_one(self) -> int: ...
+    @property
+    def matrices(self) -> bool: ...
     @property
     def threads(self) -> int: ...
 

@@ -149,6 +149,10 @@ class Vectors:
         else:
             vector.MaskedStoreOp(buffer, [*map(value_of, at)], mask, value)
 
+    def interleaved(self, even: ir.Value, odd: ir.Value) -> ir.Value:
+        """The elements of two vectors in turns, as one of twice as many."""
+        return vector.ShuffleOp(even, odd, [lane + side for lane in range(self.lanes) for side in (0, self.lanes)]).result
+
     def mask(self, count: Size) -> ir.Value:
         """The first ``count`` lanes; all where there are more."""
         return vector.CreateMaskOp(self.of(ir.IntegerType.get_signless(1)), [value_of(count)]).result
@@ -156,7 +160,6 @@ class Vectors:
     def reduce(self, kind: str, value: ir.Value) -> ir.Value:
         """The sum ("add") or maximum ("maxnumf") of a vector."""
         return vector.ReductionOp(self.f32, ir.Attribute.parse(f"#vector.kind<{kind}>"), value).result
-
 
     def transposed(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
         """The columns of a square: its halves are interleaved, row by row, as often as halving takes."""

@@ -1,6 +1,7 @@
 """Legato's own targets."""
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from legato.core.errors import LegatoError
@@ -40,7 +41,8 @@ def _machine(options: Mapping[str, Any]) -> Machine:
     for name in FLAGS:
         if options[name] not in (None, True, False):
             raise LegatoError(f"option '{name}' wants true or false, found '{options[name]}'")
-    return Machine.host(threads=threads) if cpu == "host" else Machine.named(cpu, threads=threads)
+    machine = Machine.host(threads=threads) if cpu == "host" else Machine.named(cpu, threads=threads)
+    return replace(machine, rounds_factors=precision == "bf16")
 
 
 def _nvidia(options: Mapping[str, Any]) -> Gpu:

@@ -14,11 +14,13 @@ from legato.analysis.structured.elements import (
     Index,
     Term,
     Untraceable,
+    elementwise,
     is_given,
     leaves,
     loops_at,
     root,
     tensor_leaves,
+    yielded,
 )
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import PARALLEL, StructuredOp, producer
@@ -78,6 +80,24 @@ class AttentionForm:
         """Whether queries, keys or values (by these words, in the singular) are elements of one tensor of f32, not computed from any."""
         found = root(self.kernel, {"query": self.query, "key": self.key, "value": self.value}[name]).operand
         return found is not None and found in self.reads[name] and found[0].type.element_type == ir.F32Type.get()
+
+    @property
+    def in_bf16(self) -> bool:
+        """Whether queries, keys and values are numbers of bf16."""
+        return all(self._is_bf16(scalar) for scalar in (self.query, self.key, self.value))
+
+    def _is_bf16(self, scalar: BodyScalar) -> bool:
+        """Whether a scalar is one of bf16, or was widened from one."""
+        while scalar.value.type != ir.BF16Type.get():
+            read = scalar.operand
+            op = elementwise(self.kernel, read[0]) if read is not None else None
+            if scalar.inner is not None and scalar.inner.name == "arith.extf":
+                scalar = scalar.other(scalar.inner.operands[0])
+            elif read is not None and op is not None:
+                scalar = yielded(op, read[1])
+            else:
+                return False
+        return True
 
     @property
     def keys_are_columns(self) -> bool:

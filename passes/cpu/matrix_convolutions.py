@@ -52,7 +52,7 @@ class MatrixConvolutions(ModulePass):
     target: TargetText = option("llvm", "the target whose CPU may multiply bf16 faster")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine, rounds = context.cpu(self.target), context.target(self.target).options.get("matmul-precision") == "bf16"
+        machine = context.cpu(self.target)
         if not machine.has("amx-bf16"):
             return
         calls, constants = calls_by_callee(module), Constants(module)
@@ -68,7 +68,7 @@ class MatrixConvolutions(ModulePass):
                     continue
                 one = ConvolutionCalls(form, sites)
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
-                if rounds or (is_narrow and makers(one, exact)):
+                if machine.rounds_factors or (is_narrow and makers(one, exact)):
                     found.append(one)
             read_before_widening(found, widening)
             writers, readers = narrow_results(found)

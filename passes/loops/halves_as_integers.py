@@ -19,6 +19,7 @@ import numpy as np
 from legato.core.dtypes import array_of
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
+from legato.dialects.tir.markers import FLUSHES
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
@@ -37,12 +38,14 @@ class HalvesAsIntegers(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.target(self.target).cpu
         casts_f16 = machine is None or machine.has("f16c")
+        rounds = machine is not None and machine.has("avx512bf16")
         with module.context, ir.Location.unknown():
-            halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else (ir.BF16Type, ir.F16Type))
+            halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else (ir.BF16Type, ir.F16Type), rounds)
 
 
-def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
-    """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards."""
+def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
+    """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards. ``rounds``: whether the CPU has AVX-512's
+    instruction that rounds to bf16, and flushes denormal numbers."""
     casts: list[tuple[ir.Operation, bool]] = []  # each cast, and whether it is of bf16
     others: list[ir.Operation] = []
     rounding = ir.Attribute.parse("#arith.fastmath<none>")
@@ -60,7 +63,10 @@ def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
     module.operation.walk(visit)
     for op, brain in casts:
         with ir.InsertionPoint(op), op.location:
-            value = _extended(op, brain) if op.name == "arith.extf" else _truncated(op, brain)
+            if op.name == "arith.extf":
+                value = _extended(op, brain)
+            else:
+                value = _rounded_at_once(op) if rounds and FLUSHES in op.attributes else _truncated(op, brain)
         op.results[0].replace_all_uses_with(value)
         op.erase()
     for op in others:
@@ -190,6 +196,15 @@ def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
         x = arith.TruncFOp(bits.f32, x).result
     half = to_bf16(bits, x) if brain else to_f16(bits, x)
     return arith.TruncIOp(bits.i16, half).result
+
+
+def _rounded_at_once(op: ir.Operation) -> ir.Value:
+    """The bits of bf16, i16, of a vector of f32 of one register of AVX-512."""
+    bf16 = op.results[0].type
+    made = ir.Operation.create("llvm.call_intrinsic", [bf16], [op.operands[0]], {
+        "intrin": ir.StringAttr.get("llvm.x86.avx512bf16.cvtneps2bf16.512"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])})
+    return arith.BitcastOp(like(bf16, ir.IntegerType.get_signless(16)), made.results[0]).result
 
 
 def from_bf16(bits: _Bits, half: ir.Value) -> ir.Value:

@@ -135,7 +135,7 @@ class AttentionFuser(Fuser):
         return chain, call if call is not None and call.kind == kind else None
 
     def _moves(self, call: Call, chain: list[Call], calls: dict[ir.Operation, Call]) -> list[Call]:
-        """The kernels that transpose a product's operands, with elementwise ones after them."""
+        """The kernels that transpose a product's operands, with elementwise ones after them, and those that widen operands."""
         found: list[Call] = []
         for value in call.inputs:
             made: list[Call] = []
@@ -145,7 +145,7 @@ class AttentionFuser(Fuser):
                 if self._transposes(one) or len(made) == MOST_BETWEEN:
                     break
                 one = self._producer(self._reads(one)[0], calls) if self._reads(one) else None
-            found += made if made and self._transposes(made[-1]) else []
+            found += made if made and self._transposes(made[-1]) else [one for one in made[:1] if self._widens(one)]
         return found
 
     def _moved_result(self, call: Call, calls: dict[ir.Operation, Call]) -> list[Call]:
@@ -163,6 +163,11 @@ class AttentionFuser(Fuser):
         """Whether a kernel is one elementwise op that reads its input transposed."""
         ops = self.kernels.of(self.home[call.callee]).structured
         return len(ops) == 1 and len(self._reads(call)) == 1 and not ops[0].reads_in_order
+
+    def _widens(self, call: Call) -> bool:
+        """Whether a kernel does nothing but to widen half floats."""
+        ops = self.kernels.of(self.home[call.callee]).structured
+        return len(ops) == 1 and ops[0].body_names == ["arith.extf", "linalg.yield"]
 
     @staticmethod
     def _reads(call: Call) -> list[ir.Value]:

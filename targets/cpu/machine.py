@@ -16,7 +16,8 @@ class Machine:
     register, registers their number. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
     last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 256 KiB, 2 MiB).
     transpose_rows: from this number of rows on, a matmul gains by a transpose of a weight that is contiguous along the reduction (8: with
-    AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s).
+    AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s). rounds_factors: factors of f32 may be rounded to bf16, as the target's
+    matmul-precision says.
     """
     cpu: str
     features: str
@@ -27,6 +28,7 @@ class Machine:
     l2_bytes: int = DEFAULT_CACHES.l2
     l3_bytes: int = DEFAULT_CACHES.l3
     transpose_rows: int = 8
+    rounds_factors: bool = False
 
     def __post_init__(self) -> None:
         if self.threads < 1:

@@ -8,21 +8,19 @@ arXiv:2205.14135). Keys that a mask of -inf hides from a whole block of queries,
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 from legato.analysis.structured import AttentionForm
 from legato.analysis.structured.elements import Term
 from legato.core.interfaces import AttentionTilesLike
 from legato.core.ir_helpers import index
-from legato.core.mlir import arith, ir, math, memref, vector
+from legato.core.mlir import arith, ir, math, memref
 from legato.core.vector_loops import (
     Size,
     below,
-    exceeds,
     if_else,
     in_parallel,
-    joined,
     least,
     loop,
     minus,
@@ -33,16 +31,14 @@ from legato.core.vector_loops import (
     rounded_up,
     scratch,
     times,
-    value_of,
-    when,
     write,
 )
+from legato.passes.cpu.attention.matrix_tiles import MatrixTiles
 from legato.passes.cpu.attention.operands import AttentionOperands
 from legato.passes.cpu.attention.row_by_row import RowByRow
+from legato.passes.cpu.attention.vector_tiles import VectorTiles
 from legato.passes.cpu.attention.visible_keys import VisibleKeys, may_hide
 from legato.passes.cpu.elements import Buffers
-
-FEW_ROWS = (4, 1)  # tiles of the rows that are left of a dynamic number
 
 
 class AttentionBlocks:
@@ -58,6 +54,7 @@ class AttentionBlocks:
         self.single = isinstance(self.keys, int) and self.keys <= tiles.keys
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
         self.end = self.keys
+        self.tiled = MatrixTiles(self) if tiles.matrices else VectorTiles(self)
         self.visible = None if self.single or not may_hide(form) else VisibleKeys(form, self.operands, self.keys)
 
     def _static(self, term: Term) -> int:
@@ -100,6 +97,8 @@ class AttentionBlocks:
         """The scratch buffers, one of each for each thread."""
         tiles, threads = self.tiles, self.tiles.threads
         self.operands.allocate()
+        if isinstance(self.tiled, MatrixTiles):
+            self.tiled.allocate()
         self.s = scratch(threads, tiles.rows, tiles.keys + self.panel)  # the distance of rows is no power of two
         self.total = scratch(threads, tiles.queries)
         self.factor = scratch(threads, tiles.rows)
@@ -117,6 +116,8 @@ class AttentionBlocks:
         self.at.rows = least(minus(self.rows, self.at.first_row), self.tiles.queries)
         if "query" in self.tiles.copied:
             self.operands.pack_queries()
+        if isinstance(self.tiled, MatrixTiles):
+            self.tiled.pack_queries()
         if self.single:
             self._keys(0)
             return
@@ -131,66 +132,15 @@ class AttentionBlocks:
         self.at.keys = least(minus(self.end, first), self.tiles.keys)
         few, whole = self.tiles.one_by_one, self.form.extent("m")
         if few and whole is None:
-            if_else(below(self.at.rows, few + 1), RowByRow(self).build, self._in_tiles)
+            if_else(below(self.at.rows, few + 1), RowByRow(self).build, self.tiled.build)
         elif few:
             RowByRow(self).build()
         else:
-            self._in_tiles()
+            self.tiled.build()
 
-    def _in_tiles(self) -> None:
-        """The rows in register tiles, for which keys and values are copied."""
-        if "key" in self.tiles.copied:
-            self.operands.pack_keys()
-        if "value" in self.tiles.copied:
-            self.operands.pack_values()
-        self._each_tile(self._tile)
-
-    def _each_tile(self, body: Callable[[ir.Value, int], None]) -> None:
-        """The rows of a block in tiles: ``body(first row, number of rows)``."""
-        tile, whole = self.tiles.rows, self.form.extent("m")
-        full = times(quotient(self.at.rows, tile), tile)
-        if whole is None or whole >= tile:
-            loop(0, full, tile, lambda row: body(row, tile))
-        if whole is not None:
-            if whole % tile:
-                when(exceeds(minus(self.at.rows, full), 0), lambda: body(value_of(full), whole % tile))
-            return
-        for few in FEW_ROWS:
-            if few < tile:
-                end = plus(full, times(quotient(minus(self.at.rows, full), few), few))
-                loop(full, end, few, lambda row, few=few: body(row, few))
-                full = end
-
-    # --- one tile of rows ---
-
-    def _tile(self, row: ir.Value, rows: int) -> None:
-        full, rest = self.operands.panels()
-        loop(0, full, 1, lambda panel: self._scores(row, rows, panel, None))
-        when(exceeds(rest, 0), lambda: self._scores(row, rows, value_of(full), rest))
-        together = next(size for size in (4, 3, 2, 1) if rows % size == 0)
-        loop(0, rows, together, lambda i: self.softmax(row, i, together))
-        for at in range(0, self.width, self.panel):
-            self.sum_values(row, rows, at, self.tiles.vectors)
-
-    def _scores(self, row: ir.Value, rows: int, panel: ir.Value, rest: Size | None) -> None:
-        """The scores of a tile for one panel of keys; -inf after the last key."""
-        v, tiles = self.vectors, range(self.tiles.vectors)
-
-        def step(d: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            keys = [self.operands.key(panel, d, j * self.lanes, rest) for j in tiles]
-            found = []
-            for i in range(rows):
-                query = self.operands.query(plus(row, i), d)
-                found += [vector.FMAOp(query, key, sums[i * len(keys) + j]).result for j, key in enumerate(keys)]
-            return found
-
-        sums = loop(0, self.depth, 1, step, [v.splat(0)] * (rows * len(tiles)))
-        for i in range(rows):
-            for j in tiles:
-                self.score(sums[i * len(tiles) + j], row, i, panel, j, rest)
-
-    def score(self, product: ir.Value, row: ir.Value, i: int, panel: ir.Value, j: int, rest: Size | None) -> None:
-        """Stores the scores of row ``i`` of a tile for vector ``j`` of a panel of keys, from the products of query and keys."""
+    def score(self, product: ir.Value, row: ir.Value, i: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
+        """Stores the scores of row ``i`` of a tile for vector ``j`` of a panel of keys, from the products of query and keys; -inf after the
+        last one of ``rest`` keys."""
         v, form = self.vectors, self.form
         count = None if rest is None else minus(rest, j * self.lanes)
         at = plus(times(panel, self.panel), j * self.lanes)
@@ -203,80 +153,7 @@ class AttentionBlocks:
         if count is not None:
             value = arith.select(v.mask(count), value, v.splat(-inf))
         v.store(value, self.s, self.at.thread, i, at)
-
-    def softmax(self, row: ir.Value, i: ir.Value, together: int) -> None:
-        """The exponentials of the scores of some rows, and their sums."""
-        v, tiles = self.vectors, range(self.tiles.vectors)
-        panels = rounded_up(self.at.keys, self.panel)
-        lines = [plus(i, r) for r in range(together)]
-
-        def place(panel: ir.Value, j: int) -> Size:
-            return plus(times(panel, self.panel), j * self.lanes)
-
-        def greatest(panel: ir.Value, *tops: ir.Value) -> list[ir.Value]:
-            scores = [v.load(self.s, self.at.thread, line, place(panel, j)) for line in lines for j in tiles]
-            return [arith.maxnumf(score, top) for score, top in zip(scores, tops)]
-
-        tops = loop(0, panels, 1, greatest, [v.splat(-inf)] * (together * len(tiles)))
-        shifts = []
-        for r, line in enumerate(lines):
-            top = v.reduce("maxnumf", joined(arith.maxnumf, tops[r * len(tiles): (r + 1) * len(tiles)]))
-            at = plus(line, row)
-            before = None if self.single else read(self.top, self.at.thread, at)
-            if before is not None:
-                top = arith.maxnumf(before, top)
-                write(top, self.top, self.at.thread, at)
-            # of -inf alone, exponentials are 0 and their sum too, which makes the result NaN, as -inf - -inf would
-            shift = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, top, v.number(-inf)), v.number(0), top)
-            if before is not None:
-                write(math.exp(arith.subf(before, shift)), self.factor, self.at.thread, line)
-            shifts.append(v.spread(shift))
-
-        def powers(panel: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            found = []
-            for r, line in enumerate(lines):
-                for j in tiles:
-                    power = math.exp(arith.subf(v.load(self.s, self.at.thread, line, place(panel, j)), shifts[r]))
-                    v.store(power, self.s, self.at.thread, line, place(panel, j))
-                    found.append(arith.addf(sums[len(found)], power))
-            return found
-
-        sums = loop(0, panels, 1, powers, [v.splat(0)] * (together * len(tiles)))
-        for r, line in enumerate(lines):
-            total = v.reduce("add", joined(arith.addf, sums[r * len(tiles): (r + 1) * len(tiles)]))
-            at = plus(line, row)
-            if not self.single:
-                total = math.fma(read(self.total, self.at.thread, at), read(self.factor, self.at.thread, line), total)
-            write(total, self.total, self.at.thread, at)
-
-    def sum_values(self, row: ir.Value, rows: int, at: int, most: int) -> None:
-        """The sums over values of a tile, for at most so many vectors of columns from ``at`` on."""
-        v = self.vectors
-        tiles = range(min(most, (self.width - at) // self.lanes))
-        starts = []
-        for i in range(rows):
-            factor = None if self.single else v.spread(read(self.factor, self.at.thread, i))
-            for j in tiles:
-                before = None if factor is None else v.load(self.o, self.at.thread, plus(row, i), at + j * self.lanes)
-                starts.append(v.splat(0) if before is None else arith.mulf(before, factor))
-
-        def step(n: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            values = [self.operands.value(n, at + j * self.lanes) for j in tiles]
-            found = []
-            for i in range(rows):
-                power = v.spread(read(self.s, self.at.thread, i, n))
-                found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
-            return found
-
-        sums = loop(0, self.at.keys, 1, step, starts)
-        for i in range(rows):
-            scaled = self._scaled(plus(row, i)) if self.single else None
-            for j in tiles:
-                value, e = sums[i * len(tiles) + j], at + j * self.lanes
-                if scaled is None:
-                    v.store(value, self.o, self.at.thread, plus(row, i), e)
-                else:
-                    self._write(scaled(value), plus(row, i), e)
+        return value
 
     # --- state between blocks of keys ---
 
@@ -292,11 +169,24 @@ class AttentionBlocks:
         loop(0, self.at.rows, 1, clear)
 
     def _finish(self, row: ir.Value) -> None:
-        scaled = self._scaled(row)
+        scaled = self.scaled(row)
         for e in range(0, self.width, self.lanes):
-            self._write(scaled(self.vectors.load(self.o, self.at.thread, row, e)), row, e)
+            self.write(scaled(self.vectors.load(self.o, self.at.thread, row, e)), row, e)
 
-    def _scaled(self, row: Size) -> Callable[[ir.Value], ir.Value]:
+    def take_sums(self, row: ir.Value, i: ir.Value, sums: Sequence[ir.Value]) -> None:
+        """Takes sums over the values of a block of keys: vectors of all columns of row ``i`` of a tile. They are the result, or are added
+        to those of earlier blocks."""
+        v, line = self.vectors, plus(row, i)
+        scaled = self.scaled(line) if self.single else None
+        factor = None if self.single else v.spread(read(self.factor, self.at.thread, i))
+        for e, value in zip(range(0, self.width, self.lanes), sums, strict=True):
+            if scaled is not None:
+                self.write(scaled(value), line, e)
+            else:
+                before = v.load(self.o, self.at.thread, line, e)
+                v.store(math.fma(before, factor, value), self.o, self.at.thread, line, e)
+
+    def scaled(self, row: Size) -> Callable[[ir.Value], ir.Value]:
         """What makes results of sums over values: they are divided by the row's sum of exponentials."""
         v, total = self.vectors, read(self.total, self.at.thread, row)
         divisor = total
@@ -308,7 +198,7 @@ class AttentionBlocks:
         some = arith.cmpf(arith.CmpFPredicate.OGT, total, v.number(0))    # false for NaN
         return lambda value: arith.select(some, arith.mulf(value, scale), v.splat(0))
 
-    def _write(self, value: ir.Value, row: Size, e: int) -> None:
+    def write(self, value: ir.Value, row: Size, e: int) -> None:
         """Writes a vector of the result, through the elementwise ops after the second product."""
         form, v = self.form, self.vectors
         second = form.products[1].op.results[0]

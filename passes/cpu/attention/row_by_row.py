@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, exceeds, joined, least, loop, minus, plus, times, value_of, when
+from legato.passes.cpu.attention.softmax import RowSoftmax
+from legato.passes.cpu.attention.vector_tiles import VectorTiles
 
 if TYPE_CHECKING:
     from legato.passes.cpu.attention.blocks import AttentionBlocks
@@ -33,9 +35,9 @@ class RowByRow:
         full, rest = self.operands.panels()
         loop(0, full, 1, lambda panel: self._scores(row, panel, None))
         when(exceeds(rest, 0), lambda: self._scores(row, value_of(full), rest))
-        self.blocks.softmax(row, index(0), 1)
+        RowSoftmax(self.blocks).build(row, index(0), 1)
         for at in range(0, self.blocks.width, SUMS * self.operands.lanes):
-            self.blocks.sum_values(row, 1, at, SUMS)
+            VectorTiles(self.blocks).sum_values(row, 1, at, SUMS)
 
     def _scores(self, row: ir.Value, panel: ir.Value, rest: Size | None) -> None:
         v, lanes = self.operands.vectors, self.operands.lanes

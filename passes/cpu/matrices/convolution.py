@@ -9,7 +9,7 @@ import numpy as np
 
 from legato.analysis.structured import ConvolutionForm
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import arith, ir, memref, vector
+from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import (
     Size,
     Vectors,
@@ -29,6 +29,7 @@ from legato.core.vector_loops import (
 )
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, blocks, read_shape
+from legato.passes.cpu.matrices.steps import contracted, no_sums, read_matrix, rounded, scratch_rows, write_sums
 
 ROWS = 32               # positions of a tile: two matrices
 SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
@@ -92,13 +93,10 @@ class MatrixConvolution:
 
     def _allocate_copy(self) -> None:
         count = self.phases[0] * self.phases[1] * self.length
-        type_ = ir.MemRefType.get([count, self.depth], self.bf16)
-        self.copy = memref.AllocOp(type_, [], [], alignment=64).result
+        self.copy, self.pairs = scratch_rows(count, self.depth)
         images, height, width, channels = self.source.type.shape
         row = ir.MemRefType.get([images, height, width * channels], self.source.type.element_type)
         self.image = memref.CollapseShapeOp(row, self.source, [[0], [1], [2, 3]]).result
-        pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
-        self.pairs = memref.ExpandShapeOp(pairs, self.copy, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
 
     def _image(self, image: ir.Value) -> None:
         for a in range(0 if self.in_place else self.phases[0]):
@@ -166,9 +164,7 @@ class MatrixConvolution:
 
     def _rounded(self, at: list[Size], mask: ir.Value | None = None) -> ir.Value:
         """A vector of the image in bf16, with zeros in the lanes that a mask leaves out."""
-        value = self.vectors.load_if(mask, self.image, *at)
-        is_narrow = self.source.type.element_type == self.bf16
-        return value if is_narrow else arith.TruncFOp(self.vectors.of(self.bf16), value).result
+        return rounded(self.vectors, self.vectors.load_if(mask, self.image, *at))
 
     def _zeros(self) -> ir.Value:
         return self.vectors.zeros(self.bf16)
@@ -199,8 +195,6 @@ class MatrixConvolution:
         """One tile of positions by a panel, in the buffer of sums."""
         height, width = self.taps
         deep = blocks(self.run)
-        sums_type = ir.VectorType.get([self.tile, COLUMNS], self.vectors.f32)
-        zeros = arith.ConstantOp(sums_type, ir.DenseElementsAttr.get_splat(sums_type, ir.FloatAttr.get(self.vectors.f32, 0.0))).result
 
         def row(i: ir.Value, sums: ir.Value) -> list[ir.Value]:
             return loop(0, width, 1, lambda j, carried: column(i, j, carried), [sums])
@@ -212,14 +206,12 @@ class MatrixConvolution:
             return loop(0, deep, 1, lambda block, carried: step(first, plus(matrix, block), block, carried), [sums])
 
         def step(first: Size, matrix: Size, block: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            left = self._read(self.pairs, [first, times(block, DEPTH), 0], [self.tile, DEPTH, PAIR])
-            right = self._read(self.weights, [panel, matrix, 0, 0, 0], [DEPTH, COLUMNS, PAIR])
+            left = read_matrix(self.pairs, [first, times(block, DEPTH), 0], [self.tile, DEPTH, PAIR])
+            right = read_matrix(self.weights, [panel, matrix, 0, 0, 0], [DEPTH, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
-        result = loop(0, height, 1, row, [zeros])[0]
-        identity = ir.AffineMap.get(3, 0, [ir.AffineExpr.get_dim(1), ir.AffineExpr.get_dim(2)])
-        vector.TransferWriteOp(None, result, self.sums, [value_of(thread), value_of(0), value_of(0)], ir.AffineMapAttr.get(identity),
-                               in_bounds(2))
+        result = loop(0, height, 1, row, [no_sums(self.tile, COLUMNS)])[0]
+        write_sums(result, self.sums, thread, 0, 0)
 
     def _shifted(self, position: Size, i: ir.Value, j: ir.Value) -> tuple[Size, Size]:
         """Where the input of tap (i, j) lies, in its phase; and the phase."""
@@ -227,13 +219,6 @@ class MatrixConvolution:
         phase = plus(times(remainder(down, self.step[0]), self.phases[1]), remainder(right, self.step[1]))
         shift = plus(times(quotient(down, self.step[0]), self.pitch), quotient(right, self.step[1]))
         return plus(position, shift), phase
-
-    def _read(self, buffer: ir.Value, at: list[Size], shape: list[int]) -> ir.Value:
-        rank = buffer.type.rank
-        minor = ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(d) for d in range(rank - len(shape), rank)])
-        padding = arith.ConstantOp(self.bf16, ir.FloatAttr.get(self.bf16, 0.0)).result
-        type_, places = ir.VectorType.get(shape, self.bf16), [*map(value_of, at)]
-        return vector.TransferReadOp(type_, buffer, places, ir.AffineMapAttr.get(minor), padding, in_bounds(len(shape))).result
 
     # --- the outputs ---
 
@@ -268,24 +253,4 @@ class MatrixConvolution:
         """A vector of the result as it is stored."""
         if value.type.element_type == self.out.type.element_type:
             return value
-        maker = None if isinstance(value.owner, ir.Block) else value.owner.operation
-        if maker is not None and maker.name == "arith.extf":
-            return maker.operands[0]
-        return arith.TruncFOp(self.vectors.of(self.bf16), value).result
-
-
-def in_bounds(rank: int) -> ir.ArrayAttr:
-    """That a transfer lies in the buffer."""
-    return ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank)
-
-
-def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
-    """``sums[m, n] + left[m, k, p] * right[k, n, p]``, of widened factors."""
-    m, n, k, p = (ir.AffineExpr.get_dim(d) for d in range(4))
-    maps = [ir.AffineMap.get(4, 0, results) for results in ([m, k, p], [k, n, p], [m, n])]
-    kinds = [ir.Attribute.parse(f"#vector.iterator_type<{kind}>") for kind in ("parallel", "parallel", "reduction", "reduction")]
-    f32 = ir.F32Type.get()
-    wide = [arith.ExtFOp(ir.VectorType.get(value.type.shape, f32), value).result for value in (left, right)]
-    indexing = ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])
-    return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=ir.ArrayAttr.get(kinds),
-                                kind=ir.Attribute.parse("#vector.kind<add>")).result
+        return rounded(self.vectors, value)     # only products of matrices read it

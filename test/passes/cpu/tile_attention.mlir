@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=x86-64-v4}' --canonicalize --cse | filecheck %s
+// RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=sapphirerapids matmul-precision=bf16}' --canonicalize --cse | filecheck %s --check-prefix=MATRICES
 
 // 40 queries in tiles of 10 by two vectors of keys; the scores of a tile for all of the 70 keys, in panels of 32 after which -inf stands,
 // are one small buffer. Queries, keys and values are read in place. The mask is added, and the result scaled, in registers.
@@ -27,6 +28,24 @@
 // CHECK: vector.store %{{.*}}, %[[RESULT]]
 // CHECK: bufferization.to_tensor %[[RESULT]] restrict writable
 // CHECK-NOT: linalg
+//
+// By matrices: 40 queries in tiles of 32, queries, keys and values copied as bf16; pairs of keys and of values side by side. A tile's products
+// with the keys lie where scores will; its exponentials are rounded.
+// MATRICES-LABEL: func.func private @one_block(
+// MATRICES: %[[Q:.*]] = memref.alloc() {{.*}} : memref<64x32xbf16>
+// MATRICES: %[[K:.*]] = memref.alloc() {{.*}} : memref<48x64xbf16>
+// MATRICES: %[[V:.*]] = memref.alloc() {{.*}} : memref<48x64xbf16>
+// MATRICES: arith.truncf %{{.*}} {tir.flushes} : vector<16xf32> to vector<16xbf16>
+// MATRICES: vector.store %{{.*}}, %[[Q]]
+// MATRICES: vector.interleave %{{.*}}, %{{.*}} : vector<16xbf16>
+// MATRICES: vector.store %{{.*}}, %[[K]]
+// MATRICES: vector.store %{{.*}}, %[[V]]
+// MATRICES: scf.for %{{.*}} = %c0 to %c40 step %c32
+// MATRICES: vector.contract {{.*}} : vector<32x16x2xf32>, vector<16x32x2xf32> into vector<32x32xf32>
+// MATRICES: vector.reduction <maxnumf>
+// MATRICES: math.exp
+// MATRICES: vector.contract {{.*}} : vector<32x16x2xf32>, vector<16x32x2xf32> into vector<32x32xf32>
+// MATRICES: bufferization.to_tensor
 #scores = affine_map<(b, m, n, d) -> (b, m, n)>
 #q = affine_map<(b, m, n, d) -> (b, m, d)>
 #k = affine_map<(b, m, n, d) -> (b, d, n)>

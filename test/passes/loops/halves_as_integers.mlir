@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --tir-halves-as-integers=target=llvm{cpu=x86-64-v3} | filecheck %s
 // RUN: legato-opt %s --tir-halves-as-integers=target=llvm{cpu=x86-64-v2} | filecheck %s --check-prefix=V2
+// RUN: legato-opt %s --tir-halves-as-integers=target=llvm{cpu=sapphirerapids} | filecheck %s --check-prefix=ROUNDS
 
 // bf16 is the upper half of an f32: its casts are shifts, and what moves it moves i16.
 // CHECK-LABEL: func.func @brain(
@@ -39,4 +40,21 @@ func.func @rounded(%x: f32) -> f32 {
   %0 = arith.truncf %x fastmath<contract> : f32 to f16
   %1 = arith.extf %0 fastmath<contract> : f16 to f32
   return %1 : f32
+}
+
+// A rounding that may flush denormal numbers is one instruction, where the CPU has it; another one is not.
+// ROUNDS-LABEL: func.func @flushed(
+// ROUNDS: llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%{{.*}}) : (vector<16xf32>) -> vector<16xbf16>
+// ROUNDS: arith.bitcast %{{.*}} : vector<16xbf16> to vector<16xi16>
+// ROUNDS-NOT: call_intrinsic
+// CHECK-LABEL: func.func @flushed(
+// CHECK-NOT: call_intrinsic
+func.func @flushed(%x: memref<16xf32>, %y: memref<16xbf16>, %z: memref<16xbf16>) {
+  %c0 = arith.constant 0 : index
+  %0 = vector.load %x[%c0] : memref<16xf32>, vector<16xf32>
+  %1 = arith.truncf %0 {tir.flushes} : vector<16xf32> to vector<16xbf16>
+  vector.store %1, %y[%c0] : memref<16xbf16>, vector<16xbf16>
+  %2 = arith.truncf %0 : vector<16xf32> to vector<16xbf16>
+  vector.store %2, %z[%c0] : memref<16xbf16>, vector<16xbf16>
+  return
 }

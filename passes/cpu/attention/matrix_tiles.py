@@ -1,0 +1,188 @@
+"""The rows of an attention in tiles whose products are those of matrices of bf16 (AMX).
+
+Queries, keys, values and the exponentials of softmax are rounded to bf16; sums, scores and softmax are f32. Rows after the last query, and
+columns after the last key, are computed with what lies in the buffers there, and not used.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from legato.analysis.structured.elements import BodyScalar
+from legato.core.mlir import arith, ir, vector
+from legato.core.vector_loops import Size, least, loop, minus, plus, quotient, rounded_up, scratch, times, value_of
+from legato.passes.cpu.attention.softmax import RowSoftmax
+from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
+from legato.passes.cpu.matrices.steps import contracted, no_sums, read_matrix, rounded, scratch_rows, write_sums
+
+if TYPE_CHECKING:
+    from legato.passes.cpu.attention.blocks import AttentionBlocks
+
+STEP = DEPTH * PAIR     # elements that a matrix sums
+TOGETHER = 4            # rows whose exponentials are computed at once
+
+
+class MatrixTiles:
+    """Builds the loops over the rows of a block of queries, for one block of keys."""
+
+    def __init__(self, blocks: AttentionBlocks):
+        self.blocks, self.operands, self.at, self.vectors = blocks, blocks.operands, blocks.at, blocks.vectors
+        self.form, self.tiles, self.lanes = blocks.form, blocks.tiles, blocks.lanes
+        self.depth = -(-blocks.depth // STEP)               # steps of the first product
+        self.panels = -(-blocks.columns // COLUMNS)         # of columns of the second
+        self.softmax = RowSoftmax(blocks, self._score, self._keep)
+
+    def allocate(self) -> None:
+        """Allocates the scratch buffers, one of each for each thread."""
+        tiles, threads, steps = self.tiles, self.tiles.threads, self.tiles.keys // STEP
+        self.queries, self.query_pairs = scratch_rows(threads * tiles.queries, self.depth * STEP)
+        self.keys, self.key_pairs = scratch_rows(threads * steps * self.depth * DEPTH, COLUMNS * PAIR)
+        self.values, self.value_pairs = scratch_rows(threads * self.panels * steps * DEPTH, COLUMNS * PAIR)
+        self.weights, self.weight_pairs = scratch_rows(threads * tiles.rows, tiles.keys + STEP)
+        self.sums = scratch(threads, tiles.rows, self.panels * COLUMNS)
+
+    # --- copies ---
+
+    def pack_queries(self) -> None:
+        """Copies the queries of a block."""
+        def row(r: ir.Value) -> None:
+            for d in range(0, self.depth * STEP, self.lanes):
+                value = self._element(self.form.query, "d", d, self.blocks.depth, m=plus(r, self.at.first_row))
+                self.vectors.store(value, self.queries, plus(r, times(self.at.thread, self.tiles.queries)), d)
+
+        loop(0, self.at.rows, 1, row)
+
+    def _pack_keys(self) -> None:
+        """Copies the keys of a block: for each panel of them, in steps of depth, pairs along the depth."""
+        def copied(panel: ir.Value) -> None:
+            for lane in range(0, COLUMNS, self.lanes):
+                (self._key_columns if self.form.keys_are_columns else self._key_rows)(panel, lane)
+
+        loop(0, rounded_up(self.at.keys, COLUMNS), 1, copied)
+
+    def _key_row(self, panel: ir.Value, pair: Size) -> Size:
+        """The row of the copy with a pair of a panel's keys."""
+        first = times(self.at.thread, self.tiles.keys // STEP)
+        return plus(times(plus(first, panel), self.depth * DEPTH), pair)
+
+    def _key_columns(self, panel: ir.Value, lane: int) -> None:
+        at = plus(times(panel, COLUMNS), lane)
+
+        def part(d: Size) -> ir.Value:
+            return self._element(self.form.key, "n", at, self.at.keys, d=d)
+
+        def pair(p: ir.Value) -> None:
+            self._put_pair(part(times(p, PAIR)), part(plus(times(p, PAIR), 1)), self.keys, self._key_row(panel, p), lane)
+
+        pairs = self.blocks.depth // PAIR
+        loop(0, pairs, 1, pair)
+        if self.blocks.depth % PAIR:
+            self._put_pair(part(self.blocks.depth - 1), self._zeros(), self.keys, self._key_row(panel, value_of(pairs)), lane)
+        first = -(-self.blocks.depth // PAIR)
+        loop(first, self.depth * DEPTH, 1, lambda p: self._put_pair(self._zeros(), self._zeros(), self.keys, self._key_row(panel, p), lane))
+
+    def _key_rows(self, panel: ir.Value, lane: int) -> None:
+        """Transposes squares of keys and pairs. After the last key, that is repeated."""
+        v, i32 = self.vectors, ir.IntegerType.get_signless(32)
+        pairs = ir.VectorType.get([self.lanes * PAIR], ir.BF16Type.get())
+        for step in range(self.depth):
+            rows = []
+            for i in range(self.lanes):
+                n = least(plus(times(panel, COLUMNS), lane + i), minus(self.at.keys, 1))
+                low, high = (self._element(self.form.key, "d", d, self.blocks.depth, n=plus(n, self.at.first_key))
+                             for d in (step * STEP, step * STEP + self.lanes))
+                rows.append(vector.BitCastOp(v.of(i32), vector.ShuffleOp(low, high, list(range(2 * self.lanes))).result).result)
+            for i, value in enumerate(v.transposed(rows)):
+                v.store(vector.BitCastOp(pairs, value).result, self.keys, self._key_row(panel, step * DEPTH + i), lane * PAIR)
+
+    def _pack_values(self) -> None:
+        """Copies the values of a block of keys: for each panel of columns, pairs of keys. After the last key, that is repeated: the
+        exponentials there are 0."""
+        steps = self.tiles.keys // STEP * DEPTH
+
+        def pair(p: ir.Value) -> None:
+            keys = [plus(least(plus(times(p, PAIR), side), minus(self.at.keys, 1)), self.at.first_key) for side in range(PAIR)]
+            for e in range(0, self.panels * COLUMNS, self.lanes):
+                even, odd = (self._element(self.form.value, "e", e, self.blocks.columns, n=n) for n in keys)
+                row = plus(times(plus(times(self.at.thread, self.panels), e // COLUMNS), steps), p)
+                self._put_pair(even, odd, self.values, row, e % COLUMNS)
+
+        loop(0, times(rounded_up(self.at.keys, STEP), DEPTH), 1, pair)
+
+    def _element(self, scalar: BodyScalar, lane: str, at: Size, extent: Size, **places: Size) -> ir.Value:
+        """A vector of elements of a factor along one of its loops in bf16, with zeros beyond its extent. Keys are counted from the block's
+        first one."""
+        count = None
+        if not (isinstance(at, int) and isinstance(extent, int) and at + self.lanes <= extent):
+            count = minus(extent, at)
+            if isinstance(count, int) and count <= 0:
+                return self._zeros()
+        places[lane] = plus(at, self.at.first_key) if lane == "n" else at
+        value = rounded(self.vectors, self.operands.elements(lane, count, **places).scalar(scalar))
+        return value if count is None else arith.select(self.vectors.mask(count), value, self._zeros())
+
+    def _zeros(self) -> ir.Value:
+        return self.vectors.zeros(ir.BF16Type.get())
+
+    def _put_pair(self, even: ir.Value, odd: ir.Value, buffer: ir.Value, row: Size, lane: int) -> None:
+        self.vectors.store(self.vectors.interleaved(even, odd), buffer, row, lane * PAIR)
+
+    # --- tiles ---
+
+    def build(self) -> None:
+        """Builds the loops at the insertion point, after copies of keys and values."""
+        self._pack_keys()
+        self._pack_values()
+        loop(0, self.at.rows, self.tiles.rows, self._tile)
+
+    def _tile(self, row: ir.Value) -> None:
+        steps = rounded_up(self.at.keys, STEP)
+        loop(0, steps, 1, lambda panel: self._product_with_keys(row, panel))
+        rows = least(minus(self.at.rows, row), self.tiles.rows)
+        whole = times(quotient(rows, TOGETHER), TOGETHER)
+        loop(0, whole, TOGETHER, lambda i: self._softmax(row, i, TOGETHER))
+        if (self.form.extent("m") or 1) % TOGETHER:
+            loop(whole, rows, 1, lambda i: self._softmax(row, i, 1))
+        loop(0, self.panels, 1, lambda panel: self._product_with_values(panel, steps))
+        loop(0, rows, 1, lambda i: self._sums(row, i))
+
+    def _product_with_keys(self, row: ir.Value, panel: ir.Value) -> None:
+        """The products of a tile of queries and a panel of keys, where their scores will lie."""
+        rows = self.tiles.rows
+
+        def step(d: ir.Value, sums: ir.Value) -> list[ir.Value]:
+            query = plus(row, times(self.at.thread, self.tiles.queries))
+            left = read_matrix(self.query_pairs, [query, times(d, DEPTH), 0], [rows, DEPTH, PAIR])
+            right = read_matrix(self.key_pairs, [self._key_row(panel, times(d, DEPTH)), 0, 0], [DEPTH, COLUMNS, PAIR])
+            return [contracted(left, right, sums)]
+
+        (sums,) = loop(0, self.depth, 1, step, [no_sums(rows, COLUMNS)])
+        write_sums(sums, self.blocks.s, self.at.thread, 0, times(panel, COLUMNS))
+
+    def _softmax(self, row: ir.Value, i: Size, together: int) -> None:
+        self.row = row
+        self.softmax.build(row, i, together)
+
+    def _score(self, line: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
+        product = self.vectors.load(self.blocks.s, self.at.thread, line, plus(times(panel, COLUMNS), j * self.lanes))
+        return self.blocks.score(product, self.row, line, panel, j, rest)
+
+    def _keep(self, power: ir.Value, line: Size, panel: ir.Value, j: int) -> None:
+        at = plus(times(panel, COLUMNS), j * self.lanes)
+        self.vectors.store(rounded(self.vectors, power), self.weights, plus(line, times(self.at.thread, self.tiles.rows)), at)
+
+    def _product_with_values(self, panel: ir.Value, steps: Size) -> None:
+        """The sums over the values of a block of keys for a tile and a panel of columns."""
+        rows, most = self.tiles.rows, self.tiles.keys // STEP
+
+        def step(n: ir.Value, sums: ir.Value) -> list[ir.Value]:
+            left = read_matrix(self.weight_pairs, [times(self.at.thread, rows), times(n, DEPTH), 0], [rows, DEPTH, PAIR])
+            first = plus(times(plus(times(self.at.thread, self.panels), panel), most), n)
+            right = read_matrix(self.value_pairs, [times(first, DEPTH), 0, 0], [DEPTH, COLUMNS, PAIR])
+            return [contracted(left, right, sums)]
+
+        (sums,) = loop(0, steps, 1, step, [no_sums(rows, COLUMNS)])
+        write_sums(sums, self.sums, self.at.thread, 0, times(panel, COLUMNS))
+
+    def _sums(self, row: ir.Value, i: ir.Value) -> None:
+        """Adds a row of the second product to those of earlier blocks, or writes it as the result."""
+        self.blocks.take_sums(row, i, [self.vectors.load(self.sums, self.at.thread, i, e) for e in range(0, self.blocks.width, self.lanes)])
