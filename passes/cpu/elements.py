@@ -57,7 +57,10 @@ class Elements:
         found = scalar.operand
         if found is not None:
             value, at = found
-            return self.tensor(value, at) if isinstance(value.type, ir.RankedTensorType) else self.vectors.spread(value)
+            if not isinstance(value.type, ir.RankedTensorType):
+                return self.vectors.spread(value)
+            stored, type_ = self.tensor(value, at), self.vectors.of(scalar.value.type)
+            return stored if stored.type == type_ else arith.extf(type_, stored)     # stored narrower than the op was made for
         op = scalar.inner
         if op is None:
             return self._constant(present(producer(scalar.value)))

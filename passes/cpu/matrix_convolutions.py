@@ -28,7 +28,7 @@ from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.convolution import MatrixConvolution
-from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_results, read_narrow, write_narrow
+from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.packing import FEW, pack_filters, packed_shape, read_shape
 from legato.passes.graph.functions import Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -44,7 +44,7 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 class MatrixConvolutions(ModulePass):
     """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
     bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few features, or with little to sum, are left as they are. What
-    only such convolutions read is bf16, too."""
+    such convolutions pass on to such convolutions only, as images or to be added to results, is bf16, too."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -70,13 +70,11 @@ class MatrixConvolutions(ModulePass):
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
                 if machine.rounds_factors or (is_narrow and makers(one, exact)):
                     found.append(one)
-            read_before_widening(found, widening)
-            writers, readers = narrow_results(found)
-            for one in readers:
-                read_narrow(one)
-            for one in writers:
-                write_narrow(one)
-            for one in found:
+            narrow = narrow_calls(found)
+            read_before_widening([one.kernel for one in narrow], widening)
+            for one in narrow:
+                one.apply()
+            for one in (one.kernel for one in narrow):
                 read = read_shape(one.form.filter.type.shape, one.form.dilations)
                 place, shape = one.form.filter.arg_number, packed_shape(read)
                 rewrite_kernel(one.form, machine, shape)
@@ -119,7 +117,7 @@ def read_before_widening(found: Sequence[ConvolutionCalls], kernels: Collection[
     widened = {}
     for one in found:
         if image := makers(one, kernels):
-            read_narrow(one)
+            read_narrow(one, present(one.image))
             for call, maker in zip(one.calls, image, strict=True):
                 call.operands[present(one.image)] = maker.operands[0]
                 widened[maker] = None

@@ -1,12 +1,14 @@
 """tir-round-factors: contractions in f32 read their factors rounded to bf16, where the CPU multiplies those faster.
 
-Weights are rounded here, once. The other factor is rounded by an op in front of the contraction, which ``tir-split-kernels`` makes a kernel
-of, and ``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in f32, are added up in f32 as before.
+Weights are rounded here, once. Of few rows, by a weight that comes from memory, only the weight is rounded, which halves what is read: the
+product is in f32. Else the other factor is rounded by an op in front of the contraction, which ``tir-split-kernels`` makes a kernel of, and
+``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in f32, are added up in f32 as before.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import ml_dtypes
@@ -27,11 +29,14 @@ from legato.passes.structured.group_factors import are_constant, fits_pairs
 from legato.passes.structured.pack_weights import calls_by_callee
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
+FEW_ROWS = 8        # below, a product takes as long as its weight takes to be read
+LARGE = 1 << 18     # elements of a weight that is not found in the second cache
 
 
 @dataclass(frozen=True)
 class RoundFactors(ModulePass):
-    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU has instructions on matrices of bf16."""
+    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies matrices of bf16; of few rows
+    only the weight, if it is large."""
 
     name: ClassVar[str] = "tir-round-factors"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -56,7 +61,10 @@ def round_factors(op: StructuredOp, kernel: func.FuncOp, calls: Sequence[ir.Oper
     """Rounds the factors of one contraction. Returns whether it is one that is faster for it. ``rounded``: keys of weights, and those of
     their rounded values."""
     form = ContractionForm.of_op(op)
-    if form is None or not fits_pairs(op, form, ir.F32Type) or op.summed_product is None:
+    if form is None or op.summed_product is None:
+        return False
+    pairs = fits_pairs(op, form, ir.F32Type)
+    if not pairs and not reads_much(op, form):
         return False
     argument = _argument(op.inputs[form.weight])
     if argument is None or not are_constant(argument, calls):
@@ -66,11 +74,21 @@ def round_factors(op: StructuredOp, kernel: func.FuncOp, calls: Sequence[ir.Oper
     tir.set_signature(kernel, len(kernel.body.blocks[0].arguments) - tir.out_count(kernel))
     with ir.InsertionPoint(op.op), op.op.location:
         inputs = list(op.inputs)
-        inputs[1 - form.weight] = elementwise(inputs[1 - form.weight], bf16, lambda element: arith.TruncFOp(bf16, element).result)
+        if pairs:
+            inputs[1 - form.weight] = elementwise(inputs[1 - form.weight], bf16, lambda element: arith.TruncFOp(bf16, element).result)
         _rebuild(op, inputs)
     for call in calls:
         _round_constant(call, argument.arg_number, constants, rounded)
     return True
+
+
+def reads_much(op: StructuredOp, form: ContractionForm) -> bool:
+    """Whether a contraction in f32 of few rows reads a weight that is not in a cache."""
+    types, weight = [value.type.element_type for value in op.op.operands], op.inputs[form.weight].type
+    rows = 1 if form.row is None else form.extents[form.row]
+    if form.is_window or any(type_ != ir.F32Type.get() for type_ in types) or rows is None or not 0 < rows < FEW_ROWS:
+        return False
+    return weight.has_static_shape and prod(weight.shape) >= LARGE
 
 
 def _argument(weight: ir.Value) -> ir.BlockArgument | None:
@@ -100,7 +118,8 @@ def _rebuild(op: StructuredOp, inputs: Sequence[ir.Value]) -> None:
     made = linalg.GenericOp([result.type for result in op.op.results], inputs, op.outputs, maps, ir.ArrayAttr.get(kinds))
     block = made.regions[0].blocks.append(*[value.type.element_type for value in (*inputs, *op.outputs)])
     with ir.InsertionPoint(block):
-        wide = [arith.ExtFOp(ir.F32Type.get(), argument).result for argument in list(block.arguments)[:len(inputs)]]
+        wide = [argument if argument.type == ir.F32Type.get() else arith.ExtFOp(ir.F32Type.get(), argument).result
+                for argument in list(block.arguments)[:len(inputs)]]
         copy(op.body, dict(zip(op.scalars, [*wide, *list(block.arguments)[len(inputs):]])))
     op.op.results[0].replace_all_uses_with(made.results[0])
     op.op.erase()

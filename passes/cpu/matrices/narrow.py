@@ -1,14 +1,17 @@
-"""What convolutions pass on to convolutions only, which round it to bf16: stored in bf16, it takes half the memory, and is the same."""
+"""What convolutions pass on to convolutions only, stored in bf16: it takes half the memory. Read as an image, it is rounded to bf16 anyhow;
+what is added to the result of a convolution is rounded once more.
+"""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
+from legato.dialects.relax.calls import fresh_name
 from legato.dialects.relax.markers import WORK
 from legato.passes.cpu.kernel_loops import retype
 from legato.passes.graph.functions import defining_op
@@ -22,11 +25,6 @@ class ConvolutionCalls:
     calls: Sequence[ir.Operation]
 
     @property
-    def name(self) -> str:
-        """The kernel's."""
-        return self.form.kernel.function.name.value
-
-    @property
     def image(self) -> int | None:
         """The number of the operand with the image; None where it is a view of one, or is read by the ops after the convolution, too."""
         if producer(self.form.source) is not None or self.form.source in [value for value, _ in self.form.reads]:
@@ -34,29 +32,71 @@ class ConvolutionCalls:
         return ir.BlockArgument(self.form.source).arg_number
 
 
-def narrow_results(found: Sequence[ConvolutionCalls]) -> tuple[list[ConvolutionCalls], list[ConvolutionCalls]]:
-    """The kernels whose results, and those whose images, can be bf16: all calls of one read what the others write, and nobody else does."""
-    writers, readers = {one.name: one for one in found}, {one.name: one for one in found if one.image is not None}
+    @property
+    def operands(self) -> set[int]:
+        """The numbers of the operands that can be bf16: the image, and what the ops after the convolution read."""
+        read = {ir.BlockArgument(value).arg_number for value, _ in self.form.reads
+                if producer(value) is None and isinstance(value.type, ir.RankedTensorType) and value != self.form.source
+                and value.type.element_type == ir.F32Type.get()}
+        return read if self.image is None else {self.image, *read}
+
+
+@dataclass(frozen=True)
+class NarrowCalls:
+    """Calls of one kernel that are given bf16 for the same operands; ``writes``: whether they return it, too."""
+
+    kernel: ConvolutionCalls
+    reads: frozenset[int]
+    writes: bool
+
+    def apply(self) -> None:
+        """Changes the kernel, whose ops are replaced after this, and its calls."""
+        for number in sorted(self.reads):
+            read_narrow(self.kernel, number)
+        if self.writes:
+            write_narrow(self.kernel)
+
+
+def narrow_calls(found: Sequence[ConvolutionCalls]) -> list[NarrowCalls]:
+    """What can be bf16: operands that calls of these kernels make which nobody else reads. Calls of a kernel that differ in this are given
+    kernels of their own."""
+    kernels = {call: one for one in found for call in one.calls}
+    writers = dict.fromkeys(kernels)
+    readers = {(call, number): call.operands[number] for call, one in kernels.items() for number in one.operands}
     before = None
     while before != (len(writers), len(readers)):
         before = len(writers), len(readers)
-        writers = {name: one for name, one in writers.items() if all(_is_read_by(call, readers) for call in one.calls)}
-        readers = {name: one for name, one in readers.items()
-                   if all(_callee(defining_op(call.operands[present(one.image)])) in writers for call in one.calls)}
-    return list(writers.values()), list(readers.values())
+        writers = {call: None for call in writers if _is_read_by(call, readers)}
+        readers = {place: value for place, value in readers.items() if defining_op(value) in writers}
+    made = []
+    for one in found:
+        groups: dict[tuple[frozenset[int], bool], list[ir.Operation]] = {}
+        for call in one.calls:
+            reads = frozenset(number for number in one.operands if (call, number) in readers)
+            groups.setdefault((reads, call in writers), []).append(call)
+        copies = [one.form, *(_copied(one.form) for _ in range(len(groups) - 1))]
+        for form, ((reads, writes), calls) in zip(copies, groups.items(), strict=True):
+            for call in calls:
+                call.attributes["callee"] = ir.FlatSymbolRefAttr.get(form.kernel.function.name.value)
+            made.append(NarrowCalls(ConvolutionCalls(form, calls), reads, writes))
+    return made
 
 
-def _callee(op: ir.Operation | None) -> str | None:
-    return op.attributes["callee"].value if op is not None and op.name == "func.call" else None
+def _copied(form: ConvolutionForm) -> ConvolutionForm:
+    """The convolution of a copy of a kernel."""
+    function = form.kernel.function
+    copy = function.operation.clone(ir.InsertionPoint(function))
+    symbols = {op.attributes["sym_name"].value for op in function.operation.block.operations if "sym_name" in op.attributes}
+    copy.attributes["sym_name"] = ir.StringAttr.get(fresh_name(f"{function.name.value}_bf16", symbols))
+    return present(StructuredKernel(copy.operation.opview).convolution)
 
 
-def _is_read_by(call: ir.Operation, readers: dict[str, ConvolutionCalls]) -> bool:
-    """Whether only these kernels read a call's result, as an image, and its memory is its own."""
+def _is_read_by(call: ir.Operation, readers: Container[tuple[ir.Operation, int]]) -> bool:
+    """Whether only these operands are a call's result, and its memory is its own."""
     memory, uses = defining_op(call.operands[len(call.operands) - 1]), list(call.results[0].uses)
     if memory is None or memory.name != "tensor.empty" or not uses:
         return False
-    names = [(_callee(use.owner.operation), use.operand_number) for use in uses]
-    return all(name is not None and name in readers and readers[name].image == place for name, place in names)
+    return all((use.owner.operation, use.operand_number) in readers for use in uses)
 
 
 def _count_narrow(call: ir.Operation, shape: Sequence[int]) -> None:
@@ -67,12 +107,12 @@ def _count_narrow(call: ir.Operation, shape: Sequence[int]) -> None:
         call.attributes[WORK] = ir.ArrayAttr.get([ir.StringAttr.get(operations), ir.StringAttr.get(size)])
 
 
-def read_narrow(one: ConvolutionCalls) -> None:
-    """Lets a kernel read images of bf16."""
-    source = one.form.source
+def read_narrow(one: ConvolutionCalls, number: int) -> None:
+    """Lets a kernel, whose ops are replaced after this, read an operand of bf16."""
+    argument = one.form.kernel.function.arguments[number]
     for call in one.calls:
-        _count_narrow(call, source.type.shape)
-    retype(one.form.kernel.function, source, source.type.shape, ir.BF16Type.get())
+        _count_narrow(call, argument.type.shape)
+    retype(one.form.kernel.function, argument, argument.type.shape, ir.BF16Type.get())
 
 
 def write_narrow(one: ConvolutionCalls) -> None:

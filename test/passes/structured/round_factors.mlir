@@ -39,3 +39,36 @@ func.func private @variable(%x: tensor<16x64xf32>, %w: tensor<64x96xf32>, %out: 
   %1 = linalg.matmul ins(%x, %w : tensor<16x64xf32>, tensor<64x96xf32>) outs(%0 : tensor<16x96xf32>) -> tensor<16x96xf32>
   return %1 : tensor<16x96xf32>
 }
+
+// Of few rows, only a large weight is rounded: less is read.
+// CHECK-LABEL: func.func @few
+// CHECK: call @row(%arg0, %{{.*}}, %arg1) : (tensor<3x512xf32>, tensor<512x512xbf16>, tensor<3x512xf32>) -> tensor<3x512xf32>
+// CHECK: call @small(%arg0, %{{.*}}, %arg2) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
+func.func @few(%x: tensor<3x512xf32>, %a: tensor<3x512xf32>, %b: tensor<3x511xf32>) -> (tensor<3x512xf32>, tensor<3x511xf32>)
+    attributes {relax.function} {
+  %w = "relax.constant"() {value = dense<1.0> : tensor<512x512xf32>} : () -> tensor<512x512xf32>
+  %v = "relax.constant"() {value = dense<1.0> : tensor<512x511xf32>} : () -> tensor<512x511xf32>
+  %0 = call @row(%x, %w, %a) : (tensor<3x512xf32>, tensor<512x512xf32>, tensor<3x512xf32>) -> tensor<3x512xf32>
+  %1 = call @small(%x, %v, %b) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
+  return %0, %1 : tensor<3x512xf32>, tensor<3x511xf32>
+}
+// CHECK-LABEL: func.func private @row(
+// CHECK-NOT: truncf
+// CHECK: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<3x512xf32>, tensor<512x512xbf16>) outs(%{{.*}} : tensor<3x512xf32>)
+// CHECK-NEXT: ^bb0(%[[X:.*]]: f32, %[[W:.*]]: bf16, %{{.*}}: f32):
+// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[W]] : bf16 to f32
+// CHECK-NEXT: arith.mulf %[[X]], %[[WIDE]] : f32
+func.func private @row(%x: tensor<3x512xf32>, %w: tensor<512x512xf32>, %out: tensor<3x512xf32> {tir.out, bufferization.writable = true})
+    -> tensor<3x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<3x512xf32>) -> tensor<3x512xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<3x512xf32>, tensor<512x512xf32>) outs(%0 : tensor<3x512xf32>) -> tensor<3x512xf32>
+  return %1 : tensor<3x512xf32>
+}
+func.func private @small(%x: tensor<3x512xf32>, %w: tensor<512x511xf32>, %out: tensor<3x511xf32> {tir.out, bufferization.writable = true})
+    -> tensor<3x511xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<3x511xf32>) -> tensor<3x511xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<3x512xf32>, tensor<512x511xf32>) outs(%0 : tensor<3x511xf32>) -> tensor<3x511xf32>
+  return %1 : tensor<3x511xf32>
+}

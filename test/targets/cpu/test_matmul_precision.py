@@ -37,6 +37,19 @@ def test_products(threads):
         close(found, wanted)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_few_rows_by_large_weights(threads):
+    """Only the weights are rounded; small ones are not."""
+    net, arrays, expected = Net(f"llvm{{matmul-precision=bf16 threads={threads}}}", first=None), [], []
+    for rows, depth, columns in ((1, 2048, 130), (1, 400, 1000), (3, 513, 515), (7, 1024, 257), (5, 511, 513)):
+        x, w = numbers(rows, depth), numbers(depth, columns)
+        net.output(net.op("relax.matmul", [net.input(x.shape), net.weight(w)]))
+        arrays.append(x)
+        expected.append(x.astype(np.float64) @ (rounded(w) if w.size >= 1 << 18 else w))
+    for found, wanted in zip(net.run(*arrays), expected, strict=True):
+        close(found, wanted)
+
+
 @pytest.mark.parametrize("rows", [0, 3, 32, 50])
 def test_rows_known_at_run_time(rows):
     net = Net("llvm{matmul-precision=bf16}", first=None)

@@ -120,6 +120,49 @@ def test_models_of_bf16(threads, monkeypatch):
     assert lowered.count('.bf16"') == 6 and "call @kernel_conv2d_elementwise" not in lowered
 
 
+def residual_blocks(rounding: bool, rng: np.random.Generator) -> bytes:
+    """A stem and two blocks of two convolutions, whose input is added. ``rounding``: what is passed on is rounded to bf16."""
+    nodes, values = [], []
+
+    def node(op: str, *inputs: str, **attributes) -> str:
+        nodes.append(helper.make_node(op, list(inputs), [f"{op}{len(nodes)}"], **attributes))
+        return nodes[-1].output[0]
+
+    def convolved(x: str, size: int) -> str:
+        array = (rng.standard_normal((48, 48, size, size)) * (48 * size * size) ** -0.5).astype(np.float32)
+        values.append(numpy_helper.from_array(rounded(array) if rounding else array, f"w{len(values)}"))
+        return node("Conv", x, values[-1].name, pads=[size // 2] * 4)
+
+    def passed(x: str) -> str:
+        return node("Cast", node("Cast", x, to=TensorProto.BFLOAT16), to=TensorProto.FLOAT) if rounding and ROUNDS else x
+
+    kept = passed(node("Relu", convolved(passed("x"), 3)))
+    for _ in range(2):
+        inner = passed(node("Relu", convolved(kept, 3)))
+        kept = passed(node("Relu", node("Add", convolved(inner, 1), kept)))
+    nodes.append(helper.make_node("Identity", [convolved(kept, 1)], ["y"]))
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 48, 9, 11])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], values)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_convolutions_pass_on_is_bf16(threads, monkeypatch):
+    """Images, and what is added to results: as if it were rounded where it is passed on, but for sums that are rounded the other way."""
+    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    session = onnxruntime.InferenceSession(residual_blocks(True, np.random.default_rng(8)), providers=["CPUExecutionProvider"])
+    model = residual_blocks(False, np.random.default_rng(8))
+    compiled = legato.compile(legato.from_onnx(model), f"llvm{{matmul-precision=bf16,threads={threads}}}")
+    for count in (1, 3):
+        x = np.random.default_rng(count).standard_normal((count, 48, 9, 11)).astype(np.float32)
+        wanted = np.asarray(session.run(None, {"x": x})[0])
+        error = np.abs(np.from_dlpack(compiled(x)) - wanted)
+        assert error.max() < 2.0**-7 * np.abs(wanted).max() and error.mean() < 2.0**-14 * np.abs(wanted).max()
+    lowered = str(legato.lower(legato.from_onnx(model), "llvm{cpu=sapphirerapids,matmul-precision=bf16}", last="fused"))
+    calls = [line for line in lowered.splitlines() if "call @fused_conv2d_add_relu" in line]
+    assert len(calls) == 2 and all(call.count("x48xbf16>") == 4 for call in calls)      # image, what is added, memory, result
+
+
 def test_special_values():
     """NaN and infinities of inputs reach the positions whose windows hold them, and no others; padding is multiplied as zeros are."""
     rng = np.random.default_rng(2)
