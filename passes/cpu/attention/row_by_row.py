@@ -1,16 +1,12 @@
 """Few rows of an attention, one after the other: keys and values are read once, where they lie."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, exceeds, joined, least, loop, minus, plus, times, value_of, when
 from legato.passes.cpu.attention.softmax import RowSoftmax
-from legato.passes.cpu.attention.vector_tiles import VectorTiles
-
-if TYPE_CHECKING:
-    from legato.passes.cpu.attention.blocks import AttentionBlocks
+from legato.passes.cpu.attention.state import AttentionState
+from legato.passes.cpu.attention.vector_rows import VectorRows
 
 SUMS = 8  # vectors of columns whose sums over values are in registers: as many as hide the latency of fused multiply-adds
 
@@ -21,8 +17,8 @@ class RowByRow:
     A product with keys is a sum along the depth for each of as many keys as a vector has lanes. These vectors are transposed, and added up.
     """
 
-    def __init__(self, blocks: AttentionBlocks):
-        self.blocks, self.operands, self.at = blocks, blocks.operands, blocks.at
+    def __init__(self, state: AttentionState):
+        self.state, self.operands, self.at = state, state.operands, state.at
 
     def build(self) -> None:
         """Builds the loops at the insertion point."""
@@ -35,9 +31,9 @@ class RowByRow:
         full, rest = self.operands.panels()
         loop(0, full, 1, lambda panel: self._scores(row, panel, None))
         when(exceeds(rest, 0), lambda: self._scores(row, value_of(full), rest))
-        RowSoftmax(self.blocks).build(row, index(0), 1)
-        for at in range(0, self.blocks.width, SUMS * self.operands.lanes):
-            VectorTiles(self.blocks).sum_values(row, 1, at, SUMS)
+        RowSoftmax(self.state).build(row, index(0), 1)
+        for at in range(0, self.state.width, SUMS * self.operands.lanes):
+            VectorRows(self.state).sum_values(row, 1, at, SUMS)
 
     def _scores(self, row: ir.Value, panel: ir.Value, rest: Size | None) -> None:
         v, lanes = self.operands.vectors, self.operands.lanes
@@ -47,11 +43,11 @@ class RowByRow:
             if rest is not None:  # after the last key, that is repeated
                 places = [least(place, minus(self.at.keys, 1)) for place in places]
             products = joined(arith.addf, v.transposed(self._products(row, places)))
-            self.blocks.score(products, row, 0, panel, j, rest)
+            self.state.score(products, row, 0, panel, j, rest)
 
     def _products(self, row: ir.Value, keys: list[Size]) -> list[ir.Value]:
         """For each key a vector whose elements add up to its product with the query."""
-        depth, lanes = self.blocks.depth, self.operands.lanes
+        depth, lanes = self.state.depth, self.operands.lanes
 
         def step(d: Size, sums: list[ir.Value], count: int | None) -> list[ir.Value]:
             query = self.operands.query_part(row, d, count)

@@ -3,13 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
 
 from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Size, joined, loop, plus, read, rounded_up, times, write
-
-if TYPE_CHECKING:
-    from legato.passes.cpu.attention.blocks import AttentionBlocks
+from legato.passes.cpu.attention.state import AttentionState
 
 Score = Callable[[Size, ir.Value, int, Size | None], ir.Value]
 Keep = Callable[[ir.Value, Size, ir.Value, int], None]
@@ -23,8 +20,8 @@ class RowSoftmax:
     computed. ``keep(power, line, panel, j)`` stores an exponential, by default in place of the score.
     """
 
-    def __init__(self, blocks: AttentionBlocks, score: Score | None = None, keep: Keep | None = None):
-        self.blocks, self.at, self.vectors, self.tiles = blocks, blocks.at, blocks.vectors, range(blocks.tiles.vectors)
+    def __init__(self, state: AttentionState, score: Score | None = None, keep: Keep | None = None):
+        self.state, self.at, self.vectors, self.tiles = state, state.at, state.vectors, range(state.tiles.vectors)
         self.score, self.keep = score or self._stored, keep or self._put
 
     def build(self, row: ir.Value, i: Size, together: int) -> None:
@@ -42,30 +39,30 @@ class RowSoftmax:
                     found.append(arith.addf(sums[len(found)], power))
             return found
 
-        panels = rounded_up(self.at.keys, self.blocks.panel)
+        panels = rounded_up(self.at.keys, self.state.panel)
         sums = loop(0, panels, 1, powers, [v.splat(0)] * (together * len(self.tiles)))
         for r, line in enumerate(lines):
             total = v.reduce("add", joined(arith.addf, self._of_row(sums, r)))
             at = plus(line, row)
-            if not self.blocks.single:
-                total = math.fma(read(self.blocks.total, self.at.thread, at), read(self.blocks.factor, self.at.thread, line), total)
-            write(total, self.blocks.total, self.at.thread, at)
+            if not self.state.single:
+                total = math.fma(read(self.state.total, self.at.thread, at), read(self.state.factor, self.at.thread, line), total)
+            write(total, self.state.total, self.at.thread, at)
 
     def _shifts(self, row: ir.Value, lines: list[Size]) -> list[ir.Value]:
         """What the scores of each row are reduced by: the maximum so far. Earlier sums are to be scaled by the exponential of what it
         grew by."""
-        v, blocks, shifts = self.vectors, self.blocks, []
+        v, state, shifts = self.vectors, self.state, []
         for r, tops in enumerate(self._tops(lines)):
             top = v.reduce("maxnumf", joined(arith.maxnumf, tops))
             at = plus(lines[r], row)
-            before = None if blocks.single else read(blocks.top, self.at.thread, at)
+            before = None if state.single else read(state.top, self.at.thread, at)
             if before is not None:
                 top = arith.maxnumf(before, top)
-                write(top, blocks.top, self.at.thread, at)
+                write(top, state.top, self.at.thread, at)
             # of -inf alone, exponentials are 0 and their sum too, which makes the result NaN, as -inf - -inf would
             shift = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, top, v.number(-inf)), v.number(0), top)
             if before is not None:
-                write(math.exp(arith.subf(before, shift)), blocks.factor, self.at.thread, lines[r])
+                write(math.exp(arith.subf(before, shift)), state.factor, self.at.thread, lines[r])
             shifts.append(v.spread(shift))
         return shifts
 
@@ -75,7 +72,7 @@ class RowSoftmax:
             scores = [self.score(line, panel, j, rest) for line in lines for j in self.tiles]
             return [arith.maxnumf(score, top) for score, top in zip(scores, tops)]
 
-        (full, rest), end = self.blocks.operands.panels(), rounded_up(self.at.keys, self.blocks.panel)
+        (full, rest), end = self.state.operands.panels(), rounded_up(self.at.keys, self.state.panel)
         if self.score == self._stored:
             full = end
         tops = [self.vectors.splat(-inf)] * (len(lines) * len(self.tiles))
@@ -88,10 +85,10 @@ class RowSoftmax:
         return values[r * len(self.tiles): (r + 1) * len(self.tiles)]
 
     def _place(self, panel: ir.Value, j: int) -> Size:
-        return plus(times(panel, self.blocks.panel), j * self.vectors.lanes)
+        return plus(times(panel, self.state.panel), j * self.vectors.lanes)
 
     def _stored(self, line: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
-        return self.vectors.load(self.blocks.s, self.at.thread, line, self._place(panel, j))
+        return self.vectors.load(self.state.s, self.at.thread, line, self._place(panel, j))
 
     def _put(self, power: ir.Value, line: Size, panel: ir.Value, j: int) -> None:
-        self.vectors.store(power, self.blocks.s, self.at.thread, line, self._place(panel, j))
+        self.vectors.store(power, self.state.s, self.at.thread, line, self._place(panel, j))

@@ -2,25 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, exceeds, loop, minus, plus, quotient, read, times, value_of, when
 from legato.passes.cpu.attention.softmax import RowSoftmax
-
-if TYPE_CHECKING:
-    from legato.passes.cpu.attention.blocks import AttentionBlocks
+from legato.passes.cpu.attention.state import AttentionState
 
 FEW_ROWS = (4, 1)  # tiles of the rows that are left of a dynamic number
 
 
-class VectorTiles:
+class VectorRows:
     """Builds the loops over the rows of a block of queries, for one block of keys."""
 
-    def __init__(self, blocks: AttentionBlocks):
-        self.blocks, self.operands, self.at = blocks, blocks.operands, blocks.at
-        self.form, self.tiles, self.vectors, self.lanes = blocks.form, blocks.tiles, blocks.vectors, blocks.lanes
-        self.softmax = RowSoftmax(blocks)
+    def __init__(self, state: AttentionState):
+        self.state, self.operands, self.at = state, state.operands, state.at
+        self.form, self.tiles, self.vectors, self.lanes = state.form, state.tiles, state.vectors, state.lanes
+        self.softmax = RowSoftmax(state)
 
     def build(self) -> None:
         """Builds the loops at the insertion point, after copies of keys and values."""
@@ -54,7 +51,7 @@ class VectorTiles:
         when(exceeds(rest, 0), lambda: self._scores(row, rows, value_of(full), rest))
         together = next(size for size in (4, 3, 2, 1) if rows % size == 0)
         loop(0, rows, together, lambda i: self.softmax.build(row, i, together))
-        for at in range(0, self.blocks.width, self.blocks.panel):
+        for at in range(0, self.state.width, self.state.panel):
             self.sum_values(row, rows, at, self.tiles.vectors)
 
     def _scores(self, row: ir.Value, rows: int, panel: ir.Value, rest: Size | None) -> None:
@@ -69,34 +66,34 @@ class VectorTiles:
                 found += [vector.FMAOp(query, key, sums[i * len(keys) + j]).result for j, key in enumerate(keys)]
             return found
 
-        sums = loop(0, self.blocks.depth, 1, step, [v.splat(0)] * (rows * len(tiles)))
+        sums = loop(0, self.state.depth, 1, step, [v.splat(0)] * (rows * len(tiles)))
         for i in range(rows):
             for j in tiles:
-                self.blocks.score(sums[i * len(tiles) + j], row, i, panel, j, rest)
+                self.state.score(sums[i * len(tiles) + j], row, i, panel, j, rest)
 
     def sum_values(self, row: ir.Value, rows: int, at: int, most: int) -> None:
         """The sums over values of a tile, for at most so many vectors of columns from ``at`` on."""
-        v, blocks, thread = self.vectors, self.blocks, self.at.thread
-        columns = [at + j * self.lanes for j in range(min(most, (blocks.width - at) // self.lanes))]
+        v, state, thread = self.vectors, self.state, self.at.thread
+        columns = [at + j * self.lanes for j in range(min(most, (state.width - at) // self.lanes))]
         starts = []
         for i in range(rows):
-            factor = None if blocks.single else v.spread(read(blocks.factor, thread, i))
+            factor = None if state.single else v.spread(read(state.factor, thread, i))
             for e in columns:
-                starts.append(v.splat(0) if factor is None else arith.mulf(v.load(blocks.o, thread, plus(row, i), e), factor))
+                starts.append(v.splat(0) if factor is None else arith.mulf(v.load(state.o, thread, plus(row, i), e), factor))
 
         def step(n: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             values = [self.operands.value(n, e) for e in columns]
             found = []
             for i in range(rows):
-                power = v.spread(read(blocks.s, thread, i, n))
+                power = v.spread(read(state.s, thread, i, n))
                 found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
             return found
 
         sums = loop(0, self.at.keys, 1, step, starts)
         for i in range(rows):
-            scaled = blocks.scaled(plus(row, i)) if blocks.single else None
+            scaled = state.scaled(plus(row, i)) if state.single else None
             for value, e in zip(sums[i * len(columns): (i + 1) * len(columns)], columns, strict=True):
                 if scaled is None:
-                    v.store(value, blocks.o, thread, plus(row, i), e)
+                    v.store(value, state.o, thread, plus(row, i), e)
                 else:
-                    blocks.write(scaled(value), plus(row, i), e)
+                    state.write(scaled(value), plus(row, i), e)

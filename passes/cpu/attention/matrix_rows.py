@@ -5,31 +5,27 @@ columns after the last key, are computed with what lies in the buffers there, an
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from legato.analysis.structured.elements import BodyScalar
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, least, loop, minus, plus, quotient, rounded_up, scratch, times, value_of
 from legato.passes.cpu.attention.softmax import RowSoftmax
+from legato.passes.cpu.attention.state import AttentionState
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
 from legato.passes.cpu.matrices.steps import contracted, no_sums, read_matrix, rounded, scratch_rows, write_sums
-
-if TYPE_CHECKING:
-    from legato.passes.cpu.attention.blocks import AttentionBlocks
 
 STEP = DEPTH * PAIR     # elements that a matrix sums
 TOGETHER = 4            # rows whose exponentials are computed at once
 
 
-class MatrixTiles:
+class MatrixRows:
     """Builds the loops over the rows of a block of queries, for one block of keys."""
 
-    def __init__(self, blocks: AttentionBlocks):
-        self.blocks, self.operands, self.at, self.vectors = blocks, blocks.operands, blocks.at, blocks.vectors
-        self.form, self.tiles, self.lanes = blocks.form, blocks.tiles, blocks.lanes
-        self.depth = -(-blocks.depth // STEP)               # steps of the first product
-        self.panels = -(-blocks.columns // COLUMNS)         # of columns of the second
-        self.softmax = RowSoftmax(blocks, self._score, self._keep)
+    def __init__(self, state: AttentionState):
+        self.state, self.operands, self.at, self.vectors = state, state.operands, state.at, state.vectors
+        self.form, self.tiles, self.lanes = state.form, state.tiles, state.lanes
+        self.depth = -(-state.depth // STEP)               # steps of the first product
+        self.panels = -(-state.columns // COLUMNS)         # of columns of the second
+        self.softmax = RowSoftmax(state, self._score, self._keep)
 
     def allocate(self) -> None:
         """Allocates the scratch buffers, one of each for each thread."""
@@ -46,7 +42,7 @@ class MatrixTiles:
         """Copies the queries of a block."""
         def row(r: ir.Value) -> None:
             for d in range(0, self.depth * STEP, self.lanes):
-                value = self._element(self.form.query, "d", d, self.blocks.depth, m=plus(r, self.at.first_row))
+                value = self._element(self.form.query, "d", d, self.state.depth, m=plus(r, self.at.first_row))
                 self.vectors.store(value, self.queries, plus(r, times(self.at.thread, self.tiles.queries)), d)
 
         loop(0, self.at.rows, 1, row)
@@ -73,11 +69,11 @@ class MatrixTiles:
         def pair(p: ir.Value) -> None:
             self._put_pair(part(times(p, PAIR)), part(plus(times(p, PAIR), 1)), self.keys, self._key_row(panel, p), lane)
 
-        pairs = self.blocks.depth // PAIR
+        pairs = self.state.depth // PAIR
         loop(0, pairs, 1, pair)
-        if self.blocks.depth % PAIR:
-            self._put_pair(part(self.blocks.depth - 1), self._zeros(), self.keys, self._key_row(panel, value_of(pairs)), lane)
-        first = -(-self.blocks.depth // PAIR)
+        if self.state.depth % PAIR:
+            self._put_pair(part(self.state.depth - 1), self._zeros(), self.keys, self._key_row(panel, value_of(pairs)), lane)
+        first = -(-self.state.depth // PAIR)
         loop(first, self.depth * DEPTH, 1, lambda p: self._put_pair(self._zeros(), self._zeros(), self.keys, self._key_row(panel, p), lane))
 
     def _key_rows(self, panel: ir.Value, lane: int) -> None:
@@ -88,7 +84,7 @@ class MatrixTiles:
             rows = []
             for i in range(self.lanes):
                 n = least(plus(times(panel, COLUMNS), lane + i), minus(self.at.keys, 1))
-                low, high = (self._element(self.form.key, "d", d, self.blocks.depth, n=plus(n, self.at.first_key))
+                low, high = (self._element(self.form.key, "d", d, self.state.depth, n=plus(n, self.at.first_key))
                              for d in (step * STEP, step * STEP + self.lanes))
                 rows.append(vector.BitCastOp(v.of(i32), vector.ShuffleOp(low, high, list(range(2 * self.lanes))).result).result)
             for i, value in enumerate(v.transposed(rows)):
@@ -102,7 +98,7 @@ class MatrixTiles:
         def pair(p: ir.Value) -> None:
             keys = [plus(least(plus(times(p, PAIR), side), minus(self.at.keys, 1)), self.at.first_key) for side in range(PAIR)]
             for e in range(0, self.panels * COLUMNS, self.lanes):
-                even, odd = (self._element(self.form.value, "e", e, self.blocks.columns, n=n) for n in keys)
+                even, odd = (self._element(self.form.value, "e", e, self.state.columns, n=n) for n in keys)
                 row = plus(times(plus(times(self.at.thread, self.panels), e // COLUMNS), steps), p)
                 self._put_pair(even, odd, self.values, row, e % COLUMNS)
 
@@ -156,15 +152,15 @@ class MatrixTiles:
             return [contracted(left, right, sums)]
 
         (sums,) = loop(0, self.depth, 1, step, [no_sums(rows, COLUMNS)])
-        write_sums(sums, self.blocks.s, self.at.thread, 0, times(panel, COLUMNS))
+        write_sums(sums, self.state.s, self.at.thread, 0, times(panel, COLUMNS))
 
     def _softmax(self, row: ir.Value, i: Size, together: int) -> None:
         self.row = row
         self.softmax.build(row, i, together)
 
     def _score(self, line: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
-        product = self.vectors.load(self.blocks.s, self.at.thread, line, plus(times(panel, COLUMNS), j * self.lanes))
-        return self.blocks.score(product, self.row, line, panel, j, rest)
+        product = self.vectors.load(self.state.s, self.at.thread, line, plus(times(panel, COLUMNS), j * self.lanes))
+        return self.state.score(product, self.row, line, panel, j, rest)
 
     def _keep(self, power: ir.Value, line: Size, panel: ir.Value, j: int) -> None:
         at = plus(times(panel, COLUMNS), j * self.lanes)
@@ -185,4 +181,4 @@ class MatrixTiles:
 
     def _sums(self, row: ir.Value, i: ir.Value) -> None:
         """Adds a row of the second product to those of earlier blocks, or writes it as the result."""
-        self.blocks.take_sums(row, i, [self.vectors.load(self.sums, self.at.thread, i, e) for e in range(0, self.blocks.width, self.lanes)])
+        self.state.take_sums(row, i, [self.vectors.load(self.sums, self.at.thread, i, e) for e in range(0, self.state.width, self.lanes)])
