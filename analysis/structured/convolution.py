@@ -1,9 +1,11 @@
-"""The form of a kernel with one dense two-dimensional convolution: its pad, its constant-sized filter and its readers.
+"""The form of a kernel with one dense convolution of two dimensions or of one: its pad, its constant-sized filter and its readers.
 
-The terms of indices are ``n`` (images), ``h`` and ``w`` (positions of the output) and ``f`` (features).
+The terms of indices are ``n`` (images), ``h`` and ``w`` (positions of the output) and ``f`` (features). Images of one dimension have one
+row, which their tensors have no dimension for.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +16,7 @@ from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir
 
-TERMS = ("n", "h", "w", "f")
+TERMS = {"linalg.conv_2d_nhwc_hwcf": ("n", "h", "w", "f"), "linalg.conv_1d_nwc_wcf": ("n", "w", "f")}  # of the parallel loops, by the op
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class ConvolutionForm:
     @classmethod
     def of(cls, kernel: KernelOps, contraction: ContractionForm | None) -> ConvolutionForm | None:
         """The form of a kernel with this contraction; None for another kernel."""
-        if contraction is None or contraction.op.name != "linalg.conv_2d_nhwc_hwcf" or contraction.weight != 1:
+        if contraction is None or contraction.op.name not in TERMS or contraction.weight != 1:
             return None
         op = contraction.op
         image, filters, sums = (value.type.element_type for value in op.operands)
@@ -65,13 +67,38 @@ class ConvolutionForm:
         return self._pair("dilations")
 
     def _pair(self, name: str) -> tuple[int, int]:
-        rows, columns = (int(value) for value in self.op.attributes[name])
-        return rows, columns
+        return _pair([int(value) for value in self.op.attributes[name]], 1)
+
+    @property
+    def terms(self) -> Index:
+        """The terms of the convolution's result."""
+        return TERMS[self.op.name]
 
     @property
     def filter(self) -> ir.BlockArgument:
-        """The filter, [height, width, channels, features]."""
+        """The filter, [height, width, channels, features] or [width, channels, features]."""
         return ir.BlockArgument(self.op.operands[1])
+
+    @property
+    def filter_shape(self) -> list[int]:
+        """The filter's height, width, channels and features."""
+        shape = list(self.filter.type.shape)
+        return shape if len(shape) == 4 else [1, *shape]
+
+    @property
+    def source_shape(self) -> list[int]:
+        """The images' number, height, width and channels."""
+        return self._rows_of(self.source)
+
+    @property
+    def result_shape(self) -> list[int]:
+        """The number of images, rows, columns and features of the convolution's result."""
+        return self._rows_of(self.result)
+
+    @staticmethod
+    def _rows_of(image: ir.Value) -> list[int]:
+        shape = list(image.type.shape)
+        return shape if len(shape) == 4 else [shape[0], 1, *shape[1:]]
 
     @property
     def result(self) -> ir.Value:
@@ -91,7 +118,7 @@ class ConvolutionForm:
     def _is_traceable(self) -> bool:
         try:
             own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.out, self.result) if tensor == self.result}
-            return own == {TERMS} and all(is_given(tensor) for tensor, _ in self.reads)
+            return own == {self.terms} and all(is_given(tensor) for tensor, _ in self.reads)
         except Untraceable:
             return False
 
@@ -105,9 +132,15 @@ def _unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, int], tuple[int, in
     block = pad.regions[0].blocks[0]
     filling = producer(terminator(block).operands[0])
     zero = filling is not None and filling.name == "arith.constant" and ir.FloatAttr(filling.attributes["value"]).value == 0
-    if not zero or min(low + high) < 0 or any(low[d] or high[d] for d in (0, 3)):
+    if not zero or min(low + high) < 0 or any(low[d] or high[d] for d in (0, -1)):
         return None    # sizes that are not static are negative too
-    return pad.operands[0], (low[1], low[2]), (high[1], high[2])
+    return pad.operands[0], _pair(low[1:-1], 0), _pair(high[1:-1], 0)
+
+
+def _pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
+    """What is said of rows and columns, or of columns only."""
+    rows, columns = values if len(values) == 2 else (of_row, *values)
+    return rows, columns
 
 
 def _starts_at_zero(op: ir.Operation) -> bool:
@@ -121,7 +154,7 @@ def _out(form: ContractionForm, returned: ir.Value) -> Index | None:
     last = form.last
     if producer(returned) != last.op:
         return None
-    terms: dict[int, Term] = {dim: TERMS[loop] for loop, dim in form.dims.items()}
+    terms: dict[int, Term] = {dim: TERMS[form.op.name][loop] for loop, dim in form.dims.items()}
     found = [None if loop is None else terms.get(loop, 0) for loop in last.out_loops]
     return None if None in found else tuple(term for term in found if term is not None)
 

@@ -18,7 +18,7 @@ class StructuredKernel(KernelOps):
 
     @cached_property
     def convolution(self) -> ConvolutionForm | None:
-        """The form of a kernel with one dense two-dimensional convolution; None for another kernel."""
+        """The form of a kernel with one dense convolution of one or two dimensions; None for another kernel."""
         return ConvolutionForm.of(self, self.contraction)
 
     @cached_property

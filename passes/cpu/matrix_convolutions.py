@@ -75,7 +75,7 @@ class MatrixConvolutions(ModulePass):
             for one in narrow:
                 one.apply()
             for one in (one.kernel for one in narrow):
-                read = read_shape(one.form.filter.type.shape, one.form.dilations)
+                read = read_shape(one.form.filter_shape, one.form.dilations)
                 place, shape = one.form.filter.arg_number, packed_shape(read)
                 rewrite_kernel(one.form, machine, shape)
                 context.kernels.drop(one.form.kernel.function)
@@ -140,6 +140,6 @@ def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, shape: list[int])
 
 def is_worth_it(form: ConvolutionForm) -> bool:
     """Whether all sizes but the number of images are known, and matrices are well filled."""
-    _, rows, columns, features = form.result.type.shape
-    summed = read_shape(form.filter.type.shape, form.dilations)[2]
-    return min(form.source.type.shape[1:3]) >= 0 and rows * columns >= FEW and features >= FEW and summed >= LEAST
+    _, rows, columns, features = form.result_shape
+    summed = read_shape(form.filter_shape, form.dilations)[2]
+    return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and features >= FEW and summed >= LEAST

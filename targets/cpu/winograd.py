@@ -47,7 +47,7 @@ class WinogradTiles:
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
     """The sizes of the blocks; None where the kernel is no convolution of 3 x 3, or a direct one is about as fast."""
     form = kernel.convolution
-    if form is None or form.filter.type.shape[:2] != [3, 3] or (*form.strides, *form.dilations) != (1, 1, 1, 1):
+    if form is None or form.filter_shape[:2] != [3, 3] or (*form.strides, *form.dilations) != (1, 1, 1, 1):
         return None
     is_f32 = form.filter.type.element_type == form.result.type.element_type
     if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):

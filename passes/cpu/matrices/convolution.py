@@ -43,11 +43,11 @@ class MatrixConvolution:
         self.form, self.buffers, self.weights = form, buffers, weights
         self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
         self.vectors, self.bf16 = Vectors(machine.lanes(32)), ir.BF16Type.get()
-        shape = form.filter.type.shape
+        shape = form.filter_shape
         *self.taps, self.run, self.features = read_shape(shape, form.dilations)
         self.channels = shape[2]
         self.depth = blocks(self.run) * DEPTH * PAIR       # of a position in the copy, in elements
-        self.rows, self.columns = form.result.type.shape[1:3]
+        self.rows, self.columns = form.result_shape[1:3]
         self.step, self.dilation = form.strides, form.dilations
         reach = [(taps - 1) * dilation for taps, dilation in zip(self.taps, self.dilation)]
         self.phases = [min(step, one + 1) for step, one in zip(self.step, reach)]
@@ -71,14 +71,14 @@ class MatrixConvolution:
 
     def _is_in_place(self) -> bool:
         """Whether the image is what a copy of it would be: of one tap, without padding, and bf16 in whole blocks of channels."""
-        is_bf16, shape = self.source.type.element_type == self.bf16, self.source.type.shape
+        is_bf16, shape = self.source.type.element_type == self.bf16, self.form.source_shape
         same = (*self.taps, *self.step) == (1, 1, 1, 1) and [self.rows, self.columns, self.depth] == shape[1:]
         return is_bf16 and same and shape[0] >= 0 and self.positions >= self.tile
 
     def build(self) -> None:
         """Builds all loops: for each image its copy, then the products."""
         self.sums = scratch(self.threads, self.tile, COLUMNS)
-        images = self.source.type.shape[0]
+        images = self.form.source_shape[0]
         if self.in_place:
             self._read_in_place()
         else:
@@ -86,17 +86,20 @@ class MatrixConvolution:
         loop(0, images if images >= 0 else memref.DimOp(self.source, value_of(0)).result, 1, self._image)
 
     def _read_in_place(self) -> None:
-        count = self.source.type.shape[0] * self.positions
-        rows = memref.CollapseShapeOp(ir.MemRefType.get([count, self.depth], self.bf16), self.source, [[0, 1, 2], [3]]).result
+        count = self.form.source_shape[0] * self.positions
+        last = self.source.type.rank - 1
+        type_ = ir.MemRefType.get([count, self.depth], self.bf16)
+        rows = memref.CollapseShapeOp(type_, self.source, [[*range(last)], [last]]).result
         pairs = ir.MemRefType.get([count, self.depth // PAIR, PAIR], self.bf16)
         self.pairs = memref.ExpandShapeOp(pairs, rows, [[0], [1, 2]], [], [count, self.depth // PAIR, PAIR]).result
 
     def _allocate_copy(self) -> None:
         count = self.phases[0] * self.phases[1] * self.length
         self.copy, self.pairs = scratch_rows(count, self.depth)
-        images, height, width, channels = self.source.type.shape
-        row = ir.MemRefType.get([images, height, width * channels], self.source.type.element_type)
-        self.image = memref.CollapseShapeOp(row, self.source, [[0], [1], [2, 3]]).result
+        *outer, width, channels = self.source.type.shape
+        row = ir.MemRefType.get([*outer, width * channels], self.source.type.element_type)
+        last = len(outer)
+        self.image = memref.CollapseShapeOp(row, self.source, [*([d] for d in range(last)), [last, last + 1]]).result
 
     def _image(self, image: ir.Value) -> None:
         for a in range(0 if self.in_place else self.phases[0]):
@@ -112,7 +115,7 @@ class MatrixConvolution:
     def _copied_row(self, image: ir.Value, row: ir.Value, a: int, b: int) -> None:
         """Copies one row of a phase: the image's row ``row * step + a``, and for each position the elements from column
         ``position * step + b`` on, those of one column, or of all that a window reads."""
-        step, begins, (_, height, width, _) = self.step, self.form.begins, self.form.source.type.shape
+        step, begins, (_, height, width, _) = self.step, self.form.begins, self.form.source_shape
         y = minus(plus(times(row, step[0]), a), begins[0])
         start = plus(times(row, self.pitch), (a * self.phases[1] + b) * self.length)
         columns = [w * step[1] + b - begins[1] for w in range(self.pitch)]
@@ -164,7 +167,9 @@ class MatrixConvolution:
 
     def _rounded(self, at: list[Size], mask: ir.Value | None = None) -> ir.Value:
         """A vector of the image in bf16, with zeros in the lanes that a mask leaves out."""
-        return rounded(self.vectors, self.vectors.load_if(mask, self.image, *at))
+        image, row, element = at
+        place = [image, row, element] if self.image.type.rank == 3 else [image, element]
+        return rounded(self.vectors, self.vectors.load_if(mask, self.image, *place))
 
     def _zeros(self) -> ir.Value:
         return self.vectors.zeros(self.bf16)

@@ -33,6 +33,15 @@ CASES = [
 ]
 
 
+SIGNALS = [
+    ((1, 80, 300), 48, {"kernel_shape": [3], "pads": [1, 1]}), ((2, 32, 61), 40, {"kernel_shape": [5], "pads": [0, 3], "strides": [2]}),
+    ((1, 3, 100), 16, {"kernel_shape": [9], "pads": [4, 4]}), ((1, 64, 40), 33, {"kernel_shape": [1], "pads": [0, 0]}),
+    ((1, 48, 77), 32, {"kernel_shape": [3], "pads": [4, 4], "dilations": [4]}),
+    ((1, 16, 200), 32, {"kernel_shape": [7], "pads": [6, 6], "dilations": [2], "strides": [3]}),
+    ((3, 3, 24), 16, {"kernel_shape": [3], "pads": [1, 1]}),    # no window of 3 x 3
+]
+
+
 def rounded(array: np.ndarray) -> np.ndarray:
     return array.astype(ml_dtypes.bfloat16).astype(np.float32) if ROUNDS else array
 
@@ -85,6 +94,13 @@ def test_chunks_of_positions(monkeypatch):
     check(CASES[:6] + CASES[14:15], "llvm{matmul-precision=bf16}")
 
 
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_signals(batch, monkeypatch):
+    """Of one dimension."""
+    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    check(SIGNALS, "llvm{matmul-precision=bf16,threads=2}", batch)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_models_of_bf16(threads, monkeypatch):
     """An image is read as it is, without being widened; two convolutions may read one. Others than the products stay as they are."""
@@ -120,18 +136,19 @@ def test_models_of_bf16(threads, monkeypatch):
     assert lowered.count('.bf16"') == 6 and "call @kernel_conv2d_elementwise" not in lowered
 
 
-def residual_blocks(rounding: bool, rng: np.random.Generator) -> bytes:
-    """A stem and two blocks of two convolutions, whose input is added. ``rounding``: what is passed on is rounded to bf16."""
-    nodes, values = [], []
+def residual_blocks(rounding: bool, sizes: Sequence[int]) -> bytes:
+    """Of images of these sizes: a stem and two blocks of two convolutions, whose input is added. ``rounding``: what is passed on is
+    rounded to bf16."""
+    nodes, values, rng = [], [], np.random.default_rng(8)
 
     def node(op: str, *inputs: str, **attributes) -> str:
         nodes.append(helper.make_node(op, list(inputs), [f"{op}{len(nodes)}"], **attributes))
         return nodes[-1].output[0]
 
     def convolved(x: str, size: int) -> str:
-        array = (rng.standard_normal((48, 48, size, size)) * (48 * size * size) ** -0.5).astype(np.float32)
+        array = (rng.standard_normal((48, 48, *[size] * len(sizes))) * (48 * size ** len(sizes)) ** -0.5).astype(np.float32)
         values.append(numpy_helper.from_array(rounded(array) if rounding else array, f"w{len(values)}"))
-        return node("Conv", x, values[-1].name, pads=[size // 2] * 4)
+        return node("Conv", x, values[-1].name, pads=[size // 2] * 2 * len(sizes))
 
     def passed(x: str) -> str:
         return node("Cast", node("Cast", x, to=TensorProto.BFLOAT16), to=TensorProto.FLOAT) if rounding and ROUNDS else x
@@ -141,25 +158,25 @@ def residual_blocks(rounding: bool, rng: np.random.Generator) -> bytes:
         inner = passed(node("Relu", convolved(kept, 3)))
         kept = passed(node("Relu", node("Add", convolved(inner, 1), kept)))
     nodes.append(helper.make_node("Identity", [convolved(kept, 1)], ["y"]))
-    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 48, 9, 11])],
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 48, *sizes])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], values)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_what_convolutions_pass_on_is_bf16(threads, monkeypatch):
+@pytest.mark.parametrize(("threads", "sizes"), [(1, [9, 11]), (2, [9, 11]), (2, [70])])
+def test_what_convolutions_pass_on_is_bf16(threads, sizes, monkeypatch):
     """Images, and what is added to results: as if it were rounded where it is passed on, but for sums that are rounded the other way."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
-    session = onnxruntime.InferenceSession(residual_blocks(True, np.random.default_rng(8)), providers=["CPUExecutionProvider"])
-    model = residual_blocks(False, np.random.default_rng(8))
+    session = onnxruntime.InferenceSession(residual_blocks(True, sizes), providers=["CPUExecutionProvider"])
+    model = residual_blocks(False, sizes)
     compiled = legato.compile(legato.from_onnx(model), f"llvm{{matmul-precision=bf16,threads={threads}}}")
     for count in (1, 3):
-        x = np.random.default_rng(count).standard_normal((count, 48, 9, 11)).astype(np.float32)
+        x = np.random.default_rng(count).standard_normal((count, 48, *sizes)).astype(np.float32)
         wanted = np.asarray(session.run(None, {"x": x})[0])
         error = np.abs(np.from_dlpack(compiled(x)) - wanted)
         assert error.max() < 2.0**-7 * np.abs(wanted).max() and error.mean() < 2.0**-14 * np.abs(wanted).max()
     lowered = str(legato.lower(legato.from_onnx(model), "llvm{cpu=sapphirerapids,matmul-precision=bf16}", last="fused"))
-    calls = [line for line in lowered.splitlines() if "call @fused_conv2d_add_relu" in line]
+    calls = [line for line in lowered.splitlines() if f"call @fused_conv{len(sizes)}d_add_relu" in line]
     assert len(calls) == 2 and all(call.count("x48xbf16>") == 4 for call in calls)      # image, what is added, memory, result
 
 
