@@ -70,7 +70,7 @@ class MatrixConvolutions(ModulePass):
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
                 if machine.rounds_factors or (is_narrow and makers(one, exact)):
                     found.append(one)
-            narrow = narrow_calls(found)
+            narrow = narrow_calls(found, None if machine.rounds_factors else exact)
             read_before_widening([one.kernel for one in narrow], widening)
             for one in narrow:
                 one.apply()

@@ -3,7 +3,7 @@ what is added to the result of a convolution is rounded once more.
 """
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -31,7 +31,6 @@ class ConvolutionCalls:
             return None
         return ir.BlockArgument(self.form.source).arg_number
 
-
     @property
     def operands(self) -> set[int]:
         """The numbers of the operands that can be bf16: the image, and what the ops after the convolution read."""
@@ -57,11 +56,11 @@ class NarrowCalls:
             write_narrow(self.kernel)
 
 
-def narrow_calls(found: Sequence[ConvolutionCalls]) -> list[NarrowCalls]:
+def narrow_calls(found: Sequence[ConvolutionCalls], exact: Collection[str] | None) -> list[NarrowCalls]:
     """What can be bf16: operands that calls of these kernels make which nobody else reads. Calls of a kernel that differ in this are given
-    kernels of their own."""
+    kernels of their own. ``exact``: the kernels whose results are numbers of bf16, if others may not be rounded."""
     kernels = {call: one for one in found for call in one.calls}
-    writers = dict.fromkeys(kernels)
+    writers = {call: None for call in kernels if exact is None or call.attributes["callee"].value in exact}
     readers = {(call, number): call.operands[number] for call, one in kernels.items() for number in one.operands}
     before = None
     while before != (len(writers), len(readers)):

@@ -180,6 +180,27 @@ def test_what_convolutions_pass_on_is_bf16(threads, sizes, monkeypatch):
     assert len(calls) == 2 and all(call.count("x48xbf16>") == 4 for call in calls)      # image, what is added, memory, result
 
 
+def test_f32_after_convolutions_of_bf16_stays_f32():
+    """Without the option: what is computed in f32 from a convolution's result and added to another's is not rounded."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((1, 32, 9, 8)).astype(ml_dtypes.bfloat16)
+    filters = [(rng.standard_normal((32, 32, 3, 3)) / 17).astype(ml_dtypes.bfloat16) for _ in range(2)]
+    nodes = [node for k in range(2) for node in (helper.make_node("Conv", ["x", f"w{k}"], [f"c{k}"], pads=[1] * 4),
+                                                 helper.make_node("Cast", [f"c{k}"], [f"f{k}"], to=TensorProto.FLOAT))]
+    nodes += [helper.make_node("Tanh", ["f0"], ["t"]), helper.make_node("Add", ["t", "f1"], ["y"])]
+
+    def results(names: Sequence[str]) -> list[np.ndarray]:
+        values = [helper.make_tensor(f"w{k}", TensorProto.BFLOAT16, w.shape, w.tobytes(), raw=True) for k, w in enumerate(filters)]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.BFLOAT16, x.shape)],
+                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+        found = legato.compile(legato.from_onnx(model.SerializeToString()))(x)
+        return [np.from_dlpack(one) for one in (found if len(names) > 1 else [found])]
+
+    left, right = results(["f0", "f1"])
+    np.testing.assert_allclose(results(["y"])[0], np.tanh(left) + right, rtol=0, atol=1e-6)
+
+
 def test_special_values():
     """NaN and infinities of inputs reach the positions whose windows hold them, and no others; padding is multiplied as zeros are."""
     rng = np.random.default_rng(2)
