@@ -15,6 +15,7 @@ from legato.targets.intrinsics.builder import OGT, OLT, UNO
 Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
 
 EXTREMES = {"maximumf": OGT, "maxnumf": OGT, "minimumf": OLT, "minnumf": OLT}
+SUMS = {"add": -0.0, "mul": 1.0}  # with what changes nothing
 
 
 def element(type_: ir.Type) -> ir.Type:
@@ -112,7 +113,12 @@ def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
 
 def neutral(type_: ir.Type, predicate: int) -> ir.Value:
     """The neutral element of a maximum or minimum."""
-    attribute = ir.FloatAttr.get(element(type_), float("-inf" if predicate == OGT else "inf"))
+    return splat(type_, float("-inf" if predicate == OGT else "inf"))
+
+
+def splat(type_: ir.Type, number: float) -> ir.Value:
+    """A number of a type of floats, or a vector of it."""
+    attribute = ir.FloatAttr.get(element(type_), number)
     if isinstance(type_, ir.VectorType):
         attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
     return arith.ConstantOp(type_, attribute).result
@@ -139,13 +145,19 @@ def expand_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
 
 
 def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
-    """A masked reduction: disabled lanes become the neutral element."""
+    """A masked reduction: disabled lanes become the neutral element. LLVM would add up numbers under a mask one after the other."""
     inner = op.regions[0].blocks[0].operations[0].operation
-    if inner.name != "vector.reduction" or len(op.operands) != 1 or kind_of(inner) not in EXTREMES:
+    if inner.name != "vector.reduction" or len(op.operands) != 1:
         return None
-    value = inner.operands[0]
-    lanes = arith.SelectOp(op.operands[0], value, neutral(value.type, EXTREMES[kind_of(inner)])).result
-    return with_accumulator(inner, joined(kind_of(inner), lanes, nan_free(inner)))
+    kind, value = kind_of(inner), inner.operands[0]
+    if kind in EXTREMES:
+        lanes = arith.SelectOp(op.operands[0], value, neutral(value.type, EXTREMES[kind])).result
+        return with_accumulator(inner, joined(kind, lanes, nan_free(inner)))
+    if kind not in SUMS or not isinstance(value.type.element_type, ir.FloatType):
+        return None
+    lanes = arith.SelectOp(op.operands[0], value, splat(value.type, SUMS[kind])).result
+    start = inner.operands[1] if len(inner.operands) > 1 else None
+    return vector.ReductionOp(inner.results[0].type, inner.attributes["kind"], lanes, acc=start).result
 
 
 def expand_division(op: ir.Operation, machine: Machine) -> ir.Value | None:
