@@ -4,13 +4,15 @@ The last reader of the result is tiled into register tiles, and the product, its
 reductions are tiled by 1. Vectorized, each step of the reduction is an outer product whose accumulator stays in registers.
 """
 from collections.abc import Sequence
+from math import prod
 
 from legato.analysis.structured import ContractionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
+from legato.core.cpu_table import LINE
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.matrix_tiles import matrix_tiles
 from legato.targets.cpu.register_tiles import RegisterTiles, choose
-from legato.targets.cpu.row_blocks import row_block
+from legato.targets.cpu.row_blocks import SHARE, row_block
 from legato.targets.cpu.script import ANY, Script
 from legato.targets.cpu.threads import parallel_part
 
@@ -34,7 +36,14 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
     if matrices:
         return matrix_tiles(rows, form.extents[form.column] or 0, width)
     conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
-    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
+    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None,
+                  form.bits / 8 / LINE if _rows_are_far(form, machine) else 0)
+
+
+def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
+    """Whether the rows of a product do not stay in the L2 cache beside the panels of its weight. Those of windows are read again soon."""
+    rows = [form.extents[loop] for loop in (*form.rows, *form.reductions)]
+    return not form.is_window and None not in rows and prod(rows) * form.bits // 8 > machine.l2_bytes // SHARE
 
 
 class _ContractionScript:

@@ -10,6 +10,7 @@ from functools import cache
 IN_FLIGHT = 9  # multiply-adds that must be independent: latency 4, two per cycle, and one to spare
 LOAD = 1.2  # a load: slightly fewer are started per cycle
 PANEL_LOAD = 3  # a vector of the weight from the L2 cache
+FAR_LOAD = 4  # a line of the other operand from beyond the L2 cache
 STEP = 2  # the loop itself, and multiply-adds that start late
 EXTRA_TILE = 1 / 32  # another kind of tile, relative to the whole: code size and compile time
 
@@ -22,9 +23,10 @@ class RegisterTiles:
     columns: tuple[int, ...]
 
 
-def steps(rows: int, vectors: int) -> float:
-    """The time of one step of the reduction for a tile, in multiply-adds."""
-    return max(rows * vectors, LOAD * (rows + vectors), PANEL_LOAD * vectors, IN_FLIGHT) + STEP
+def steps(rows: int, vectors: int, far_lines: float = 0) -> float:
+    """The time of one step of the reduction for a tile, in multiply-adds. ``far_lines``: cache lines of each row that are read from beyond
+    the L2 cache."""
+    return max(rows * vectors, LOAD * (rows + vectors), PANEL_LOAD * vectors, IN_FLIGHT) + FAR_LOAD * rows * far_lines + STEP
 
 
 def fits(rows: int, vectors: int, registers: int) -> bool:
@@ -39,11 +41,11 @@ def binary(rest: int) -> tuple[int, ...]:
 
 @cache
 def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None,
-           most: int | None = None) -> RegisterTiles:
+           most: int | None = None, far_lines: float = 0) -> RegisterTiles:
     """The tiles for a product of ``rows`` by ``columns`` (None: not constant), with vectors of ``lanes`` elements.
 
     Widths of columns are powers of two: others become very slow code. ``width``: the first of them, if it is given. ``most``: the greatest
-    number of rows of a tile.
+    number of rows of a tile. ``far_lines``: as for ``steps``.
     """
     best = None
     for vectors in (2, 4, 1, 8) if width is None else (max(1, width // lanes),):
@@ -51,7 +53,7 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
             continue
         widths = _widths(columns, vectors * lanes, lanes)
         for split in _splits(rows, vectors, registers, most, columns is None):
-            cost = _cost(rows, columns, split, widths, lanes)
+            cost = _cost(rows, columns, split, widths, lanes, far_lines)
             if best is None or cost < best[0]:
                 best = (cost, RegisterTiles(split, widths))
     assert best is not None
@@ -73,15 +75,16 @@ def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, f
     return [(tile, rows % tile) if rows % tile else (tile,) for tile in range(1, min(most, rows) + 1)]
 
 
-def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths: tuple[int, ...], lanes: int) -> float:
+def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths: tuple[int, ...], lanes: int, far_lines: float) -> float:
     """The steps of the whole product; per row (or column vector) if their number is not constant."""
     total, left = 0.0, widths[0] if columns is None else columns
     for width in widths:
         count, left = divmod(left, width)
         vectors = max(1, width // lanes)
         if rows is None:
-            total += count * steps(split[0], vectors) / split[0]
+            total += count * steps(split[0], vectors, far_lines) / split[0]
         else:
-            total += count * (rows // split[0] * steps(split[0], vectors) + sum(steps(rest, vectors) for rest in split[1:]))
+            rests = sum(steps(rest, vectors, far_lines) for rest in split[1:])
+            total += count * (rows // split[0] * steps(split[0], vectors, far_lines) + rests)
     per_column = total / widths[0] if columns is None else total
     return per_column * (1 + EXTRA_TILE * (len(split) + len(widths)))

@@ -19,20 +19,34 @@
 // A thread gets half of the columns.
 // THREADS-LABEL: func.func private @matmul
 // THREADS: scf.forall (%{{.*}}) = (0) to (512) step (64)
-func.func private @matmul(%x: tensor<384x256xf32>, %w: tensor<256x512xf32>, %bias: tensor<512xf32>,
-    %out: tensor<384x512xf32> {tir.out, bufferization.writable = true}) -> tensor<384x512xf32> attributes {tir.prim_func} {
+func.func private @matmul(%x: tensor<96x256xf32>, %w: tensor<256x512xf32>, %bias: tensor<512xf32>,
+    %out: tensor<96x512xf32> {tir.out, bufferization.writable = true}) -> tensor<96x512xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<384x512xf32>
-  %0 = linalg.fill ins(%zero : f32) outs(%e : tensor<384x512xf32>) -> tensor<384x512xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<384x256xf32>, tensor<256x512xf32>) outs(%0 : tensor<384x512xf32>) -> tensor<384x512xf32>
+  %e = tensor.empty() : tensor<96x512xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%e : tensor<96x512xf32>) -> tensor<96x512xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<96x256xf32>, tensor<256x512xf32>) outs(%0 : tensor<96x512xf32>) -> tensor<96x512xf32>
   %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]} ins(%1, %bias : tensor<384x512xf32>, tensor<512xf32>) outs(%out : tensor<384x512xf32>) {
+      iterator_types = ["parallel", "parallel"]} ins(%1, %bias : tensor<96x512xf32>, tensor<512xf32>) outs(%out : tensor<96x512xf32>) {
   ^bb0(%p: f32, %q: f32, %r: f32):
     %3 = arith.addf %p, %q : f32
     %4 = arith.maximumf %3, %zero : f32
     linalg.yield %4 : f32
-  } -> tensor<384x512xf32>
-  return %2 : tensor<384x512xf32>
+  } -> tensor<96x512xf32>
+  return %2 : tensor<96x512xf32>
+}
+
+// -----
+
+// Rows that do not stay in the second cache are read less often: fewer at once, beside more columns.
+// CHECK-LABEL: func.func private @far_rows
+// AVX512: vector.contract {{.*}} : vector<6x1xf32>, vector<1x64xf32> into vector<6x64xf32>
+// AVX2: vector.contract {{.*}} : vector<6x1xf32>, vector<1x16xf32> into vector<6x16xf32>
+func.func private @far_rows(%x: tensor<1500x256xf32>, %w: tensor<256x512xf32>,
+    %out: tensor<1500x512xf32> {tir.out, bufferization.writable = true}) -> tensor<1500x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1500x512xf32>) -> tensor<1500x512xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<1500x256xf32>, tensor<256x512xf32>) outs(%0 : tensor<1500x512xf32>) -> tensor<1500x512xf32>
+  return %1 : tensor<1500x512xf32>
 }
 
 // -----

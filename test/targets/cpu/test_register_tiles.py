@@ -31,6 +31,7 @@ def test_tiles_of_common_layers():
     assert choose(384, 512, 8, 16) == choose(384, 512, 8, 16, width=16)
     assert choose(384, 512, 8, 16).rows == (6,)
     assert choose(196, 256, 16, 32, most=8).rows[0] <= 8
+    assert choose(1500, 384, 16, 32, far_lines=1 / 16).columns == (64,)  # rows from beyond the L2 cache are read half as often
 
 
 def test_a_step_is_as_long_as_its_bottleneck():
