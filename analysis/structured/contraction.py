@@ -108,7 +108,9 @@ class ContractionForm:
 
     def is_dot_product(self, enough_rows: int) -> bool:
         """Whether it is a matmul of fewer than ``enough_rows`` rows whose weight is contiguous along the reduction: its elements are
-        sums along vectors. A dynamic number of rows is enough."""
+        sums along vectors. A dynamic number of rows is enough. Groups of narrow elements, which instructions multiply, are none."""
+        if self.group is not None:
+            return False
         loops = self.heart.loops_of(self.weight)
         rows = prod(enough_rows if (extent := self.extents[loop]) is None else extent for loop in self.rows)
         return not self.filters and rows < enough_rows and bool(loops) and loops[-1] in self.reductions

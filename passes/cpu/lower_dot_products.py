@@ -52,19 +52,23 @@ class NarrowFactor:
 
     @classmethod
     def of(cls, value: ir.Value, map_: ir.AffineMap) -> "NarrowFactor | None":
-        """The factor behind an operand; None unless it is widened integers of 8 or 16 bits."""
-        shape = tuple(value.type.shape)
-        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        """The factor behind an operand; None unless it is widened integers of 8 or 16 bits. Without the dimensions along which it is
+        broadcast, as a single row is along the columns."""
+        if not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
+            return None
+        dims = dict(zip((e.position for e in map_.results), value.type.shape))
+        op = _definition(value)
+        if op is not None and op.name == "vector.broadcast" and isinstance(op.operands[0].type, ir.VectorType):
+            shape = list(op.operands[0].type.shape)
+            inner = zip(list(dims.items())[-len(shape):], shape)
+            dims = {d: size for (d, size), own in inner if own == size}
+            op = _definition(op.operands[0])
         while op is not None and op.name == "vector.shape_cast":
-            source = op.operands[0].owner
-            op = None if isinstance(source, ir.Block) else source.operation
-        if op is None or op.name not in WIDENING:
+            op = _definition(op.operands[0])
+        if op is None or op.name not in WIDENING or op.operands[0].type.element_type.width not in (8, 16):
             return None
         source = op.operands[0]
-        if source.type.element_type.width not in (8, 16) or not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
-            return None
-        kind = f"{WIDENING[op.name]}{source.type.element_type.width}"
-        return cls(source, shape, tuple(e.position for e in map_.results), kind)
+        return cls(source, tuple(dims.values()), tuple(dims), f"{WIDENING[op.name]}{source.type.element_type.width}")
 
     @property
     def per_lane(self) -> int:
@@ -88,6 +92,11 @@ class NarrowFactor:
             value = shape_cast(value, [self.per_lane, count])
             return vector.TransposeOp(ir.VectorType.get([count, self.per_lane], value.type.element_type), value, [1, 0]).result
         return shape_cast(value, [count, self.per_lane])
+
+
+def _definition(value: ir.Value) -> ir.Operation | None:
+    """The op that makes a value; None for an argument of a block."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 @dataclass(frozen=True)
@@ -158,13 +167,15 @@ class NarrowContraction:
 def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """A vector's elements in another shape."""
     type_ = ir.VectorType.get(list(shape), value.type.element_type)
+    while (op := _definition(value)) is not None and op.name == "vector.shape_cast":
+        value = op.operands[0]
     return value if value.type == type_ else vector.ShapeCastOp(type_, value).result
 
 
 def row_of(value: ir.Value) -> ir.Value:
     """Groups ``[n, per lane]`` as one vector. Those that lie in a row in memory are read at once: by itself, each would be a load."""
     count = prod(value.type.shape)
-    read = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    read = _definition(value)
     if read is None or read.name != "vector.transfer_read" or not reads_row(read):
         return shape_cast(value, [count])
     source, rank = read.operands[0], read.operands[0].type.rank

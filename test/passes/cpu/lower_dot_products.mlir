@@ -21,6 +21,27 @@ func.func @packed(%a: vector<2x1x4xi8>, %w: memref<5x16x4xi8>, %k: index, %sums:
   return %3 : vector<2x16xi32>
 }
 
+// A single row is broadcast before it is multiplied: its bytes are one lane, and the columns' bytes are read at once.
+// CHECK-LABEL: func.func @single_row(
+// CHECK: %[[W:.*]] = vector.transfer_read {{.*}} : memref<5x64xi8>, vector<64xi8>
+// CHECK: %[[LANES:.*]] = vector.bitcast %[[W]] : vector<64xi8> to vector<16xi32>
+// CHECK: %[[ROW:.*]] = vector.broadcast %{{.*}} : i32 to vector<16xi32>
+// CHECK: "tir.dot4_u8s8"(%[[ROW]], %[[LANES]], %{{.*}})
+// CHECK-NOT: vector.contract
+func.func @single_row(%a: vector<4xi8>, %w: memref<5x16x4xi8>, %k: index, %sums: vector<16xi32>) -> vector<16xi32> {
+  %c0 = arith.constant 0 : index
+  %p = arith.constant 0 : i8
+  %0 = arith.extui %a : vector<4xi8> to vector<4xi32>
+  %1 = vector.transfer_read %w[%k, %c0, %c0], %p {in_bounds = [true, true]} : memref<5x16x4xi8>, vector<16x4xi8>
+  %2 = vector.shape_cast %1 : vector<16x4xi8> to vector<16x1x4xi8>
+  %3 = arith.extsi %2 : vector<16x1x4xi8> to vector<16x1x4xi32>
+  %4 = vector.broadcast %0 : vector<4xi32> to vector<16x1x4xi32>
+  %5 = vector.contract {indexing_maps = [affine_map<(n, k, q) -> (n, k, q)>, affine_map<(n, k, q) -> (n, k, q)>, affine_map<(n, k, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction", "reduction"], kind = #vector.kind<add>}
+      %4, %3, %sums : vector<16x1x4xi32>, vector<16x1x4xi32> into vector<16xi32>
+  return %5 : vector<16xi32>
+}
+
 // A weight that is not packed is transposed. The unsigned factor comes first.
 // CHECK-LABEL: func.func @transposed(
 // CHECK: %[[W:.*]] = vector.transpose %arg1, [1, 0] : vector<4x16xi8> to vector<16x4xi8>

@@ -51,6 +51,16 @@ def test_shapes_around_vectors(level):
     products.check()
 
 
+@pytest.mark.parametrize("rows", [1, 4, 7, 8])
+def test_few_rows_are_multiplied_by_instructions(rows):
+    """Each register of a tile, and of its rest of columns, takes one instruction for a step, also for few rows."""
+    products = Products("llvm{cpu=icelake-server}")
+    products.add(numbers(np.uint8, (rows, 64)), numbers(np.int8, (64, 72)))
+    text = str(products.net.lowered())
+    assert text.count("llvm.x86.avx512.vpdpbusd.512") >= rows and "llvm.sext" not in text and "llvm.zext" not in text
+    assert text.count("llvm.load") <= 40 + 2 * rows  # groups of columns are read as whole registers
+
+
 @pytest.mark.parametrize("level", first_of(CPUS))
 def test_signs_and_extremes(level):
     """Sums of products of the extremes: two of them do not fit 16 bits, and 70,000 not 32, where they wrap."""
