@@ -42,8 +42,8 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
 
 def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
     """Whether the rows of a product do not stay in the L2 cache beside the panels of its weight. Those of windows are read again soon."""
-    rows = [form.extents[loop] for loop in (*form.rows, *form.reductions)]
-    return not form.is_window and None not in rows and prod(rows) * form.bits // 8 > machine.l2_bytes // SHARE
+    elements = prod(form.extents[loop] or 0 for loop in (*form.rows, *form.reductions))  # 0: not constant
+    return not form.is_window and elements * form.bits // 8 > machine.l2_bytes // SHARE
 
 
 class _ContractionScript:
