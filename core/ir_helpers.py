@@ -115,6 +115,12 @@ def index(value: int) -> ir.Value:
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
+def marked(value: ir.Value, marker: str) -> ir.Value:
+    """The value; the op that has just been built for it gets this unit attribute."""
+    value.owner.operation.attributes[marker] = ir.UnitAttr.get(value.type.context)
+    return value
+
+
 def splat(value: ir.Value, constant: str) -> ir.DenseElementsAttr | None:
     """The elements of a tensor defined by an op of the name ``constant``, if they are equal and in the IR; else None."""
     owner = value.owner

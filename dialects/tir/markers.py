@@ -51,5 +51,5 @@ THREADS = "tir.threads"   # on the llvm.func of a parallel loop's steps: the num
 # On divisions
 ESTIMATE = "tir.estimate"          # of 1 by a normal number: a relative error of 2^-14 is corrected by what follows
 
-# On roundings to bf16
+# On roundings to bf16, and on exponentials
 FLUSHES = "tir.flushes"            # denormal results may be zeros: what reads them takes them for zeros

@@ -6,6 +6,7 @@ from typing import Any
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math
 from legato.core.user_code import source_of
+from legato.dialects.tir.markers import FLUSHES
 from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.dot_products import RULES as DOT_PRODUCTS
@@ -24,7 +25,8 @@ ONE_BY_ONE = {"math.tanh": f32.tanh, "math.erf": f32.erf}
 @intrinsic("math.exp", dtypes=("f32",))
 def exp(op, x):
     """e^x. Vectors are scaled by AVX-512's instruction, if available."""
-    return f32.exp(Builder(x.type), x, scale_by_power if op.machine.has("avx512f") and fills_registers(x.type) else None)
+    scale = scale_by_power if op.machine.has("avx512f") and fills_registers(x.type) else None
+    return f32.exp(Builder(x.type), x, scale, FLUSHES in op.op.attributes)
 
 
 @intrinsic("math.tanh", "math.erf", dtypes=("f32",))

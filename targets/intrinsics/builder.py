@@ -1,6 +1,7 @@
 """Builds f32 expressions on scalars and vectors of any rank, with the bit operations that elementary functions need."""
 from collections.abc import Sequence
 
+from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, math
 from legato.dialects.tir.markers import ESTIMATE
 
@@ -57,9 +58,7 @@ class Builder:
 
     def estimated_reciprocal(self, a: ir.Value) -> ir.Value:
         """1 / a with a relative error of up to 2^-14, for normal numbers a; exact where the target has no faster estimate."""
-        op = arith.DivFOp(self.number(1.0), a)
-        op.operation.attributes[ESTIMATE] = ir.UnitAttr.get(a.type.context)
-        return op.result
+        return marked(arith.DivFOp(self.number(1.0), a).result, ESTIMATE)
 
     def neg(self, a: ir.Value) -> ir.Value:
         """-a."""

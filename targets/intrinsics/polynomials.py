@@ -15,6 +15,7 @@ LOG2_E, LN2 = 1.4426950408889634, 0.6931471805599453
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
 MAGIC_BITS = 0x4B400000
+LEAST_NORMAL = -87.33654  # the logarithm of 2^-126
 # e^r = 1 + r + r^2 q(r) for |r| <= ln(2)/2, by weighted least squares with coefficients rounded one by one: relative error 2^-28
 EXP_Q = (0.0013819815358147025, 0.008368685841560364, 0.041668277233839035, 0.1666652113199234, 0.4999999403953552)
 
@@ -31,13 +32,13 @@ def integer(b: Builder, shifted: ir.Value) -> ir.Value:
     return b.isub(b.bits(shifted), b.integer(MAGIC_BITS))
 
 
-def exp(b: Builder, x: ir.Value, scale: Scale | None = None) -> ir.Value:
+def exp(b: Builder, x: ir.Value, scale: Scale | None = None, flushes: bool = False) -> ir.Value:
     """e^x, 0.9 ulp. ``scale(y, n)``: y * 2^n for whole numbers n as floats, rounded once over the whole range, if the device has it.
 
     Results that round to 0 are 0 before they are scaled: products that underflow take 25 times as long on many CPUs, and masks of softmax
-    make exponentials of -10000 and -inf.
+    make exponentials of -10000 and -inf. ``flushes``: so are denormal results, which masks of -100 make.
     """
-    zero = b.less(x, b.number(-104.0))
+    zero = b.less(x, b.number(LEAST_NORMAL if flushes else -104.0))
     x = b.at_most(x if scale is not None else b.at_least(x, -104.0), 89.0)
     shifted, r = reduce_exponent(b, x)
     y = b.select(zero, b.number(0.0), b.polynomial(r, (*EXP_Q, 1.0, 1.0)))

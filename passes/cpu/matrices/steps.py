@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, value_of
 from legato.dialects.tir.markers import FLUSHES
@@ -55,9 +56,7 @@ def rounded(vectors: Vectors, value: ir.Value) -> ir.Value:
     maker = None if isinstance(value.owner, ir.Block) else value.owner.operation
     if maker is not None and maker.name == "arith.extf" and maker.operands[0].type == bf16:
         return maker.operands[0]
-    made = arith.TruncFOp(bf16, value)
-    made.operation.attributes[FLUSHES] = ir.UnitAttr.get()
-    return made.result
+    return marked(arith.TruncFOp(bf16, value).result, FLUSHES)
 
 
 def scratch_rows(rows: int, depth: int) -> tuple[ir.Value, ir.Value]:

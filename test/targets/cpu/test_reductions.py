@@ -121,6 +121,17 @@ def test_softmax_of_extremes():
         assert np.allclose(single("relax.softmax", [x], axis=1), softmax(x.astype(np.float64), 1), atol=1e-6, equal_nan=True)
 
 
+def test_softmax_makes_no_denormals():
+    """Products by denormal numbers are slow, and masks of -100 would make them."""
+    x = np.full((3, 40), -95, np.float32)
+    x[:, 7], x[:, 20] = 0, -87
+    for axis in (1, 0):
+        found = single("relax.softmax", [x if axis else x.T.copy()], axis=axis)
+        found = found if axis else found.T
+        assert (np.delete(found, [7, 20], axis=1) == 0).all()
+        assert np.allclose(found[:, [7, 20]], [1, np.exp(-87.0)], rtol=1e-5, atol=0)
+
+
 NORMS = [(128, 768), (4, 10), (1, 128, 384), (3, 100), (5, 17), (2, 3, 1000), (2, 1)]
 
 
