@@ -42,8 +42,8 @@ class ConvolutionForm:
         op = contraction.op
         image, filters, sums = (value.type.element_type for value in op.operands)
         plain = image == sums == ir.F32Type.get() and filters in (image, ir.BF16Type.get())
-        filters, padded = op.operands[1], _unpadded(op.operands[0])
-        if not plain or padded is None or not _starts_at_zero(op) or not isinstance(filters, ir.BlockArgument):
+        filters, padded = op.operands[1], unpadded(op.operands[0])
+        if not plain or padded is None or not starts_at_zero(op) or not isinstance(filters, ir.BlockArgument):
             return None
         if not filters.type.has_static_shape or len(list(filters.uses)) != 1:
             return None
@@ -67,7 +67,7 @@ class ConvolutionForm:
         return self._pair("dilations")
 
     def _pair(self, name: str) -> tuple[int, int]:
-        return _pair([int(value) for value in self.op.attributes[name]], 1)
+        return pair([int(value) for value in self.op.attributes[name]], 1)
 
     @property
     def terms(self) -> Index:
@@ -123,8 +123,9 @@ class ConvolutionForm:
             return False
 
 
-def _unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, int], tuple[int, int]] | None:
-    """The source of a padded image, and the zeros before and after its rows and columns; None for another pad."""
+def unpadded(value: ir.Value, inner: int = 1) -> tuple[ir.Value, tuple[int, int], tuple[int, int]] | None:
+    """The source of a padded image, and the zeros before and after its rows and columns; None for another pad. ``inner``: how many
+    dimensions follow the columns."""
     pad = producer(value)
     if pad is None or pad.name != "tensor.pad":
         return value, (0, 0), (0, 0)
@@ -132,18 +133,19 @@ def _unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, int], tuple[int, in
     block = pad.regions[0].blocks[0]
     filling = producer(terminator(block).operands[0])
     zero = filling is not None and filling.name == "arith.constant" and ir.FloatAttr(filling.attributes["value"]).value == 0
-    if not zero or min(low + high) < 0 or any(low[d] or high[d] for d in (0, -1)):
+    if not zero or min(low + high) < 0 or any(low[:1] + high[:1] + low[-inner:] + high[-inner:]):
         return None    # sizes that are not static are negative too
-    return pad.operands[0], _pair(low[1:-1], 0), _pair(high[1:-1], 0)
+    return pad.operands[0], pair(low[1:-inner], 0), pair(high[1:-inner], 0)
 
 
-def _pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
+def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
     """What is said of rows and columns, or of columns only."""
     rows, columns = values if len(values) == 2 else (of_row, *values)
     return rows, columns
 
 
-def _starts_at_zero(op: ir.Operation) -> bool:
+def starts_at_zero(op: ir.Operation) -> bool:
+    """Whether the result is accumulated on zeros."""
     fill = producer(op.operands[2])
     number = producer(fill.operands[0]) if fill is not None and fill.name == "linalg.fill" else None
     return number is not None and number.name == "arith.constant" and ir.FloatAttr(number.attributes["value"]).value == 0

@@ -65,7 +65,7 @@ def test_windows_paddings_and_epilogues(target):
 
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_threads_share_rows(batch, monkeypatch):
-    monkeypatch.setattr("legato.passes.cpu.depthwise_convolutions.WORTH_IT", 1)
+    monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     bytes_, arrays = model(CASES[:3] + CASES[9:12], batch)
     check(bytes_, arrays, "llvm{threads=3}", 6)
     assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 6

@@ -1,0 +1,177 @@
+"""The form of a kernel with one grouped convolution of f32 of one dimension or of two: its windows, and the elementwise ops on its result.
+
+The kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's arguments.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from legato.analysis.structured.contraction import ContractionForm
+from legato.analysis.structured.convolution import pair, starts_at_zero, unpadded
+from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.kernel_ops import KernelOps
+from legato.analysis.structured.maps import dim_positions
+from legato.analysis.structured.ops import CONTRACTION, producer
+from legato.analysis.structured.window import WindowAxis
+from legato.core.mlir import ir
+
+SPLIT: Index = ("g", "f")   # the last terms of indices of ops: the group, and the feature in it
+PLACES: dict[int, Index] = {1: ("n", "w"), 2: ("n", "h", "w")}   # of the convolution's result, by its dimensions
+
+
+@dataclass(frozen=True)
+class GroupedForm:
+    """A convolution in groups of images of known height, width and channels, zeros around them. The terms of indices are ``n`` (images),
+    ``h`` and ``w`` (positions of the result) and ``f`` (features of all groups)."""
+
+    kernel: KernelOps
+    contraction: ContractionForm
+    source: ir.Value
+    """The images without padding, [n, height, width, channels], or [n, width, channels]."""
+    filter: ir.BlockArgument
+    """The filter, [height, width, channels of a group, features], or without height."""
+    axes: tuple[WindowAxis, WindowAxis]
+    """The windows along the rows and along the columns of the images."""
+
+    @classmethod
+    def of(cls, kernel: KernelOps) -> GroupedForm | None:
+        """The form of a kernel; None for another one."""
+        heart = kernel.heart
+        if heart is None or heart.kind != CONTRACTION or heart.op.name != "linalg.generic" or len(kernel.ops[-1].operands) != 1:
+            return None
+        contraction = ContractionForm.of_op(heart)
+        if contraction is None or len(contraction.batch) != 1 or not contraction.filters or contraction.weight != 1:
+            return None
+        op, found = contraction.op, contraction.heart.convolution
+        padded = _unpadded(op.operands[0])
+        if found is None or padded is None or not starts_at_zero(op) or not _is_in_order(contraction):
+            return None
+        if any(value.type.element_type != ir.F32Type.get() for value in op.operands):
+            return None
+        source, begins = padded
+        filters = joined(op.operands[1])
+        if filters is None or not is_given(source) or not isinstance(filters, ir.BlockArgument) or len(list(filters.uses)) != 1:
+            return None
+        result = op.results[0].type
+        sizes = pair(list(source.type.shape)[1:-1], 1), pair(list(result.shape)[1:-2], 1), pair(list(filters.type.shape)[:-2], 1)
+        strides, dilations = pair([int(s) for s in found.strides], 1), pair([int(d) for d in found.dilations], 1)
+        if min([*sizes[0], *sizes[1], *filters.type.shape]) < 0:
+            return None
+        axes = [WindowAxis(size, count, begin, stride, dilation, taps)
+                for size, count, taps, begin, stride, dilation in zip(*sizes, begins, strides, dilations)]
+        form = cls(kernel, contraction, source, ir.BlockArgument(filters), (axes[0], axes[1]))
+        return form if form._is_traceable() else None
+
+    @property
+    def op(self) -> ir.Operation:
+        """The convolution."""
+        return self.contraction.op
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.op.operands[1].type.shape[-2]
+
+    @property
+    def channels(self) -> int:
+        """The channels of a group."""
+        return self.op.operands[1].type.shape[-3]
+
+    @property
+    def features(self) -> int:
+        """The features of a group."""
+        return self.op.operands[1].type.shape[-1]
+
+    @property
+    def terms(self) -> Index:
+        """The terms of an element of the result."""
+        return (*PLACES[len(self.contraction.filters)], "f")
+
+    @cached_property
+    def _ends(self) -> tuple[ir.Value, ir.Value, bool]:
+        """The convolution's result as the epilogue reads it, the epilogue's, and whether it has groups as a dimension of their own, which
+        become one with the features before or after."""
+        made, returned = self.op.results[0], self.kernel.ops[-1].operands[0]
+        last = producer(returned)
+        if last is not None and last.name == "tensor.collapse_shape" and last.operands[0].type.shape == made.type.shape:
+            return made, last.operands[0], True
+        readers = [use.owner.operation for use in made.uses]
+        if len(readers) == 1 and readers[0].name == "tensor.collapse_shape":
+            return readers[0].results[0], returned, False
+        raise Untraceable
+
+    @property
+    def result(self) -> ir.Value:
+        """The convolution's result, of which the epilogue makes the kernel's."""
+        return self._ends[0]
+
+    @property
+    def returned(self) -> ir.Value:
+        """What the epilogue makes."""
+        return self._ends[1]
+
+    @property
+    def own_terms(self) -> Index:
+        """The terms of an element of the result, as the epilogue has them."""
+        return (*PLACES[len(self.contraction.filters)], *SPLIT) if self._ends[2] else self.terms
+
+    @cached_property
+    def reads(self) -> list[tuple[ir.Value, Index]]:
+        """The elements that the epilogue reads, besides those of the convolution's result."""
+        return [one for one in tensor_leaves(self.kernel, self.returned, self.own_terms, self.result) if one[0] != self.result]
+
+    def flat(self, tensor: ir.Value, index: Index) -> tuple[ir.Value, Index] | None:
+        """An element that the epilogue reads, of a tensor whose groups and features are one dimension; None where there is no such."""
+        if not self._ends[2]:
+            return tensor, index
+        if index[-2:] != SPLIT:
+            return None if set(index) & set(SPLIT) else (tensor, index)
+        owner = producer(tensor)
+        if owner is not None and owner.name == "arith.constant":
+            return tensor, (*index[:-2], "f")   # equal elements
+        whole = joined(tensor)
+        return None if whole is None else (whole, (*index[:-2], "f"))
+
+    def _is_traceable(self) -> bool:
+        if any("linalg.index" in op.body_names for op in self.kernel.structured):
+            return False
+        try:
+            leaves = tensor_leaves(self.kernel, self.returned, self.own_terms, self.result)
+            own = {index for tensor, index in leaves if tensor == self.result}
+            return own == {self.own_terms} and all(is_given(tensor) and self.flat(tensor, index) for tensor, index in self.reads)
+        except Untraceable:
+            return False
+
+
+def _unpadded(image: ir.Value) -> tuple[ir.Value, tuple[int, int]] | None:
+    """The source of an image that is padded before or after its channels are split, and the zeros before its rows and columns; None for
+    another one."""
+    after = unpadded(image, inner=2)
+    whole = None if after is None else joined(after[0])
+    before = None if whole is None else unpadded(whole)
+    if after is None or before is None or (after[0] != image and before[0] != whole):
+        return None
+    return before[0], after[1] if before[0] == whole else before[1]
+
+
+def _is_in_order(contraction: ContractionForm) -> bool:
+    """Whether the operands' dimensions are those of images with channels last, and of filters with features last."""
+    (group,), heart = contraction.batch, contraction.heart
+    image, filters = dim_positions(heart.maps[0]), dim_positions(heart.maps[1])
+    *taps, channel = contraction.reductions
+    rank = len(contraction.filters)
+    if rank not in PLACES or len(contraction.rows) != rank + 1 or len(contraction.columns) != 1:
+        return False
+    return (len(heart.body) == 3 and heart.out_loops == [*contraction.rows, group, contraction.column]
+            and [image[0], *image[-2:]] == [contraction.rows[0], group, channel] and filters == [*taps, channel, group, contraction.column])
+
+
+def joined(value: ir.Value) -> ir.Value | None:
+    """The tensor whose last dimension a view splits in two; None for another value."""
+    op = producer(value)
+    if op is None or op.name != "tensor.expand_shape":
+        return None
+    groups = [[dim.value for dim in group] for group in op.attributes["reassociation"]]
+    return op.operands[0] if [len(group) for group in groups] == [1] * (len(groups) - 1) + [2] else None
+

@@ -1,0 +1,166 @@
+"""Loops over the windows of an image, a few positions of a row at a time: what depthwise and grouped convolutions share.
+
+The sums of some neighbouring positions stay in registers while the rows of the window go by. An element of the input is read once for all
+positions whose windows hold it. Rows above and below the image are left out by the bounds of the loop over the window's rows; columns
+beside it where the tiles at both ends of a row are written out. So no padded copy is made, and all rows of the result, which threads
+share, are alike.
+"""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from legato.analysis.structured.window import WindowAxis
+from legato.core.interfaces import CpuMachine
+from legato.core.mlir import ir, memref
+from legato.core.vector_loops import (
+    Size,
+    Vectors,
+    in_parallel,
+    least,
+    loop,
+    minus,
+    most,
+    plus,
+    quotient,
+    remainder,
+    rounded_up,
+    times,
+    value_of,
+)
+from legato.passes.cpu.elements import Buffers
+
+MOST_TAPS = 11          # of a window's row, which are written out
+MOST_TILES = 16         # of a row, which are written out: in padding wider than this, they would be too many
+WORTH_IT = 1 << 18      # multiply-adds from which on several threads pay
+
+
+class WindowedForm(Protocol):
+    """What the loops ask of a convolution's form."""
+
+    @property
+    def source(self) -> ir.Value:
+        """The images without padding, [n, height, width, channels], or [n, width, channels]."""
+        ...
+
+    @property
+    def axes(self) -> tuple[WindowAxis, WindowAxis]:
+        """The windows along the rows and along the columns of the images."""
+        ...
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Neighbouring positions of a row of the result. ``repeats``: how many such tiles follow each other, all of whose windows lie inside of
+    the image; 1 also where some do not."""
+
+    start: int
+    positions: int
+    repeats: int = 1
+
+
+def tiles_of(axis: WindowAxis, most_positions: int) -> list[Positions]:
+    """The tiles of a row, from left to right."""
+    return list(_tiles(axis, -(-axis.count // -(-axis.count // most_positions))))
+
+
+def _tiles(axis: WindowAxis, size: int) -> Iterator[Positions]:
+    first, last = axis.inside()
+    start = 0
+    while start < axis.count:
+        positions = min(size, axis.count - start)
+        inside = max(1, (last - start) // positions) if start >= first and positions == size else 1
+        yield Positions(start, positions, inside)
+        start += positions * inside
+
+
+@dataclass(frozen=True)
+class WindowRow:
+    """A row of the result. ``top``: the first row of its windows, in the padded image; ``taps``: the rows of a window that lie inside of
+    the image, from the first to the one behind the last."""
+
+    image: ir.Value
+    row: ir.Value
+    top: Size
+    taps: tuple[Size, Size]
+
+    @property
+    def places(self) -> dict[str | int, Size]:
+        """The position in the loops over images and rows."""
+        return {"n": self.image, "h": self.row}
+
+
+class WindowLoops(ABC):
+    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row."""
+
+    def __init__(self, form: WindowedForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, out: ir.Value):
+        self.machine, self.tiles, self.buffers = machine, tiles, buffers
+        self.vectors = Vectors(machine.lanes(32))
+        self.rows, self.columns = form.axes
+        self.source, self.out = buffers.of(form.source), buffers.of(out)
+
+    def build(self, macs: int) -> None:
+        """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
+        images = self.source.type.shape[0]
+        count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
+        work = max(images, 1) * self.rows.count * self.columns.count * self.rows.taps * self.columns.taps * macs
+        each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
+        each(times(count, self.rows.count), self._row)
+
+    def _row(self, number: ir.Value) -> None:
+        axis = self.rows
+        image, row = quotient(number, axis.count), remainder(number, axis.count)
+        top = times(row, axis.stride)
+        # the source of tap k is row ``top + k * dilation - begin``
+        first = rounded_up(most(minus(axis.begin, top), 0), axis.dilation)
+        end = least(rounded_up(most(minus(axis.size + axis.begin, top), 0), axis.dilation), axis.taps)
+        self.build_row(WindowRow(value_of(image), value_of(row), top, (first, end)))
+
+    @abstractmethod
+    def build_row(self, row: WindowRow) -> None:
+        """Builds one row of the result."""
+
+    def each_tile(self, body: Callable[[Positions, Size], None]) -> None:
+        """Builds ``body(tile, start)`` for the tiles of a row."""
+        for tile in self.tiles:
+            if tile.repeats == 1:
+                body(tile, tile.start)
+            else:
+                def at(start: ir.Value, tile: Positions = tile) -> None:
+                    body(tile, start)
+
+                loop(tile.start, tile.start + tile.repeats * tile.positions, tile.positions, at)
+
+    def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
+        """The loop over the rows of a window that lie inside of the image; ``body(tap, y, *sums)`` returns the sums with row ``y`` of the
+        image added to them."""
+        axis = self.rows
+
+        def one(tap: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
+            return body(tap, minus(plus(row.top, times(tap, axis.dilation)), axis.begin), *carried)
+
+        return loop(value_of(row.taps[0]), value_of(row.taps[1]), 1, one, sums)
+
+    def source_at(self, row: WindowRow, y: Size, start: Size, column: int, channel: Size) -> list[Size]:
+        """The place of an element of the image; ``column``: from the first window's begin on, of a tile that starts at ``start``."""
+        x = plus(minus(times(start, self.columns.stride), self.columns.begin), column)
+        return [row.image, y, x, channel] if self.source.type.rank == 4 else [row.image, x, channel]
+
+    def columns_of(self, tile: Positions) -> dict[int, list[tuple[int, int]]]:
+        """The columns of the image that a tile reads, from its first window's on, each with its positions and taps."""
+        axis = self.columns
+        begin = tile.start * axis.stride - axis.begin
+        found: dict[int, list[tuple[int, int]]] = {}
+        for position in range(tile.positions):
+            for tap in range(axis.taps):
+                column = position * axis.stride + tap * axis.dilation
+                if 0 <= begin + column < axis.size:
+                    found.setdefault(column, []).append((position, tap))
+        return dict(sorted(found.items()))
+
+
+def in_order(count: Size, step: Callable[[ir.Value], None]) -> None:
+    """A loop of one thread."""
+    loop(0, count, 1, step)

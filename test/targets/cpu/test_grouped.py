@@ -1,0 +1,87 @@
+"""Convolutions in groups against onnxruntime, compiled as users do. All cases of a test are one model."""
+from collections.abc import Sequence
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from thoroughly import first_of
+
+import legato
+from legato.core import cpu
+from legato.targets.cpu.machine import LEVELS
+
+LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
+# images, groups, channels and features of a group, what differs from windows of 3 x 3 with a padding of 1
+CASES = [
+    ((1, 14, 14), 4, 16, 16, {}), ((1, 13, 9), 2, 16, 16, {"strides": [2, 2]}), ((2, 7, 8), 3, 5, 24, {}), ((1, 9, 30), 2, 32, 64, {}),
+    ((1, 11, 10), 2, 8, 56, {"strides": [1, 2]}), ((1, 6, 7), 3, 20, 20, {}),
+    ((1, 9, 12), 2, 7, 40, {"dilations": [2, 2], "pads": [2] * 4}), ((1, 28, 28), 32, 4, 4, {}),
+    ((1, 12, 13), 16, 8, 8, {"strides": [2, 2]}), ((1, 10, 9), 5, 4, 4, {}), ((2, 8, 8), 24, 2, 2, {}), ((1, 9, 9), 13, 8, 8, {}),
+    ((1, 8, 17), 7, 3, 3, {}), ((1, 8, 9), 4, 6, 6, {}), ((1, 12, 12), 9, 5, 5, {"strides": [3, 1]}),
+    ((1, 14, 15), 40, 1, 2, {"kernel_shape": [7, 7], "pads": [3] * 4, "strides": [2, 2]}), ((1, 7, 7), 10, 1, 3, {}),
+    ((1, 9, 8), 6, 2, 1, {}), ((1, 9, 8), 8, 8, 4, {}), ((1, 9, 8), 2, 12, 12, {}), ((1, 6, 5), 4, 4, 4, {"pads": [5, 4, 3, 6]}),
+    ((1, 8, 33), 4, 4, 4, {"pads": [0] * 4}), ((1, 5, 40), 2, 17, 33, {"kernel_shape": [1, 9], "pads": [0, 4, 0, 4]}),
+    ((1, 25, 4), 4, 4, 4, {"kernel_shape": [9, 1], "pads": [4, 0, 4, 0]}), ((1, 30), 4, 4, 4, {"kernel_shape": [3], "pads": [1, 1]}),
+    ((2, 50), 3, 16, 48, {"kernel_shape": [5], "pads": [2, 2], "strides": [2]}),
+    ((1, 14, 14), 4, 16, 16, {"kernel_shape": [1, 1], "pads": [0] * 4}), ((1, 8, 9), 32, 3, 1, {}),
+]
+
+
+def model(cases: Sequence[tuple], batch: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
+    """A model of a convolution for each case, with one of some epilogues. ``batch``: the name of a symbolic number of images."""
+    rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
+    for number, ((images, *sizes), groups, channels, features, differing) in enumerate(cases):
+        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4, "group": groups} | differing
+        x, weight, y, all_of = f"x{number}", f"w{number}", f"y{number}", groups * features
+        filters = rng.standard_normal((all_of, channels, *attributes["kernel_shape"])).astype(np.float32)
+        scale = rng.standard_normal((all_of, *[1] * len(sizes))).astype(np.float32)
+        constants += [numpy_helper.from_array(filters, weight), numpy_helper.from_array(scale, f"s{number}"),
+                      numpy_helper.from_array(scale.reshape(-1), f"b{number}")]
+        shape = [images, groups * channels, *sizes]
+        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, [f"{batch}{number}" if batch else images, *shape[1:]]))
+        arrays[x] = rng.standard_normal(shape).astype(np.float32)
+        epilogue = ("Clip", "Mul", "HardSwish", "Identity", "Add")[number % 5]
+        nodes.append(helper.make_node("Conv", [x, weight, f"b{number}"] if number % 2 else [x, weight], [f"c{number}"], **attributes))
+        given = {"Clip": ["low", "high"], "Mul": [f"s{number}"], "Add": [f"c{number}"]}.get(epilogue, [])
+        nodes.append(helper.make_node(epilogue, [f"c{number}", *given], [y]))
+        outputs.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
+    constants += [numpy_helper.from_array(np.float32(value), name) for name, value in (("low", 0.0), ("high", 6.0))]
+    graph = helper.make_graph(nodes, "grouped", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString(), arrays
+
+
+def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str) -> str:
+    """Checks the results. Returns the module once it is fused."""
+    session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
+    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    expected = session.run(None, arrays)
+    for case, wanted, result in zip(CASES, expected, results if len(expected) > 1 else [results], strict=False):
+        np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-5, atol=2e-5, err_msg=str(case))
+    return str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+
+
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_widths_windows_and_epilogues(target):
+    text = check(*model(CASES), target)
+    assert text.count(".groups") >= len(CASES) - 2  # the filters in another order: of all but 1 x 1, and groups that read too much
+
+
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_threads_share_rows(batch, monkeypatch):
+    monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
+    cases = CASES[:3] + CASES[7:10] + CASES[24:26]
+    text = check(*model(cases, batch), "llvm{threads=3}")
+    assert text.count("scf.parallel") == len(cases)
+
+
+def test_a_residual_is_added():
+    rng = np.random.default_rng(3)
+    filters, bias = (rng.standard_normal(shape).astype(np.float32) for shape in ((64, 4, 3, 3), (64,)))
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4, group=16), helper.make_node("Add", ["c", "x"], ["s"]),
+         helper.make_node("Relu", ["s"], ["y"])], "residual", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64, 9, 11])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(filters, "w"), numpy_helper.from_array(bias, "b")])
+    bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+    assert ".groups" in check(bytes_, {"x": rng.standard_normal((1, 64, 9, 11)).astype(np.float32)}, "llvm")
