@@ -1,4 +1,4 @@
-"""Loops over the windows of an image, a few positions of a row at a time: what depthwise and grouped convolutions share.
+"""Loops over the windows of an image, a few positions of a row at a time: what depthwise and direct convolutions share.
 
 The sums of some neighbouring positions stay in registers while the rows of the window go by. An element of the input is read once for all
 positions whose windows hold it. Rows above and below the image are left out by the bounds of the loop over the window's rows; columns
@@ -79,12 +79,13 @@ def _tiles(axis: WindowAxis, size: int) -> Iterator[Positions]:
 @dataclass(frozen=True)
 class WindowRow:
     """A row of the result. ``top``: the first row of its windows, in the padded image; ``taps``: the rows of a window that lie inside of
-    the image, from the first to the one behind the last."""
+    the image, from the first to the one behind the last. ``unit``: the part of the features that is computed; 0 where all are."""
 
     image: ir.Value
     row: ir.Value
     top: Size
     taps: tuple[Size, Size]
+    unit: Size
 
     @property
     def places(self) -> dict[str | int, Size]:
@@ -101,22 +102,24 @@ class WindowLoops(ABC):
         self.rows, self.columns = form.axes
         self.source, self.out = buffers.of(form.source), buffers.of(out)
 
-    def build(self, macs: int) -> None:
-        """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
+    def build(self, macs: int, units: int = 1) -> None:
+        """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features; ``units``: parts of the
+        features, of which each goes through all rows of an image."""
         images = self.source.type.shape[0]
         count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
         work = max(images, 1) * self.rows.count * self.columns.count * self.rows.taps * self.columns.taps * macs
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(count, self.rows.count), self._row)
+        each(times(count, units * self.rows.count), lambda number: self._row(number, units))
 
-    def _row(self, number: ir.Value) -> None:
+    def _row(self, number: ir.Value, units: int) -> None:
         axis = self.rows
-        image, row = quotient(number, axis.count), remainder(number, axis.count)
+        image, row = quotient(number, units * axis.count), remainder(number, axis.count)
+        unit: Size = 0 if units == 1 else remainder(quotient(number, axis.count), units)
         top = times(row, axis.stride)
         # the source of tap k is row ``top + k * dilation - begin``
         first = rounded_up(most(minus(axis.begin, top), 0), axis.dilation)
         end = least(rounded_up(most(minus(axis.size + axis.begin, top), 0), axis.dilation), axis.taps)
-        self.build_row(WindowRow(value_of(image), value_of(row), top, (first, end)))
+        self.build_row(WindowRow(value_of(image), value_of(row), top, (first, end), unit))
 
     @abstractmethod
     def build_row(self, row: WindowRow) -> None:

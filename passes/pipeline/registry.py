@@ -52,7 +52,7 @@ PASSES: dict[str, str] = {
     "tir-count-work": "passes.structured.count_work:CountWork",
     "tir-winograd-convolutions": "passes.cpu.winograd_convolutions:WinogradConvolutions",
     "tir-matrix-convolutions": "passes.cpu.matrix_convolutions:MatrixConvolutions",
-    "tir-grouped-convolutions": "passes.cpu.grouped_convolutions:GroupedConvolutions",
+    "tir-direct-convolutions": "passes.cpu.direct_convolutions:DirectConvolutions",
     "tir-depthwise-convolutions": "passes.cpu.depthwise_convolutions:DepthwiseConvolutions",
     "tir-pack-weights": "passes.structured.pack_weights:PackWeights",
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",

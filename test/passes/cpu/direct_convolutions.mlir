@@ -1,16 +1,16 @@
-// RUN: legato-opt %s --pass-pipeline='builtin.module(tir-grouped-convolutions{target="llvm{cpu=x86-64-v3}"})' | filecheck %s
-// RUN: legato-opt %s --pass-pipeline='builtin.module(tir-grouped-convolutions{target="llvm{cpu=x86-64-v3,threads=2}"})' | filecheck %s --check-prefix=THREADS
-// RUN: legato-opt %s --pass-pipeline='builtin.module(tir-grouped-convolutions{target="llvm{cpu=x86-64-v2}"})' | filecheck %s --check-prefix=PLAIN
+// RUN: legato-opt %s --pass-pipeline='builtin.module(tir-direct-convolutions{target="llvm{cpu=x86-64-v3}"})' | filecheck %s
+// RUN: legato-opt %s --pass-pipeline='builtin.module(tir-direct-convolutions{target="llvm{cpu=x86-64-v3,threads=2}"})' | filecheck %s --check-prefix=THREADS
+// RUN: legato-opt %s --pass-pipeline='builtin.module(tir-direct-convolutions{target="llvm{cpu=x86-64-v2}"})' | filecheck %s --check-prefix=PLAIN
 
 // The filters are packed: blocks of as many features as a vector has lanes, padded with zeros where a group has fewer.
 // CHECK-LABEL: func.func @main(
-// CHECK-DAG: tensor<4x3x3x16x8xf32>
-// CHECK-DAG: tensor<2x3x3x2x8xf32>
+// CHECK-DAG: tensor<4x3x16x3x8xf32>
+// CHECK-DAG: tensor<2x3x2x3x8xf32>
 
 // Groups of whole vectors: in each step, a channel of the window's row is multiplied with a vector of the filter for each tap.
 // CHECK-LABEL: func.func private @wide(
 // CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<1x20x30x32xf32>
-// CHECK: %[[W:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<4x3x3x16x8xf32>
+// CHECK: %[[W:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<4x3x16x3x8xf32>
 // CHECK: scf.for %[[ROW:\w+]] = %{{.*}} to %c20
 // CHECK: %[[FIRST:\w+]] = arith.maxsi
 // CHECK: scf.for %[[GROUP:\w+]] = %{{.*}} to %c2

@@ -1,6 +1,8 @@
-"""The form of a kernel with one grouped convolution of f32 of one dimension or of two: its windows, and the elementwise ops on its result.
+"""The form of a kernel with one convolution of f32 of one dimension or of two, in groups or not: its windows, and the elementwise ops on
+its result.
 
-The kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's arguments.
+With groups, the kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's
+arguments.
 """
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ PLACES: dict[int, Index] = {1: ("n", "w"), 2: ("n", "h", "w")}   # of the convol
 
 
 @dataclass(frozen=True)
-class GroupedForm:
-    """A convolution in groups of images of known height, width and channels, zeros around them. The terms of indices are ``n`` (images),
+class DirectForm:
+    """A convolution of images of known height, width and channels, zeros around them. The terms of indices are ``n`` (images),
     ``h`` and ``w`` (positions of the result) and ``f`` (features of all groups)."""
 
     kernel: KernelOps
@@ -35,26 +37,28 @@ class GroupedForm:
     """The windows along the rows and along the columns of the images."""
 
     @classmethod
-    def of(cls, kernel: KernelOps) -> GroupedForm | None:
+    def of(cls, kernel: KernelOps) -> DirectForm | None:
         """The form of a kernel; None for another one."""
         heart = kernel.heart
-        if heart is None or heart.kind != CONTRACTION or heart.op.name != "linalg.generic" or len(kernel.ops[-1].operands) != 1:
+        if heart is None or heart.kind != CONTRACTION or len(kernel.ops[-1].operands) != 1:
             return None
         contraction = ContractionForm.of_op(heart)
-        if contraction is None or len(contraction.batch) != 1 or not contraction.filters or contraction.weight != 1:
+        if contraction is None or len(contraction.batch) > 1 or not contraction.filters or contraction.weight != 1:
             return None
-        op, found = contraction.op, contraction.heart.convolution
-        padded = _unpadded(op.operands[0])
-        if found is None or padded is None or not starts_at_zero(op) or not _is_in_order(contraction):
+        op, found, grouped = contraction.op, contraction.heart.convolution, bool(contraction.batch)
+        if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
+            return None
+        padded = _unpadded(op.operands[0]) if grouped else unpadded(op.operands[0])
+        if padded is None:
             return None
         if any(value.type.element_type != ir.F32Type.get() for value in op.operands):
             return None
-        source, begins = padded
-        filters = joined(op.operands[1])
+        source, begins = padded[:2]
+        filters = joined(op.operands[1]) if grouped else op.operands[1]
         if filters is None or not is_given(source) or not isinstance(filters, ir.BlockArgument) or len(list(filters.uses)) != 1:
             return None
-        result = op.results[0].type
-        sizes = pair(list(source.type.shape)[1:-1], 1), pair(list(result.shape)[1:-2], 1), pair(list(filters.type.shape)[:-2], 1)
+        result = list(op.results[0].type.shape)[1:-2 if grouped else -1]
+        sizes = pair(list(source.type.shape)[1:-1], 1), pair(result, 1), pair(list(filters.type.shape)[:-2], 1)
         strides, dilations = pair([int(s) for s in found.strides], 1), pair([int(d) for d in found.dilations], 1)
         if min([*sizes[0], *sizes[1], *filters.type.shape]) < 0:
             return None
@@ -70,18 +74,18 @@ class GroupedForm:
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
-        return self.op.operands[1].type.shape[-2]
+        """The number of groups; 1 where there are none."""
+        return self.op.operands[1].type.shape[-2] if self.contraction.batch else 1
 
     @property
     def channels(self) -> int:
         """The channels of a group."""
-        return self.op.operands[1].type.shape[-3]
+        return self.filter.type.shape[-2]
 
     @property
     def features(self) -> int:
         """The features of a group."""
-        return self.op.operands[1].type.shape[-1]
+        return self.filter.type.shape[-1] // self.groups
 
     @property
     def terms(self) -> Index:
@@ -93,6 +97,8 @@ class GroupedForm:
         """The convolution's result as the epilogue reads it, the epilogue's, and whether it has groups as a dimension of their own, which
         become one with the features before or after."""
         made, returned = self.op.results[0], self.kernel.ops[-1].operands[0]
+        if not self.contraction.batch:
+            return made, returned, False
         last = producer(returned)
         if last is not None and last.name == "tensor.collapse_shape" and last.operands[0].type.shape == made.type.shape:
             return made, last.operands[0], True
@@ -157,14 +163,14 @@ def _unpadded(image: ir.Value) -> tuple[ir.Value, tuple[int, int]] | None:
 
 def _is_in_order(contraction: ContractionForm) -> bool:
     """Whether the operands' dimensions are those of images with channels last, and of filters with features last."""
-    (group,), heart = contraction.batch, contraction.heart
+    group, heart, rows = list(contraction.batch), contraction.heart, contraction.rows
+    rank = len(contraction.filters)
+    if rank not in PLACES or len(rows) != rank + 1 or len(contraction.columns) != 1:
+        return False
     image, filters = dim_positions(heart.maps[0]), dim_positions(heart.maps[1])
     *taps, channel = contraction.reductions
-    rank = len(contraction.filters)
-    if rank not in PLACES or len(contraction.rows) != rank + 1 or len(contraction.columns) != 1:
-        return False
-    return (len(heart.body) == 3 and heart.out_loops == [*contraction.rows, group, contraction.column]
-            and [image[0], *image[-2:]] == [contraction.rows[0], group, channel] and filters == [*taps, channel, group, contraction.column])
+    return (len(heart.body) == 3 and heart.out_loops == [*rows, *group, contraction.column] and image[0] == rows[0]
+            and image[rank + 1:] == [*group, channel] and filters == [*taps, channel, *group, contraction.column])
 
 
 def joined(value: ir.Value) -> ir.Value | None:
