@@ -11,16 +11,14 @@ through all rows part by part.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Index, Term
-from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import arith, bufferization, ir, memref, vector
@@ -28,6 +26,7 @@ from legato.core.vector_loops import Size, Vectors, loop, minus, plus, quotient,
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.feature_blocks import POSITIONS, Blocks, blocks_of, pack, stays_in_cache
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLoops, WindowRow, tiles_of
 from legato.passes.graph.functions import Constants
@@ -36,10 +35,7 @@ from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
-POSITIONS = 12          # of a tile, at most
-IN_FLIGHT = 8           # sums that hide how long a multiply-add takes
 MANY = 32               # registers: with fewer, the tiles of other schedules hold as many sums
-SHARE = 2               # of the second cache, its inverse, that filters take
 MOST_PRODUCTS = 512     # of a narrow group, which are written out for a row of a window
 
 
@@ -75,87 +71,6 @@ class DirectConvolutions(ModulePass):
                     give_transformed(call, place, constants, made, "direct", shape, np.dtype(np.float32), partial(pack, blocks=blocks))
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """How the features of groups are cut into blocks of as many as a vector has lanes. ``channels``, ``features``: of a group; ``vectors``:
-    the blocks that are computed at once."""
-
-    groups: int
-    channels: int
-    features: int
-    lanes: int
-    vectors: int
-
-    @property
-    def together(self) -> int:
-        """The groups of a block: 1 where it has features of one group only."""
-        return max(1, min(self.groups, self.lanes // self.features))
-
-    @property
-    def each(self) -> int:
-        """The blocks of a group, or 1 of several groups."""
-        return -(-self.features // self.lanes)
-
-    @property
-    def count(self) -> int:
-        """The number of blocks."""
-        return -(-self.groups // self.together) * self.each
-
-    def positions(self, registers: int, axis: WindowAxis) -> int:
-        """The positions of a tile: as many as have sums in registers, beside a row of the filter and an element, or in narrow groups all
-        elements of a row."""
-        if self.together == 1:
-            return max(1, min(POSITIONS, (registers - 2) // self.vectors - axis.taps))
-        spare = registers - 2 * axis.taps - (axis.taps - 1) * (axis.dilation - 1) - 1 + axis.stride
-        return max(1, min(POSITIONS, spare // (axis.stride + 1)))
-
-    @property
-    def units(self) -> int:
-        """The parts of as many features as are computed at once; 0 where there are no such."""
-        at_once = self.vectors * self.lanes
-        return 0 if self.together > 1 or self.features % at_once else self.groups * self.features // at_once
-
-    def packed_shape(self, shape: Sequence[int]) -> list[int]:
-        """The shape of packed filters: blocks, then the windows' rows, the channels and the windows' columns, then the lanes of a block."""
-        height, width = ([1] * (4 - len(shape)) + list(shape))[:2]
-        return [self.count, height, self.channels, width, self.lanes]
-
-
-def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
-    """The blocks of a convolution: two at once where there are two, there are registers for their sums, and what they multiply stays in the
-    second cache."""
-    lanes = machine.lanes(32)
-    pair = Blocks(form.groups, form.channels, form.features, lanes, 2)
-    fits = _bytes(form) // (form.groups * form.features) * 2 * lanes <= machine.l2_bytes // SHARE
-    many = pair.positions(machine.registers, form.axes[1]) * 2 >= IN_FLIGHT
-    return pair if form.features > lanes and fits and many else replace(pair, vectors=1)
-
-
-def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
-    """Writes filters, ``[(height,) width, channels, features]``, to ``result`` of the shape ``Blocks.packed_shape``, padded with zeros."""
-    count, height, channels, width, lanes = result.shape
-    whole = filters.reshape(height, width, channels, blocks.groups, blocks.features).swapaxes(1, 2)
-    if blocks.together == 1:
-        padded = np.zeros((*whole.shape[:4], blocks.each * lanes), filters.dtype)
-        padded[..., :blocks.features] = whole
-        result[...] = np.moveaxis(padded.reshape(height, channels, width, count, lanes), 3, 0)
-        return
-    used = blocks.together * blocks.features
-    padded = np.zeros((height, channels, width, count * used), filters.dtype)
-    padded[..., :blocks.groups * blocks.features] = whole.reshape(height, channels, width, -1)
-    result[...] = 0
-    result[..., :used] = np.moveaxis(padded.reshape(height, channels, width, count, used), 3, 0)
-
-
-def build_loops(form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], blocks: Blocks, shape: Sequence[int],
-                buffers: Buffers) -> None:
-    """Builds the loops of one kernel at the insertion point."""
-    filters = bufferization.ToBufferOp(ir.MemRefType.get(shape, ir.F32Type.get()), form.filter, read_only=True).result
-    whole = _bytes(form) <= machine.l2_bytes // SHARE and (machine.threads == 1 or form.axes[0].count > 1)
-    units = 1 if whole else max(1, blocks.units)
-    DirectLoops(form, machine, tiles, blocks, buffers, filters, units).build(form.channels * form.groups * form.features, units)
-
-
 def is_worth_it(form: DirectForm, blocks: Blocks, machine: CpuMachine) -> bool:
     """Whether windows overlap, and are short enough to write out their rows, the filter, or a part of it that goes through all rows, stays
     in the second cache, and there is work for all threads."""
@@ -168,20 +83,24 @@ def is_worth_it(form: DirectForm, blocks: Blocks, machine: CpuMachine) -> bool:
         return blocks.together * form.channels <= 2 * blocks.lanes and columns.taps * form.channels * POSITIONS <= MOST_PRODUCTS
     if form.groups == 1 and machine.registers < MANY:
         return False
-    parts = max(1, blocks.units)
-    return form.features >= blocks.lanes // 2 and _bytes(form) // parts <= machine.l2_bytes // SHARE
+    return form.features >= blocks.lanes // 2 and stays_in_cache(form, machine, max(1, blocks.units))
 
 
-def _bytes(form: DirectForm) -> int:
-    return prod(form.filter.type.shape) * 4
+def build_loops(form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], blocks: Blocks, shape: Sequence[int],
+                buffers: Buffers) -> None:
+    """Builds the loops of one kernel at the insertion point."""
+    filters = bufferization.ToBufferOp(ir.MemRefType.get(shape, ir.F32Type.get()), form.filter, read_only=True).result
+    whole = stays_in_cache(form, machine) and (machine.threads == 1 or form.axes[0].count > 1)
+    units = 1 if whole else max(1, blocks.units)
+    DirectLoops(form, machine, tiles, blocks, buffers, filters, units).build(form.channels * form.groups * form.features, units)
 
 
 class FlatElements(Elements):
     """Elements of the tensors of a form's kernel, whose groups and features are one dimension."""
 
     def __init__(self, form: DirectForm, buffers: Buffers, vectors: Vectors, places: Mapping[Term, Size], count: int | None,
-                 result: ir.Value):
-        super().__init__(form.kernel, buffers, vectors, places, "f", count, {form.result: result})
+                 known: Mapping[ir.Value, ir.Value]):
+        super().__init__(form.kernel, buffers, vectors, places, "f", count, known)
         self.form = form
 
     def _load(self, tensor: ir.Value, at: Index) -> ir.Value:
@@ -248,10 +167,8 @@ class DirectLoops(WindowLoops):
             return products(tile, start, tap, y, sums)
 
         sums = self.taps_of(row, [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
-        for number, value in enumerate(sums):
-            position, part = divmod(number, vectors)
-            places = {**row.places, "w": plus(start, position), "f": plus(feature, part * lanes)}
-            self._write(value, places, None if counts[part] == lanes else counts[part])
+        for part, count in enumerate(counts):
+            self._write(sums[part::vectors], start, {**row.places, "f": plus(feature, part * lanes)}, None if count == lanes else count)
 
     def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: ir.Value, y: Size,
                 sums: Sequence[ir.Value]) -> list[ir.Value]:
@@ -315,8 +232,17 @@ class DirectLoops(WindowLoops):
         zeros = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, 0.0))).result
         return vector.MaskedLoadOp(type_, self.source, places, mask, zeros).result
 
-    def _write(self, value: ir.Value, places: dict[str | int, Size], count: int | None) -> None:
-        """Writes a vector of the result, through the elementwise ops after the convolution."""
-        elements = FlatElements(self.form, self.buffers, self.vectors, places, count, value)
-        result, at = elements.tensor(self.form.returned, self.form.own_terms), [places[term] for term in self.form.terms]
-        self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)
+    def _write(self, sums: Sequence[ir.Value], start: Size, places: dict[str | int, Size], count: int | None) -> None:
+        """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""
+        form, elements_at = self.form, partial(FlatElements, self.form, self.buffers, self.vectors)
+        mask = None if count is None else self.vectors.mask(count)
+        indices: dict[ir.Value, set[Index]] = {}
+        for tensor, index in form.reads:
+            indices.setdefault(tensor, set()).add(index)
+        of_features = elements_at(places, count, {})
+        known = {tensor: of_features.tensor(tensor, next(iter(found))) for tensor, found in indices.items()
+                 if len(found) == 1 and "w" not in next(iter(found))}   # read once for all positions
+        for position, value in enumerate(sums):
+            here = {**places, "w": plus(start, position)}
+            result = elements_at(here, count, known | {form.result: value}).tensor(form.returned, form.own_terms)
+            self.vectors.store_if(mask, result, self.out, *[here[term] for term in form.terms])

@@ -93,7 +93,7 @@ def test_without_groups(target):
 @pytest.mark.parametrize("target", AVX512)
 def test_filters_larger_than_the_cache(target, monkeypatch):
     """They go through all rows part by part, and each part fetches the next."""
-    monkeypatch.setattr("legato.passes.cpu.direct_convolutions.SHARE", 8)
+    monkeypatch.setattr("legato.passes.cpu.feature_blocks.SHARE", 8)
     cases = [((2, 14, 13), 1, 32, 96, {"strides": [2, 2]}), ((1, 7, 7), 1, 40, 64, {"strides": [2, 2]}), CASES[3],
              ((1, 90), 1, 80, 128, {"kernel_shape": [3], "pads": [1, 1]})]
     for options in ("", ",threads=3"):

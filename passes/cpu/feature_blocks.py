@@ -1,0 +1,91 @@
+"""The features of direct convolutions in blocks of as many as a vector has lanes, and filters packed in this order."""
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.window import WindowAxis
+from legato.core.interfaces import CpuMachine
+
+POSITIONS = 12          # of a tile, at most
+IN_FLIGHT = 8           # sums that hide how long a multiply-add takes
+SHARE = 2               # of the second cache, its inverse, that filters take
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How the features of groups are cut into blocks of as many as a vector has lanes. ``channels``, ``features``: of a group; ``vectors``:
+    the blocks that are computed at once."""
+
+    groups: int
+    channels: int
+    features: int
+    lanes: int
+    vectors: int
+
+    @property
+    def together(self) -> int:
+        """The groups of a block: 1 where it has features of one group only."""
+        return max(1, min(self.groups, self.lanes // self.features))
+
+    @property
+    def each(self) -> int:
+        """The blocks of a group, or 1 of several groups."""
+        return -(-self.features // self.lanes)
+
+    @property
+    def count(self) -> int:
+        """The number of blocks."""
+        return -(-self.groups // self.together) * self.each
+
+    def positions(self, registers: int, axis: WindowAxis) -> int:
+        """The positions of a tile: as many as have sums in registers, beside a row of the filter and an element, or in narrow groups all
+        elements of a row."""
+        if self.together == 1:
+            return max(1, min(POSITIONS, (registers - 2) // self.vectors - axis.taps))
+        spare = registers - 2 * axis.taps - (axis.taps - 1) * (axis.dilation - 1) - 1 + axis.stride
+        return max(1, min(POSITIONS, spare // (axis.stride + 1)))
+
+    @property
+    def units(self) -> int:
+        """The parts of as many features as are computed at once; 0 where there are no such."""
+        at_once = self.vectors * self.lanes
+        return 0 if self.together > 1 or self.features % at_once else self.groups * self.features // at_once
+
+    def packed_shape(self, shape: Sequence[int]) -> list[int]:
+        """The shape of packed filters: blocks, then the windows' rows, the channels and the windows' columns, then the lanes of a block."""
+        height, width = ([1] * (4 - len(shape)) + list(shape))[:2]
+        return [self.count, height, self.channels, width, self.lanes]
+
+
+def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
+    """The blocks of a convolution: two at once where there are two, there are registers for their sums, and what they multiply stays in the
+    second cache."""
+    lanes = machine.lanes(32)
+    pair = Blocks(form.groups, form.channels, form.features, lanes, 2)
+    fits = stays_in_cache(form, machine, max(1, form.groups * form.features // (2 * lanes)))
+    many = pair.positions(machine.registers, form.axes[1]) * 2 >= IN_FLIGHT
+    return pair if form.features > lanes and fits and many else replace(pair, vectors=1)
+
+
+def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
+    """Writes filters, ``[(height,) width, channels, features]``, to ``result`` of the shape ``Blocks.packed_shape``, padded with zeros."""
+    count, height, channels, width, lanes = result.shape
+    whole = filters.reshape(height, width, channels, blocks.groups, blocks.features).swapaxes(1, 2)
+    if blocks.together == 1:
+        padded = np.zeros((*whole.shape[:4], blocks.each * lanes), filters.dtype)
+        padded[..., :blocks.features] = whole
+        result[...] = np.moveaxis(padded.reshape(height, channels, width, count, lanes), 3, 0)
+        return
+    used = blocks.together * blocks.features
+    padded = np.zeros((height, channels, width, count * used), filters.dtype)
+    padded[..., :blocks.groups * blocks.features] = whole.reshape(height, channels, width, -1)
+    result[...] = 0
+    result[..., :used] = np.moveaxis(padded.reshape(height, channels, width, count, used), 3, 0)
+
+
+def stays_in_cache(form: DirectForm, machine: CpuMachine, parts: int = 1) -> bool:
+    """Whether a convolution's filter, or one of so many parts of it, stays in the second cache."""
+    return prod(form.filter.type.shape) * 4 // parts <= machine.l2_bytes // SHARE
