@@ -41,8 +41,8 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
 
 
 def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
-    """Whether the rows of a product do not stay in the L2 cache beside the panels of its weight. Those of larger windows than 1 x 1 are read
-    again soon."""
+    """Whether the rows of a product do not stay in the L2 cache beside the panels of its weight. Those of larger windows than 1 x 1 are
+    read again soon."""
     elements = prod(form.extents[loop] or 0 for loop in (*form.rows, *form.reductions))  # 0: not constant
     windows = any(form.extents[loop] != 1 for loop in form.filters)
     return not windows and elements * form.bits // 8 > machine.l2_bytes // SHARE

@@ -43,6 +43,35 @@ def permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return relax.permute_dims(x, list(perm)) if inner is not None else None
 
 
+def ones_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """A reshape of a permute_dims that adds or removes dimensions of size 1 is done before it: what is permuted then meets the ops behind,
+    and the reshape that in front."""
+    permute, sizes = r.find(op.operands[0], "permute_dims", once=True), dims(op.results[0].type)
+    if permute is None or UNKNOWN in sizes:
+        return None
+    x, perm = permute.operands[0], permutation_of(permute)
+    moved = [axis for axis in perm if dims(x.type)[axis] != 1]
+    if [dims(x.type)[axis] for axis in moved] != [size for size in sizes if size != 1]:
+        return None
+    # the axes of x that the result's dimensions are; of size 1, the first stay in front, another one stays behind what precedes it
+    left, axes = iter(moved), [-1]
+    for size in sizes:
+        axes.append(axes[-1] if size == 1 else next(left))
+    order = sorted(range(len(sizes)), key=lambda place: axes[place + 1])
+    return relax.permute_dims(relax.reshape(x, [sizes[place] for place in order]), [order.index(place) for place in range(len(sizes))])
+
+
+def take_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """One slice of a permute_dims, whose axis goes: the slice of what is permuted, so that the others need not be moved."""
+    x, index = op.operands
+    permute = r.find(x, "permute_dims")
+    if permute is None or index.type.rank != 0 or r.scalar(index) is None:
+        return None
+    perm = permutation_of(permute)
+    axis = perm[attributes(op)["axis"] % len(perm)]
+    return relax.permute_dims(relax.take(permute.operands[0], index, axis=axis), list(layout.after_reduction(perm, [axis])))
+
+
 def concat(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """Removes a concat of one operand and operands of length 0, and merges a concat of a concat along the same axis without other
     uses."""
@@ -144,6 +173,8 @@ PATTERNS = (
     ("reshape broadcast_to expand_dims squeeze", same_shape),
     ("reshape expand_dims squeeze", reshape_of_reshape),
     ("permute_dims", permute_dims),
+    ("reshape", ones_before_permute_dims),
+    ("take", take_before_permute_dims),
     ("tensor.concat", concat),
     ("strided_slice", whole_slice),
     ("pad", no_padding),

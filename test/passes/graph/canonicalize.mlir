@@ -150,3 +150,33 @@ func.func @in_a_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   }
   return %r : tensor<4xf32>
 }
+
+// The keys of an attention, as exporters transpose them: reshapes that add or remove dimensions of size 1 go in front, and one permute_dims
+// is left.
+// CHECK-LABEL: func.func @keys(
+// CHECK-NOT: relax.reshape
+// CHECK: %[[K:.*]] = "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 2, 3, 1>} : (tensor<1x?x12x64xf32, #relax.dims<[1, "n", 12, 64]>>)
+// CHECK-NEXT: return %[[K]]
+func.func @keys(%x: tensor<1x?x12x64xf32, #relax.dims<[1, "n", 12, 64]>>) -> tensor<1x12x64x?xf32, #relax.dims<[1, 12, 64, "n"]>> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1, 3>} : (tensor<1x?x12x64xf32, #relax.dims<[1, "n", 12, 64]>>) -> tensor<1x12x?x64xf32, #relax.dims<[1, 12, "n", 64]>>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[12, "n", 64]>} : (tensor<1x12x?x64xf32, #relax.dims<[1, 12, "n", 64]>>) -> tensor<12x?x64xf32, #relax.dims<[12, "n", 64]>>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 2, 1>} : (tensor<12x?x64xf32, #relax.dims<[12, "n", 64]>>) -> tensor<12x64x?xf32, #relax.dims<[12, 64, "n"]>>
+  %3 = "relax.reshape"(%2) {shape = #relax.dims<[1, 12, 64, "n"]>} : (tensor<12x64x?xf32, #relax.dims<[12, 64, "n"]>>) -> tensor<1x12x64x?xf32, #relax.dims<[1, 12, 64, "n"]>>
+  return %3 : tensor<1x12x64x?xf32, #relax.dims<[1, 12, 64, "n"]>>
+}
+
+// Of queries, keys and values that are permuted to be taken apart, each is taken where it lies.
+// CHECK-LABEL: func.func @taken_apart(
+// CHECK: %[[Q:.*]] = "relax.take"(%{{.*}}, %{{.*}}) {axis = 1 : i64} : (tensor<7x3x8xf32>, tensor<i64>) -> tensor<7x8xf32>
+// CHECK: %[[V:.*]] = "relax.take"(%{{.*}}, %{{.*}}) {axis = 1 : i64} : (tensor<7x3x8xf32>, tensor<i64>) -> tensor<7x8xf32>
+// CHECK-NEXT: %[[T:.*]] = "relax.permute_dims"(%[[V]]) {axes = array<i64: 1, 0>}
+// CHECK-NEXT: return %[[Q]], %[[T]]
+func.func @taken_apart(%x: tensor<7x3x8xf32>) -> (tensor<7x8xf32>, tensor<8x7xf32>) {
+  %zero = "relax.constant"() {value = dense<0> : tensor<i64>} : () -> tensor<i64>
+  %two = "relax.constant"() {value = dense<2> : tensor<i64>} : () -> tensor<i64>
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 1, 0, 2>} : (tensor<7x3x8xf32>) -> tensor<3x7x8xf32>
+  %q = "relax.take"(%0, %zero) : (tensor<3x7x8xf32>, tensor<i64>) -> tensor<7x8xf32>
+  %1 = "relax.permute_dims"(%x) {axes = array<i64: 2, 1, 0>} : (tensor<7x3x8xf32>) -> tensor<8x3x7xf32>
+  %v = "relax.take"(%1, %two) {axis = -2 : i64} : (tensor<8x3x7xf32>, tensor<i64>) -> tensor<8x7xf32>
+  return %q, %v : tensor<7x8xf32>, tensor<8x7xf32>
+}
