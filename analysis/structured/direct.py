@@ -46,12 +46,12 @@ class DirectForm:
         if contraction is None or len(contraction.batch) > 1 or not contraction.filters or contraction.weight != 1:
             return None
         op, found, grouped = contraction.op, contraction.heart.convolution, bool(contraction.batch)
+        if any(value.type.element_type != ir.F32Type.get() for value in op.operands):
+            return None
         if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
             return None
         padded = _unpadded(op.operands[0]) if grouped else unpadded(op.operands[0])
         if padded is None:
-            return None
-        if any(value.type.element_type != ir.F32Type.get() for value in op.operands):
             return None
         source, begins = padded[:2]
         filters = joined(op.operands[1]) if grouped else op.operands[1]
