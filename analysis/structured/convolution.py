@@ -123,6 +123,11 @@ class ConvolutionForm:
             return False
 
 
+def are_few(features: int, channels: int, lanes: int) -> bool:
+    """Whether a convolution has so few features, and enough channels, that lanes of vectors had better be channels."""
+    return features <= lanes // 4 and channels >= lanes // 2
+
+
 def unpadded(value: ir.Value, inner: int = 1) -> tuple[ir.Value, tuple[int, int], tuple[int, int]] | None:
     """The source of a padded image, and the zeros before and after its rows and columns; None for another pad. ``inner``: how many
     dimensions follow the columns."""

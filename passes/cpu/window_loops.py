@@ -94,25 +94,27 @@ class WindowRow:
 
 
 class WindowLoops(ABC):
-    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row."""
+    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``units``: parts of the features, of which each goes
+    through all rows of an image."""
 
-    def __init__(self, form: WindowedForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, out: ir.Value):
-        self.machine, self.tiles, self.buffers = machine, tiles, buffers
+    def __init__(self, form: WindowedForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, out: ir.Value,
+                 units: int = 1):
+        self.machine, self.tiles, self.buffers, self.units = machine, tiles, buffers, units
         self.vectors = Vectors(machine.lanes(32))
         self.rows, self.columns = form.axes
         self.source, self.out = buffers.of(form.source), buffers.of(out)
 
-    def build(self, macs: int, units: int = 1) -> None:
-        """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features; ``units``: parts of the
-        features, of which each goes through all rows of an image."""
+    def build(self, macs: int) -> None:
+        """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
+        units = self.units
         images = self.source.type.shape[0]
         count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
         work = max(images, 1) * self.rows.count * self.columns.count * self.rows.taps * self.columns.taps * macs
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(count, units * self.rows.count), lambda number: self._row(number, units))
+        each(times(count, units * self.rows.count), self._row)
 
-    def _row(self, number: ir.Value, units: int) -> None:
-        axis = self.rows
+    def _row(self, number: ir.Value) -> None:
+        axis, units = self.rows, self.units
         image, row = quotient(number, units * axis.count), remainder(number, axis.count)
         unit: Size = 0 if units == 1 else remainder(quotient(number, axis.count), units)
         top = times(row, axis.stride)

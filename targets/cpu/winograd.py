@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured.convolution import are_few
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose, steps
 from legato.targets.cpu.threads import WORTH_IT
@@ -51,6 +52,8 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
         return None
     is_f32 = form.filter.type.element_type == form.result.type.element_type
     if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
+        return None
+    if are_few(form.filter_shape[3], form.filter_shape[2], machine.lanes(32)):
         return None
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
     ways = (True, False) if threads > 1 else (True,)    # blocks of each thread, and of all

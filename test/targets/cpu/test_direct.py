@@ -49,6 +49,7 @@ def model(cases: Sequence[tuple], batch: str = "") -> tuple[bytes, dict[str, np.
         attributes = {"kernel_shape": [3, 3], "pads": [1] * 4, "group": groups} | differing
         x, weight, y, all_of = f"x{number}", f"w{number}", f"y{number}", groups * features
         filters = rng.standard_normal((all_of, channels, *attributes["kernel_shape"])).astype(np.float32)
+        filters /= np.sqrt(filters[0].size)
         scale = rng.standard_normal((all_of, *[1] * len(sizes))).astype(np.float32)
         constants += [numpy_helper.from_array(filters, weight), numpy_helper.from_array(scale, f"s{number}"),
                       numpy_helper.from_array(scale.reshape(-1), f"b{number}")]
@@ -90,10 +91,24 @@ def test_without_groups(target):
     assert check(*model(DENSE), target, DENSE).count(PACKED) == len(DENSE)
 
 
+FEW = [
+    ((1, 14, 13), 1, 64, 1, {}), ((2, 9, 12), 1, 24, 3, {}), ((1, 8, 30), 1, 17, 4, {"strides": [2, 2]}), ((1, 7, 7), 1, 8, 2, {}),
+    ((1, 12, 11), 1, 32, 3, {"kernel_shape": [9, 9], "pads": [4] * 4}), ((1, 40), 1, 20, 1, {"kernel_shape": [7], "pads": [3, 3]}),
+    ((1, 9, 9), 1, 33, 2, {"dilations": [2, 3], "pads": [2, 3, 2, 3]}), ((1, 5, 6), 1, 16, 4, {"pads": [3, 2, 2, 3]}),
+]
+
+
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_few_features(target):
+    """Lanes are channels."""
+    text = check(*model(FEW), target, FEW)
+    assert text.count("vector.reduction") >= len(FEW)
+
+
 @pytest.mark.parametrize("target", AVX512)
 def test_filters_larger_than_the_cache(target, monkeypatch):
     """They go through all rows part by part, and each part fetches the next."""
-    monkeypatch.setattr("legato.passes.cpu.feature_blocks.SHARE", 8)
+    monkeypatch.setattr("legato.passes.cpu.direct.blocks.SHARE", 8)
     cases = [((2, 14, 13), 1, 32, 96, {"strides": [2, 2]}), ((1, 7, 7), 1, 40, 64, {"strides": [2, 2]}), CASES[3],
              ((1, 90), 1, 80, 128, {"kernel_shape": [3], "pads": [1, 1]})]
     for options in ("", ",threads=3"):
@@ -104,7 +119,7 @@ def test_filters_larger_than_the_cache(target, monkeypatch):
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_threads_share_rows(batch, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
-    cases = CASES[:3] + CASES[7:10]
+    cases = CASES[:3] + CASES[7:10] + FEW[:2]
     text = check(*model(cases, batch), "llvm{threads=3}", cases)
     assert text.count("scf.parallel") == len(cases)
 

@@ -1,0 +1,60 @@
+"""What the loops of direct convolutions share: tiles of positions, and the elementwise ops on their sums."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.elements import Index, Term
+from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import present
+from legato.core.mlir import ir
+from legato.core.vector_loops import Size, Vectors, plus
+from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.window_loops import Positions, WindowLoops, WindowRow
+
+# (tile, start, tap, y, sums) -> sums
+Products = Callable[[Positions, Size, ir.Value, Size, Sequence[ir.Value]], list[ir.Value]]
+
+
+class FlatElements(Elements):
+    """Elements of the tensors of a form's kernel, whose groups and features are one dimension."""
+
+    def __init__(self, form: DirectForm, buffers: Buffers, vectors: Vectors, places: Mapping[Term, Size], count: int | None,
+                 known: Mapping[ir.Value, ir.Value]):
+        super().__init__(form.kernel, buffers, vectors, places, "f", count, known)
+        self.form = form
+
+    def _load(self, tensor: ir.Value, at: Index) -> ir.Value:
+        return super()._load(*present(self.form.flat(tensor, at)))
+
+
+class DirectLoops(WindowLoops):
+    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``filters``: the packed ones."""
+
+    def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, filters: ir.Value,
+                 units: int = 1):
+        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units)
+        self.form, self.filters = form, filters
+
+    def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products) -> list[ir.Value]:
+        """``vectors`` sums for each position from ``start`` on; ``products`` adds those of a window's row."""
+        def window_row(tap: ir.Value, y: Size, *sums: ir.Value) -> list[ir.Value]:
+            return products(tile, start, tap, y, sums)
+
+        return self.taps_of(row, [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
+
+    def write(self, sums: Sequence[ir.Value], start: Size, places: dict[str | int, Size], count: int | None) -> None:
+        """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""
+        form, elements_at = self.form, partial(FlatElements, self.form, self.buffers, self.vectors)
+        mask = None if count is None else self.vectors.mask(count)
+        indices: dict[ir.Value, set[Index]] = {}
+        for tensor, index in form.reads:
+            indices.setdefault(tensor, set()).add(index)
+        of_features = elements_at(places, count, {})
+        known = {tensor: of_features.tensor(tensor, next(iter(found))) for tensor, found in indices.items()
+                 if len(found) == 1 and "w" not in next(iter(found))}   # read once for all positions
+        for position, value in enumerate(sums):
+            here = {**places, "w": plus(start, position)}
+            result = elements_at(here, count, known | {form.result: value}).tensor(form.returned, form.own_terms)
+            self.vectors.store_if(mask, result, self.out, *[here[term] for term in form.terms])

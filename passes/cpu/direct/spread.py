@@ -1,0 +1,92 @@
+"""Direct convolutions of as many features as vectors have lanes: an element of the image is multiplied with a vector of the filter."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from legato.analysis.structured.direct import DirectForm
+from legato.core.interfaces import CpuMachine
+from legato.core.mlir import ir, memref, vector
+from legato.core.vector_loops import Size, loop, minus, plus, quotient, read, remainder, times, value_of
+from legato.passes.cpu.direct.blocks import Blocks
+from legato.passes.cpu.direct.loops import DirectLoops
+from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.window_loops import Positions, WindowRow
+
+
+class SpreadLoops(DirectLoops):
+    """Builds the loops of one kernel at the insertion point."""
+
+    def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], blocks: Blocks, buffers: Buffers,
+                 filters: ir.Value, units: int):
+        super().__init__(form, machine, tiles, buffers, filters, units)
+        self.blocks = blocks
+
+    def build_row(self, row: WindowRow) -> None:
+        """All features of a row, or those of a unit, each for all tiles: the filter of a block stays in the cache meanwhile."""
+        blocks, lanes = self.blocks, self.vectors.lanes
+        at_once = blocks.vectors * lanes
+        whole = blocks.features - blocks.features % at_once
+        rest = blocks.features - whole
+        counts = [min(lanes, rest - first) for first in range(0, rest, lanes)]
+
+        def of_group(group: ir.Value) -> None:
+            def tiles(feature: Size, counts: Sequence[int]) -> None:
+                block = plus(times(group, blocks.each), quotient(feature, lanes))
+                place = plus(times(group, blocks.features), feature)
+                self.each_tile(partial(self._tile, row, block, times(group, blocks.channels), place, counts))
+
+            if self.units > 1:
+                tiles(times(remainder(row.unit, whole // at_once), at_once), [lanes] * blocks.vectors)
+                return
+            loop(0, whole, at_once, lambda feature: tiles(feature, [lanes] * blocks.vectors))
+            if rest:
+                tiles(whole, counts)
+
+        if self.units > 1:
+            of_group(value_of(quotient(row.unit, whole // at_once)))
+        else:
+            loop(0, blocks.groups, 1, of_group)
+
+    def _tile(self, row: WindowRow, block: Size, channel: Size, feature: Size, counts: Sequence[int], tile: Positions, start: Size) -> None:
+        """The positions from ``start`` on, for vectors of features of which ``counts`` exist."""
+        lanes, vectors = self.vectors.lanes, len(counts)
+        sums = self.sums_of(row, tile, start, vectors, partial(self._spread, row, block, channel, vectors))
+        for part, count in enumerate(counts):
+            self.write(sums[part::vectors], start, {**row.places, "f": plus(feature, part * lanes)}, None if count == lanes else count)
+
+    def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: ir.Value, y: Size,
+                sums: Sequence[ir.Value]) -> list[ir.Value]:
+        """The sums with the products of a window's row, channel by channel, of a group whose first channel is ``channel``."""
+        v = self.vectors
+
+        def of_channel(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            filters = [[v.load(self.filters, plus(block, part), tap, number, j, 0) for part in range(vectors)]
+                       for j in range(self.columns.taps)]
+            if self.units > 1:
+                self._fetch(row, tile, start, plus(block, vectors), tap, number)
+            found = list(sums)
+            for column, uses in self.columns_of(tile).items():
+                value = v.spread(read(self.source, *self.source_at(row, y, start, column, plus(channel, number))))
+                for position, j in uses:
+                    for part in range(vectors):
+                        at = position * vectors + part
+                        found[at] = vector.FMAOp(value, filters[j][part], found[at]).result
+            return found
+
+        return loop(0, self.blocks.channels, 1, of_channel, sums)
+
+    def _fetch(self, row: WindowRow, tile: Positions, start: Size, block: Size, tap: ir.Value, channel: ir.Value) -> None:
+        """Fetches a part of the filter's vectors that the next unit multiplies with a channel into the second cache: each tile another one,
+        in turns, so that all tiles of an image fetch all. Behind the filter's end that does no harm."""
+        lines = self.columns.taps * self.blocks.vectors
+        visits = sum(one.repeats for one in self.tiles)
+        each = -(-lines // (visits * self.rows.count))
+        visit = plus(times(row.row, visits), plus(quotient(minus(start, tile.start), tile.positions), self._visits_before(tile)))
+        for number in range(each):
+            line = remainder(plus(times(visit, each), number), lines)
+            place = plus(block, quotient(line, self.columns.taps)), tap, channel, remainder(line, self.columns.taps), 0
+            memref.PrefetchOp(self.filters, [*map(value_of, place)], False, 2, True)
+
+    def _visits_before(self, tile: Positions) -> int:
+        return sum(one.repeats for one in self.tiles[:self.tiles.index(tile)])
