@@ -39,7 +39,8 @@ class SpreadLoops(DirectLoops):
             if self.units > 1:
                 tiles(times(remainder(row.unit, whole // at_once), at_once), [lanes] * blocks.vectors)
                 return
-            loop(0, whole, at_once, lambda feature: tiles(feature, [lanes] * blocks.vectors))
+            if whole:
+                loop(0, whole, at_once, lambda feature: tiles(feature, [lanes] * blocks.vectors))
             if rest:
                 tiles(whole, counts)
 
