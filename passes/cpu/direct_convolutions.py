@@ -43,8 +43,8 @@ MOST_PRODUCTS = 512     # of a narrow group, which are written out for a row of 
 
 @dataclass(frozen=True)
 class DirectConvolutions(ModulePass):
-    """Turns convolutions of f32 with constant filters, of windows that overlap, into loops on vectors. Others are left as they are.
-    Elements of padding are not multiplied: an infinite weight makes no NaN there."""
+    """Turns convolutions of f32 with constant filters, in groups or of windows that overlap, into loops on vectors. Others are left as they
+    are. Elements of padding are not multiplied: an infinite weight makes no NaN there."""
 
     name: ClassVar[str] = "tir-direct-convolutions"
     rounding: ClassVar[Rounding] = Rounding(ulps=4, specials=False)
@@ -60,7 +60,7 @@ class DirectConvolutions(ModulePass):
                 form, sites = DirectForm.of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
                 if form is None or not are_constant(form.filter, sites):
                     continue
-                plan = plan_of(form, machine) if have_reach(form) else None
+                plan = plan_of(form, machine)
                 tiles = [] if plan is None else tiles_of(form.axes[1], plan.positions)
                 if plan is None or len(tiles) > MOST_TILES:
                     continue
@@ -84,14 +84,12 @@ class DirectPlan:
     loops: Callable[[Sequence[Positions], Buffers, ir.Value], DirectLoops]
 
 
-def have_reach(form: DirectForm) -> bool:
-    """Whether windows overlap, and are short enough to write out their rows."""
-    return any(axis.stride < axis.taps for axis in form.axes) and form.axes[1].taps <= MOST_TAPS
-
-
 def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
-    """The plan of a convolution; None where other schedules are about as fast."""
+    """The plan of a convolution; None where other schedules are about as fast: of 1 x 1, and without groups of windows that do not overlap,
+    but for few features and narrow groups."""
     lanes, shape = machine.lanes(32), list(form.filter.type.shape)
+    if form.axes[1].taps > MOST_TAPS:   # they are written out
+        return None
     if form.groups == 1 and are_few(form.features, form.channels, lanes):
         return DirectPlan(summed.positions(machine.registers, form.features), summed.packed_shape(shape, lanes), summed.pack,
                           lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
@@ -104,8 +102,10 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         if blocks.together * form.channels > 2 * lanes or columns.taps * form.channels * POSITIONS > MOST_PRODUCTS:
             return None
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters))
-    few_registers = form.groups == 1 and machine.registers < MANY
-    if few_registers or form.features < lanes // 2 or not stays_in_cache(form, machine, max(1, blocks.units)):
+    overlap = any(axis.stride < axis.taps for axis in form.axes)
+    if rows.taps * columns.taps == 1 or (form.groups == 1 and (machine.registers < MANY or not overlap)):
+        return None
+    if form.features < lanes // 2 or not stays_in_cache(form, machine, max(1, blocks.units)):
         return None
     whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows.count > 1)
     units = 1 if whole else max(1, blocks.units)
