@@ -81,7 +81,7 @@ def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, cases: Sequ
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_widths_windows_and_epilogues(target):
     text = check(*model(CASES), target, CASES)
-    assert text.count(PACKED) >= len(CASES) - 3  # of all but 1 x 1, groups that read too much, and a filter too small to have a name
+    assert text.count(PACKED) >= len(CASES) - 4  # of all but wide 1 x 1, groups that read too much, and two filters too small for a name
 
 
 AVX512 = [target for target in LEVELS_HERE if "v4" in target]   # with fewer registers, convolutions without groups are left
