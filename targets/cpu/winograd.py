@@ -14,6 +14,7 @@ from legato.targets.cpu.threads import WORTH_IT
 
 VECTORS = 2                     # of features in a register tile
 SEGMENT = 14                    # most tiles of a row that are transformed at once
+MANY = 32                       # registers, with which direct convolutions of few channels are faster than transforms of padded ones
 FEW_TILES = 8                   # of a segment, where the length of rows is not known
 TYPICAL = 56                    # assumed height and width of an image, where they are not known
 INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, for a vector of channels; by the side of a tile
@@ -53,8 +54,9 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     is_f32 = form.filter.type.element_type == form.result.type.element_type
     if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
-    if are_few(form.filter_shape[3], form.filter_shape[2], machine.lanes(32)):
-        return None
+    channels, features, lanes = *form.filter_shape[2:], machine.lanes(32)
+    if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
+        return None    # direct convolutions fill vectors of these
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
     ways = (True, False) if threads > 1 else (True,)    # blocks of each thread, and of all
     candidates = (found for whole_blocks in ways for found in _candidates(form, machine, threads, whole_blocks))
