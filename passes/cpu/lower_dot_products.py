@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
+from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.module import Module
@@ -57,14 +58,14 @@ class NarrowFactor:
         if not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
             return None
         dims = dict(zip((e.position for e in map_.results), value.type.shape))
-        op = _definition(value)
+        op = producer(value)
         if op is not None and op.name == "vector.broadcast" and isinstance(op.operands[0].type, ir.VectorType):
             shape = list(op.operands[0].type.shape)
             inner = zip(list(dims.items())[-len(shape):], shape)
             dims = {d: size for (d, size), own in inner if own == size}
-            op = _definition(op.operands[0])
+            op = producer(op.operands[0])
         while op is not None and op.name == "vector.shape_cast":
-            op = _definition(op.operands[0])
+            op = producer(op.operands[0])
         if op is None or op.name not in WIDENING or op.operands[0].type.element_type.width not in (8, 16):
             return None
         source = op.operands[0]
@@ -92,11 +93,6 @@ class NarrowFactor:
             value = shape_cast(value, [self.per_lane, count])
             return vector.TransposeOp(ir.VectorType.get([count, self.per_lane], value.type.element_type), value, [1, 0]).result
         return shape_cast(value, [count, self.per_lane])
-
-
-def _definition(value: ir.Value) -> ir.Operation | None:
-    """The op that makes a value; None for an argument of a block."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 @dataclass(frozen=True)
@@ -167,7 +163,7 @@ class NarrowContraction:
 def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """A vector's elements in another shape."""
     type_ = ir.VectorType.get(list(shape), value.type.element_type)
-    while (op := _definition(value)) is not None and op.name == "vector.shape_cast":
+    while (op := producer(value)) is not None and op.name == "vector.shape_cast":
         value = op.operands[0]
     return value if value.type == type_ else vector.ShapeCastOp(type_, value).result
 
@@ -175,7 +171,7 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
 def row_of(value: ir.Value) -> ir.Value:
     """Groups ``[n, per lane]`` as one vector. Those that lie in a row in memory are read at once: by itself, each would be a load."""
     count = prod(value.type.shape)
-    read = _definition(value)
+    read = producer(value)
     if read is None or read.name != "vector.transfer_read" or not reads_row(read):
         return shape_cast(value, [count])
     source, rank = read.operands[0], read.operands[0].type.rank

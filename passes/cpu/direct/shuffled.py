@@ -8,8 +8,8 @@ from functools import partial
 
 from legato.analysis.structured.direct import DirectForm
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import arith, ir, vector
-from legato.core.vector_loops import Size, loop, quotient, times, value_of
+from legato.core.mlir import ir, vector
+from legato.core.vector_loops import Size, Vectors, loop, quotient, times
 from legato.passes.cpu.direct.blocks import Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
@@ -57,11 +57,5 @@ class ShuffledLoops(DirectLoops):
 
     def _channels(self, count: int, at: Sequence[Size]) -> ir.Value:
         """``count`` neighbouring channels, in a vector of the next power of two."""
-        width = 1 << (count - 1).bit_length()
-        type_ = ir.VectorType.get([width], ir.F32Type.get())
-        places = [*map(value_of, at)]
-        if width == count:
-            return vector.LoadOp(type_, self.source, places).result
-        mask = vector.CreateMaskOp(ir.VectorType.get([width], ir.IntegerType.get_signless(1)), [value_of(count)]).result
-        zeros = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, 0.0))).result
-        return vector.MaskedLoadOp(type_, self.source, places, mask, zeros).result
+        v = Vectors(1 << (count - 1).bit_length())
+        return v.load_if(None if v.lanes == count else v.mask(count), self.source, *at)
