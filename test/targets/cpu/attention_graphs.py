@@ -120,6 +120,25 @@ def check(graph: Graph, target: str, sizes: Sequence[dict | None] = (None,), tol
     compare(graph, target, sizes, tolerance, **how)
 
 
+def check_rows_without_keys(n: int, target: str, tolerance: float = 2e-5, of_few: float = 2e-5) -> None:
+    """Compares outputs of ``n`` keys where rows see none, or few (``of_few``: the tolerance then), or NaN and infinities."""
+    graph = Graph()
+    graph.attention("where", 2, 20, n, 16, mask="where")
+    graph.attention("added", 2, 20, n, 16, mask="queries", scale="")
+    check(graph, target, tolerance=tolerance, kept=0.0)
+    check(graph, target, tolerance=of_few, kept=2 / n)
+    compiled = legato.compile(legato.from_onnx(graph.model), target=target)
+    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    arrays = graph.arrays(kept=1)
+    arrays["where_where"][0, 0, 3], arrays["where_where"][0, 0, 4, :n - 1] = False, False
+    mask = arrays["added_mask"][0, 0]
+    mask[2, n // 2], mask[3, 0], mask[4, n - 1], mask[5] = np.nan, np.inf, np.inf, -np.inf
+    arrays["added_v"][0, 0, 1, 3] = np.nan
+    arrays["added_q"][0, 1, 7] = np.inf
+    for a, b in zip(session.run(None, arrays), compiled(*arrays.values())):
+        np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=of_few)
+
+
 def compare(graph: Graph, target: str, sizes: Sequence[dict | None] = (None,), tolerance: float = 2e-5, **how) -> None:
     """Compares all outputs with onnxruntime's."""
     compiled = legato.compile(legato.from_onnx(graph.model), target=target)

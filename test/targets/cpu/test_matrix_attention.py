@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
-from attention_graphs import Graph, check, everything
+from attention_graphs import Graph, check, check_rows_without_keys, everything
 from thoroughly import first_of
 
 import legato
@@ -71,21 +71,7 @@ def test_numbers_that_bf16_holds_are_exact(keys):
 @pytest.mark.parametrize("n", [40, 1300])
 def test_rows_without_keys_and_nans(n):
     """NaN where the single ops give NaN; infinities and NaN stay in their rows and columns."""
-    graph = Graph()
-    graph.attention("where", 2, 20, n, 16, mask="where")
-    graph.attention("added", 2, 20, n, 16, mask="queries", scale="")
-    check(graph, TARGET, tolerance=ROUNDED, kept=0.0)
-    check(graph, TARGET, tolerance=2 * ROUNDED, kept=2 / n)
-    compiled = legato.compile(legato.from_onnx(graph.model), TARGET)
-    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
-    arrays = graph.arrays(kept=1)
-    arrays["where_where"][0, 0, 3], arrays["where_where"][0, 0, 4, :n - 1] = False, False
-    mask = arrays["added_mask"][0, 0]
-    mask[2, n // 2], mask[3, 0], mask[4, n - 1], mask[5] = np.nan, np.inf, np.inf, -np.inf
-    arrays["added_v"][0, 0, 1, 3] = np.nan
-    arrays["added_q"][0, 1, 7] = np.inf
-    for a, b in zip(session.run(None, arrays), compiled(*arrays.values())):
-        np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2 * ROUNDED)
+    check_rows_without_keys(n, TARGET, ROUNDED, 2 * ROUNDED)
 
 
 def test_hidden_keys_are_not_read():
