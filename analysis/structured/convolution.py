@@ -5,7 +5,6 @@ row, which their tensors have no dimension for.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.elements import Index, Term, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import producer
+from legato.analysis.structured.window import pair
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir
 
@@ -141,12 +141,6 @@ def unpadded(value: ir.Value, inner: int = 1) -> tuple[ir.Value, tuple[int, int]
     if not zero or min(low + high) < 0 or any(low[:1] + high[:1] + low[-inner:] + high[-inner:]):
         return None    # sizes that are not static are negative too
     return pad.operands[0], pair(low[1:-inner], 0), pair(high[1:-inner], 0)
-
-
-def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
-    """What is said of rows and columns, or of columns only."""
-    rows, columns = values if len(values) == 2 else (of_row, *values)
-    return rows, columns
 
 
 def starts_at_zero(op: ir.Operation) -> bool:

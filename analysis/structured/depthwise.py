@@ -1,17 +1,19 @@
-"""The form of a kernel with one depthwise two-dimensional convolution of f32: its windows, and the elementwise ops on its result."""
+"""The form of a kernel with one depthwise convolution of f32, of one dimension or of two: its windows, and the elementwise ops on its
+result.
+"""
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
+from legato.analysis.structured.convolution import starts_at_zero, unpadded
 from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
-from legato.analysis.structured.ops import WINDOW, producer
-from legato.analysis.structured.window import WindowAxis, WindowForm
-from legato.core.ir_helpers import terminator
+from legato.analysis.structured.ops import WINDOW
+from legato.analysis.structured.window import WindowAxis, axes_of
 from legato.core.mlir import ir
 
-TERMS: Index = ("n", "h", "w", "f")
+TERMS: dict[str, Index] = {"linalg.depthwise_conv_2d_nhwc_hwc": ("n", "h", "w", "f"), "linalg.depthwise_conv_1d_nwc_wc": ("n", "w", "f")}
 
 
 @dataclass(frozen=True)
@@ -20,44 +22,50 @@ class DepthwiseForm:
     ``h`` and ``w`` (positions of the result) and ``f`` (channels)."""
 
     kernel: KernelOps
-    window: WindowForm
+    op: ir.Operation
+    """The convolution."""
+    source: ir.Value
+    """The images without padding, [n, height, width, channels], or [n, width, channels]."""
+    axes: tuple[WindowAxis, WindowAxis]
+    """The windows along the rows and along the columns of the images."""
 
     @classmethod
     def of(cls, kernel: KernelOps) -> DepthwiseForm | None:
         """The form of a kernel; None for another one."""
         heart = kernel.heart
-        if heart is None or heart.kind != WINDOW or heart.op.name != "linalg.depthwise_conv_2d_nhwc_hwc":
+        if heart is None or heart.kind != WINDOW or heart.op.name not in TERMS or len(kernel.ops[-1].operands) != 1:
             return None
-        window = WindowForm.of(kernel)
-        if window is None or any(value.type.element_type != ir.F32Type.get() for value in heart.op.operands):
+        op = heart.op
+        if any(value.type.element_type != ir.F32Type.get() for value in op.operands) or not starts_at_zero(op):
             return None
-        form = cls(kernel, window)
-        return form if form.weights.type.has_static_shape and form._starts_with_zeros() and form._is_traceable() else None
+        padded = unpadded(op.operands[0])
+        if padded is None:
+            return None
+        sizes, counts = (list(value.type.shape)[1:-1] for value in (padded[0], op.results[0]))
+        strides, dilations = ([int(step) for step in op.attributes[name]] for name in ("strides", "dilations"))
+        axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations)
+        form = None if axes is None else cls(kernel, op, padded[0], axes)
+        return form if form is not None and form.weights.type.has_static_shape and form._is_traceable() else None
 
     @property
-    def source(self) -> ir.Value:
-        """The images without padding, [n, height, width, channels]."""
-        return self.window.source
+    def terms(self) -> Index:
+        """The terms of an element of the result."""
+        return TERMS[self.op.name]
 
     @property
     def weights(self) -> ir.Value:
-        """The filters, [height, width, channels]."""
-        return self.window.op.operands[1]
+        """The filters, [height, width, channels] or [width, channels]."""
+        return self.op.operands[1]
 
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return self.weights.type.shape[2]
-
-    @property
-    def axes(self) -> tuple[WindowAxis, WindowAxis]:
-        """The windows along the rows and along the columns of the images."""
-        return self.window.axes
+        return self.weights.type.shape[-1]
 
     @property
     def result(self) -> ir.Value:
         """The convolution's result, of which the epilogue makes the kernel's."""
-        return self.window.op.results[0]
+        return self.op.results[0]
 
     @property
     def returned(self) -> ir.Value:
@@ -67,19 +75,12 @@ class DepthwiseForm:
     @cached_property
     def reads(self) -> list[tuple[ir.Value, Index]]:
         """The elements that the epilogue reads, besides those of the convolution's result."""
-        return [one for one in tensor_leaves(self.kernel, self.returned, TERMS, self.result) if one[0] != self.result]
-
-    def _starts_with_zeros(self) -> bool:
-        pad = self.window.pad
-        filling = [self.window.fill.operands[0]]
-        filling += [] if pad is None else [terminator(pad.regions[0].blocks[0]).operands[0]]
-        makers = [producer(value) for value in filling]
-        return all(op is not None and op.name == "arith.constant" and ir.FloatAttr(op.attributes["value"]).value == 0 for op in makers)
+        return [one for one in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if one[0] != self.result]
 
     def _is_traceable(self) -> bool:
         try:
             given = [self.source, self.weights, *(tensor for tensor, _ in self.reads)]
-            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, TERMS, self.result) if tensor == self.result}
-            return own == {TERMS} and all(is_given(tensor) for tensor in given)
+            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if tensor == self.result}
+            return own == {self.terms} and all(is_given(tensor) for tensor in given)
         except Untraceable:
             return False

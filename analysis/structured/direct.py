@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from legato.analysis.structured.contraction import ContractionForm
-from legato.analysis.structured.convolution import pair, starts_at_zero, unpadded
+from legato.analysis.structured.convolution import starts_at_zero, unpadded
 from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import dim_positions
 from legato.analysis.structured.ops import CONTRACTION, producer
-from legato.analysis.structured.window import WindowAxis
+from legato.analysis.structured.window import WindowAxis, axes_of
 from legato.core.mlir import ir
 
 SPLIT: Index = ("g", "f")   # the last terms of indices of ops: the group, and the feature in it
@@ -58,13 +58,11 @@ class DirectForm:
         if filters is None or not is_given(source) or not isinstance(filters, ir.BlockArgument) or len(list(filters.uses)) != 1:
             return None
         result = list(op.results[0].type.shape)[1:-2 if grouped else -1]
-        sizes = pair(list(source.type.shape)[1:-1], 1), pair(result, 1), pair(list(filters.type.shape)[:-2], 1)
-        strides, dilations = pair([int(s) for s in found.strides], 1), pair([int(d) for d in found.dilations], 1)
-        if min([*sizes[0], *sizes[1], *filters.type.shape]) < 0:
+        strides, dilations = ([int(step) for step in steps] for steps in (found.strides, found.dilations))
+        axes = axes_of(list(source.type.shape)[1:-1], result, list(filters.type.shape)[:-2], begins, strides, dilations)
+        if axes is None or not filters.type.has_static_shape:
             return None
-        axes = [WindowAxis(size, count, begin, stride, dilation, taps)
-                for size, count, taps, begin, stride, dilation in zip(*sizes, begins, strides, dilations)]
-        form = cls(kernel, contraction, source, ir.BlockArgument(filters), (axes[0], axes[1]))
+        form = cls(kernel, contraction, source, ir.BlockArgument(filters), axes)
         return form if form._is_traceable() else None
 
     @property

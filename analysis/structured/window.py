@@ -1,6 +1,7 @@
 """The form of a kernel with one pooling or depthwise convolution: its fill, pad and reader, and its windows along both spatial axes."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from legato.analysis.structured.kernel_ops import KernelOps
@@ -32,6 +33,22 @@ class WindowAxis:
         low = start * self.stride - self.begin
         high = (end - 1) * self.stride - self.begin + (self.taps - 1) * self.dilation + 1
         return max(low, 0), min(high, self.size), max(-low, 0), max(high - self.size, 0)
+
+
+def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
+    """What is said of rows and columns, or of columns only."""
+    rows, columns = values if len(values) == 2 else (of_row, *values)
+    return rows, columns
+
+
+def axes_of(sizes: Sequence[int], counts: Sequence[int], taps: Sequence[int], begins: Sequence[int], strides: Sequence[int],
+            dilations: Sequence[int]) -> tuple[WindowAxis, WindowAxis] | None:
+    """The axes of rows and columns, or of columns alone, of which there is one row; None where a size is not known."""
+    if min([*sizes, *counts, *taps]) < 0:
+        return None
+    said = zip(pair(sizes, 1), pair(counts, 1), pair(begins, 0), pair(strides, 1), pair(dilations, 1), pair(taps, 1))
+    rows, columns = (WindowAxis(*one) for one in said)
+    return rows, columns
 
 
 @dataclass(frozen=True)
@@ -84,7 +101,9 @@ def _follows(reader: StructuredOp, value: ir.Value) -> bool:
 
 
 def _axes(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> tuple[WindowAxis, WindowAxis] | None:
-    """The two spatial axes; None where a size is dynamic, or the padding is negative, not spatial or not one value."""
+    """The two spatial axes; None where there is one, a size is dynamic, or the padding is negative, not spatial or not one value."""
+    if source.type.rank != 4:
+        return None
     begins = [0, 0]
     if pad is not None:
         low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
@@ -94,10 +113,6 @@ def _axes(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> t
         if value is None or value.owner == block or not plain:
             return None
         begins = low[1:3]
-    strides, dilations = (window.attributes[n] for n in ("strides", "dilations"))
-    result, kernel = window.results[0].type, window.operands[1].type
-    sizes = [*source.type.shape[1:3], *result.shape[1:3], *kernel.shape[:2]]
-    if min(sizes) < 0:
-        return None
-    made = [WindowAxis(source.type.shape[i + 1], result.shape[i + 1], begins[i], strides[i], dilations[i], kernel.shape[i]) for i in (0, 1)]
-    return made[0], made[1]
+    strides, dilations = ([int(step) for step in window.attributes[name]] for name in ("strides", "dilations"))
+    sizes, counts, taps = source.type.shape[1:3], window.results[0].type.shape[1:3], window.operands[1].type.shape[:2]
+    return axes_of(sizes, counts, taps, begins, strides, dilations)

@@ -1,5 +1,6 @@
 """tir-depthwise-convolutions: depthwise convolutions as loops over rows of the result, a few positions of a row at a time, whose sums stay
-in registers for one vector of channels. How windows and padding are gone through: ``window_loops``.
+in registers for one vector of channels. Images of one row, of one dimension among them, are shared by threads in parts of the channels.
+How windows and padding are gone through: ``window_loops``.
 """
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from legato.analysis.structured.depthwise import TERMS, DepthwiseForm
+from legato.analysis.structured.depthwise import DepthwiseForm
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, loop, plus
+from legato.core.vector_loops import Size, loop, plus, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
@@ -44,29 +45,37 @@ class DepthwiseConvolutions(ModulePass):
                 tiles = tiles_of(columns, min(POSITIONS, max(1, machine.registers - columns.taps - 2)))
                 if len(tiles) <= MOST_TILES:
                     tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
-                    into_loops(kernel, form.window.op.location, tensors, partial(build_loops, form, machine, tiles))
+                    into_loops(kernel, form.op.location, tensors, partial(build_loops, form, machine, tiles))
                     context.kernels.drop(kernel)
 
 
 def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    DepthwiseLoops(form, machine, tiles, buffers).build(form.channels)
+    DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine)).build(form.channels)
+
+
+def units_of(form: DepthwiseForm, machine: CpuMachine) -> int:
+    """The parts of the channels: one, but of images of one row as many as there are threads, where the parts are alike."""
+    vectors, rest = divmod(form.channels, machine.lanes(32))
+    many = machine.threads > 1 and form.axes[0].count == 1 and rest == 0
+    return next((parts for parts in range(machine.threads, vectors + 1) if vectors % parts == 0), 1) if many else 1
 
 
 class DepthwiseLoops(WindowLoops):
-    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row."""
+    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``units``: parts of the channels."""
 
-    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers):
-        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1])
+    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, units: int):
+        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units)
         self.form, self.weights = form, buffers.of(form.weights)
 
     def build_row(self, row: WindowRow) -> None:
-        """All tiles of a row, each through all channels."""
-        lanes, channels = self.vectors.lanes, self.form.channels
+        """All tiles of a row, each through all channels of a unit."""
+        lanes, channels = self.vectors.lanes, self.form.channels // self.units
         whole = channels - channels % lanes
+        first = times(row.unit, channels)
 
         def through_channels(tile: Positions, start: Size) -> None:
-            loop(0, whole, lanes, lambda channel: self._tile(row, tile, start, channel, None))
+            loop(first, plus(first, whole), lanes, lambda channel: self._tile(row, tile, start, channel, None))
             if whole < channels:
                 self._tile(row, tile, start, whole, channels - whole)
 
@@ -78,7 +87,7 @@ class DepthwiseLoops(WindowLoops):
         mask = None if count is None else v.mask(count)
 
         def window_row(tap: ir.Value, y: Size, *sums: ir.Value) -> list[ir.Value]:
-            weights = [v.load_if(mask, self.weights, tap, j, channel) for j in range(self.columns.taps)]
+            weights = [v.load_if(mask, self.weights, *self.tap_at(tap, j), channel) for j in range(self.columns.taps)]
             found = list(sums)
             for column, uses in self.columns_of(tile).items():
                 value = v.load_if(mask, self.source, *self.source_at(row, y, start, column, channel))
@@ -90,8 +99,12 @@ class DepthwiseLoops(WindowLoops):
         for position, value in enumerate(sums):
             self._write(value, {**row.places, "w": plus(start, position), "f": channel}, count)
 
+    def tap_at(self, row: Size, column: Size) -> list[Size]:
+        """The place of a tap in the filters."""
+        return [row, column] if self.weights.type.rank == 3 else [column]
+
     def _write(self, value: ir.Value, places: dict[str | int, Size], count: int | None) -> None:
         """Writes a vector of the result, through the elementwise ops after the convolution."""
         elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
-        result, at = elements.tensor(self.form.returned, TERMS), [places[term] for term in TERMS]
+        result, at = elements.tensor(self.form.returned, self.form.terms), [places[term] for term in self.form.terms]
         self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)

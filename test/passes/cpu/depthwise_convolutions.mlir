@@ -32,6 +32,17 @@
 // CHECK-LABEL: func.func private @few_channels(
 // CHECK: linalg.depthwise_conv_2d_nhwc_hwc
 
+// Of one dimension, the loop over the rows of a window is left out. Threads share the channels.
+// CHECK-LABEL: func.func private @one_row(
+// CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<2x3000x64xf32>
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c64{{.*}} step %c8
+// CHECK-COUNT-8: vector.load %[[X]]
+// CHECK-NOT: linalg
+// CHECK: return
+// THREADS-LABEL: func.func private @one_row(
+// THREADS: scf.parallel
+// THREADS: scf.for %{{.*}} = %[[FIRST:\w+]] to %{{.*}} step %c8
+
 #all = affine_map<(n, h, w, c) -> (n, h, w, c)>
 func.func private @clipped(%x: tensor<1x20x30x64xf32>, %w: tensor<3x3x64xf32>,
                            %out: tensor<1x20x30x64xf32> {bufferization.writable = true, tir.out}) -> tensor<1x20x30x64xf32> attributes {tir.prim_func} {
@@ -59,4 +70,12 @@ func.func private @few_channels(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4xf32>,
   %1 = linalg.depthwise_conv_2d_nhwc_hwc {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
     ins(%x, %w : tensor<1x8x8x4xf32>, tensor<3x3x4xf32>) outs(%0 : tensor<1x6x6x4xf32>) -> tensor<1x6x6x4xf32>
   return %1 : tensor<1x6x6x4xf32>
+}
+func.func private @one_row(%x: tensor<2x3000x64xf32>, %w: tensor<3x64xf32>,
+                           %out: tensor<2x2998x64xf32> {bufferization.writable = true, tir.out}) -> tensor<2x2998x64xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<2x2998x64xf32>) -> tensor<2x2998x64xf32>
+  %1 = linalg.depthwise_conv_1d_nwc_wc {strides = dense<1> : tensor<1xi64>, dilations = dense<1> : tensor<1xi64>}
+    ins(%x, %w : tensor<2x3000x64xf32>, tensor<3x64xf32>) outs(%0 : tensor<2x2998x64xf32>) -> tensor<2x2998x64xf32>
+  return %1 : tensor<2x2998x64xf32>
 }

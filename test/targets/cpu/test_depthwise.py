@@ -1,4 +1,5 @@
 """Depthwise convolutions against onnxruntime, compiled as users do. All cases of a test are one model."""
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,14 @@ from legato.core import cpu
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
-# shape of the input, then what differs from windows of 3 x 3 with a padding of 1
+# of one dimension, the last of few channels and of a wide window, as generic loops
+ROWS = [
+    ((1, 64, 40), {}), ((2, 33, 27), {"kernel_shape": [9], "pads": [8, 0]}),
+    ((1, 128, 31), {"kernel_shape": [4], "pads": [3, 1], "dilations": [2]}),
+    ((3, 16, 50), {"kernel_shape": [5], "strides": [3], "pads": [2, 2]}),
+    ((1, 3, 20), {}), ((1, 32, 40), {"kernel_shape": [15], "pads": [7, 7]}),
+]
+# shape of the input, then what differs from windows of 3 in each dimension with a padding of 1
 CASES = [
     ((1, 32, 14, 14), {}), ((1, 24, 14, 13), {}), ((2, 40, 7, 7), {}), ((1, 16, 1, 9), {}), ((1, 17, 9, 1), {}), ((1, 31, 30, 17), {}),
     ((1, 32, 15, 16), {"strides": [2, 2]}), ((1, 48, 9, 31), {"strides": [1, 3], "pads": [0, 2, 2, 0]}),
@@ -22,19 +30,23 @@ CASES = [
     ((1, 16, 4, 70), {"kernel_shape": [1, 9], "pads": [0, 4, 0, 4]}), ((1, 16, 25, 4), {"kernel_shape": [9, 1], "pads": [4, 0, 4, 0]}),
     ((1, 16, 6, 6), {"kernel_shape": [6, 6], "pads": [0] * 4}), ((1, 16, 2, 3), {"kernel_shape": [5, 5], "pads": [4] * 4}),
     ((1, 16, 5, 6), {"pads": [5, 4, 3, 6]}), ((1, 32, 8, 33), {"pads": [0] * 4}),
+    *ROWS,
 ]
 
 
-def model(cases: Sequence[tuple[tuple[int, ...], dict]], batch: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
-    """A model of a convolution for each case, with one of some epilogues. ``batch``: the name of a symbolic number of images."""
+def model(cases: Sequence[tuple[tuple[int, ...], dict]], symbolic: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
+    """A model of a convolution for each case, with one of some epilogues. ``symbolic``: ``n`` for the number of images, ``w`` for
+    the last dimension."""
     rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
     for number, (shape, differing) in enumerate(cases):
-        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4, "group": shape[1]} | differing
+        rank = len(shape) - 2
+        attributes = {"kernel_shape": [3] * rank, "pads": [1] * 2 * rank, "group": shape[1]} | differing
         x, weight, y = f"x{number}", f"w{number}", f"y{number}"
         filters = rng.standard_normal((shape[1], 1, *attributes["kernel_shape"])).astype(np.float32)
         constants += [numpy_helper.from_array(filters, weight),
-                      numpy_helper.from_array(rng.standard_normal((shape[1], 1, 1)).astype(np.float32), f"s{number}")]
-        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, [f"{batch}{number}" if batch else shape[0], *shape[1:]]))
+                      numpy_helper.from_array(rng.standard_normal((shape[1], *[1] * rank)).astype(np.float32), f"s{number}")]
+        sizes = [f"n{number}" if "n" in symbolic else shape[0], *shape[1:-1], f"w{number}" if "w" in symbolic else shape[-1]]
+        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, sizes))
         arrays[x] = rng.standard_normal(shape).astype(np.float32)
         nodes.append(helper.make_node("Conv", [x, weight], [f"c{number}"], **attributes))
         epilogue = ("Clip", "Mul", "HardSwish", "Identity")[number % 4]
@@ -49,7 +61,7 @@ def model(cases: Sequence[tuple[tuple[int, ...], dict]], batch: str = "") -> tup
 def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, chosen: int) -> None:
     """``chosen``: how many convolutions there are when ``tir-depthwise-convolutions`` begins; afterwards, or scheduled, none is left."""
     lowered = legato.lower(legato.from_onnx(bytes_), target, last="fused")
-    assert str(lowered).count("linalg.depthwise_conv_2d_nhwc_hwc ") == chosen
+    assert str(lowered).count("linalg.depthwise_conv_") == chosen
     assert "depthwise_conv" not in str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     expected = session.run(None, arrays)
@@ -65,10 +77,20 @@ def test_windows_paddings_and_epilogues(target):
 
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_threads_share_rows(batch, monkeypatch):
+    """Of images of one row, parts of the channels: of 64 and 128 a third is not a part of vectors, but a fourth, and an eighth."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
-    bytes_, arrays = model(CASES[:3] + CASES[9:12], batch)
-    check(bytes_, arrays, "llvm{threads=3}", 6)
-    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 6
+    bytes_, arrays = model(CASES[:3] + CASES[9:12] + ROWS[:4], batch)
+    check(bytes_, arrays, "llvm{threads=3}", 10)
+    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 10
+
+
+def test_images_of_unknown_width():
+    """They have no tiles, and are generic loops on vectors."""
+    bytes_, arrays = model(ROWS, symbolic="w")
+    check(bytes_, arrays, "llvm", len(ROWS))
+    lowered = str(legato.lower(legato.from_onnx(bytes_), "llvm", last="scheduled"))
+    assert "linalg." not in lowered
+    assert len(re.findall(r"arith\.mulf .* : vector<", lowered)) >= len(ROWS)
 
 
 def test_windows_of_padding_alone():
