@@ -5,6 +5,7 @@ row, which their tensors have no dimension for.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +13,6 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.elements import Index, Term, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import producer
-from legato.analysis.structured.window import pair
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir
 
@@ -28,9 +28,9 @@ class ConvolutionForm:
     source: ir.Value
     """The input without padding."""
     begins: tuple[int, int]
-    """The zeros before each row's and column's first element."""
+    """The zeros before the first row, and the first column."""
     ends: tuple[int, int]
-    """The zeros after."""
+    """The zeros after the last ones."""
     out: Index
     """The index of the kernel's result."""
 
@@ -48,7 +48,7 @@ class ConvolutionForm:
         if not filters.type.has_static_shape or len(list(filters.uses)) != 1:
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])
-        form = None if out is None else cls(kernel, contraction, *padded, out)
+        form = None if out is None else cls(kernel, contraction, padded[0], pair(padded[1], 0), pair(padded[2], 0), out)
         return form if form is not None and form._is_traceable() else None
 
     @property
@@ -128,19 +128,26 @@ def are_few(features: int, channels: int, lanes: int) -> bool:
     return features <= lanes // 4 and channels >= lanes // 2
 
 
-def unpadded(value: ir.Value, inner: int = 1) -> tuple[ir.Value, tuple[int, int], tuple[int, int]] | None:
-    """The source of a padded image, and the zeros before and after its rows and columns; None for another pad. ``inner``: how many
-    dimensions follow the columns."""
+def unpadded(value: ir.Value, inner: int = 1) -> tuple[ir.Value, list[int], list[int]] | None:
+    """The source of a padded image, and the zeros before and after it, by its spatial dimensions; None for another pad. ``inner``: how
+    many dimensions follow these."""
     pad = producer(value)
     if pad is None or pad.name != "tensor.pad":
-        return value, (0, 0), (0, 0)
+        none = [0] * (value.type.rank - 1 - inner)
+        return value, none, none
     low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
     block = pad.regions[0].blocks[0]
     filling = producer(terminator(block).operands[0])
     zero = filling is not None and filling.name == "arith.constant" and ir.FloatAttr(filling.attributes["value"]).value == 0
     if not zero or min(low + high) < 0 or any(low[:1] + high[:1] + low[-inner:] + high[-inner:]):
         return None    # sizes that are not static are negative too
-    return pad.operands[0], pair(low[1:-inner], 0), pair(high[1:-inner], 0)
+    return pad.operands[0], low[1:-inner], high[1:-inner]
+
+
+def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
+    """What is said of rows and columns, or of columns only."""
+    rows, columns = values if len(values) == 2 else (of_row, *values)
+    return rows, columns
 
 
 def starts_at_zero(op: ir.Operation) -> bool:

@@ -1,4 +1,4 @@
-"""The form of a kernel with one depthwise convolution of f32, of one dimension or of two: its windows, and the elementwise ops on its
+"""The form of a kernel with one depthwise convolution of f32, of one to three dimensions: its windows, and the elementwise ops on its
 result.
 """
 from __future__ import annotations
@@ -13,21 +13,22 @@ from legato.analysis.structured.ops import WINDOW
 from legato.analysis.structured.window import WindowAxis, axes_of
 from legato.core.mlir import ir
 
-TERMS: dict[str, Index] = {"linalg.depthwise_conv_2d_nhwc_hwc": ("n", "h", "w", "f"), "linalg.depthwise_conv_1d_nwc_wc": ("n", "w", "f")}
+TERMS: dict[str, Index] = {"linalg.depthwise_conv_1d_nwc_wc": ("n", "w", "f"), "linalg.depthwise_conv_2d_nhwc_hwc": ("n", "h", "w", "f"),
+                           "linalg.depthwise_conv_3d_ndhwc_dhwc": ("n", "d", "h", "w", "f")}
 
 
 @dataclass(frozen=True)
 class DepthwiseForm:
-    """A depthwise convolution of images of known height, width and channels, zeros around them. The terms of indices are ``n`` (images),
+    """A depthwise convolution of images of known sizes and channels, zeros around them. The terms of indices are ``n`` (images), ``d``,
     ``h`` and ``w`` (positions of the result) and ``f`` (channels)."""
 
     kernel: KernelOps
     op: ir.Operation
     """The convolution."""
     source: ir.Value
-    """The images without padding, [n, height, width, channels], or [n, width, channels]."""
-    axes: tuple[WindowAxis, WindowAxis]
-    """The windows along the rows and along the columns of the images."""
+    """The images without padding, [n, height, width, channels], or of another number of spatial dimensions."""
+    axes: tuple[WindowAxis, ...]
+    """The windows along the spatial dimensions, that of the columns last."""
 
     @classmethod
     def of(cls, kernel: KernelOps) -> DepthwiseForm | None:
@@ -54,7 +55,7 @@ class DepthwiseForm:
 
     @property
     def weights(self) -> ir.Value:
-        """The filters, [height, width, channels] or [width, channels]."""
+        """The filters, [height, width, channels], or of another number of spatial dimensions."""
         return self.op.operands[1]
 
     @property

@@ -1,4 +1,4 @@
-"""The form of a kernel with one convolution of f32 of one dimension or of two, in groups or not: its windows, and the elementwise ops on
+"""The form of a kernel with one convolution of f32 of one to three dimensions, in groups or not: its windows, and the elementwise ops on
 its result.
 
 With groups, the kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's
@@ -19,22 +19,22 @@ from legato.analysis.structured.window import WindowAxis, axes_of
 from legato.core.mlir import ir
 
 SPLIT: Index = ("g", "f")   # the last terms of indices of ops: the group, and the feature in it
-PLACES: dict[int, Index] = {1: ("n", "w"), 2: ("n", "h", "w")}   # of the convolution's result, by its dimensions
+PLACES: dict[int, Index] = {1: ("n", "w"), 2: ("n", "h", "w"), 3: ("n", "d", "h", "w")}   # of the convolution's result, by its dimensions
 
 
 @dataclass(frozen=True)
 class DirectForm:
-    """A convolution of images of known height, width and channels, zeros around them. The terms of indices are ``n`` (images),
-    ``h`` and ``w`` (positions of the result) and ``f`` (features of all groups)."""
+    """A convolution of images of known sizes and channels, zeros around them. The terms of indices are ``n`` (images), ``d``, ``h`` and
+    ``w`` (positions of the result) and ``f`` (features of all groups)."""
 
     kernel: KernelOps
     contraction: ContractionForm
     source: ir.Value
-    """The images without padding, [n, height, width, channels], or [n, width, channels]."""
+    """The images without padding, [n, height, width, channels], or of another number of spatial dimensions."""
     filter: ir.BlockArgument
-    """The filter, [height, width, channels of a group, features], or without height."""
-    axes: tuple[WindowAxis, WindowAxis]
-    """The windows along the rows and along the columns of the images."""
+    """The filter, [height, width, channels of a group, features], or of another number of spatial dimensions."""
+    axes: tuple[WindowAxis, ...]
+    """The windows along the spatial dimensions, that of the columns last."""
 
     @classmethod
     def of(cls, kernel: KernelOps) -> DirectForm | None:
@@ -148,9 +148,8 @@ class DirectForm:
             return False
 
 
-def _unpadded(image: ir.Value) -> tuple[ir.Value, tuple[int, int]] | None:
-    """The source of an image that is padded before or after its channels are split, and the zeros before its rows and columns; None for
-    another one."""
+def _unpadded(image: ir.Value) -> tuple[ir.Value, list[int]] | None:
+    """The source of an image that is padded before or after its channels are split, and the zeros before it; None for another one."""
     after = unpadded(image, inner=2)
     whole = None if after is None else joined(after[0])
     before = None if whole is None else unpadded(whole)

@@ -21,10 +21,10 @@ SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}  # sums of produ
 CASTED_PRODUCTS = PRODUCTS | {"arith.sitofp", "arith.uitofp", "arith.truncf", "arith.trunci", "arith.andi", "arith.ori", "arith.xori",
                               "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"}
 NAMED_KINDS = {"linalg.map": ELEMENTWISE, "linalg.broadcast": ELEMENTWISE, "linalg.reduce": REDUCTION}
-# channels-last pooling and depthwise convolutions: schedules treat them as generics, and those of two dimensions have a WindowForm
+# channels-last pooling and depthwise convolutions: schedules treat them as generics, and those of images have a WindowForm
 WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
-              "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_2d_nhwc_hwc",
-              "linalg.depthwise_conv_1d_nwc_wc")
+              "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_1d_nwc_wc",
+              "linalg.depthwise_conv_2d_nhwc_hwc", "linalg.depthwise_conv_3d_ndhwc_dhwc")
 # ops of a body that the vectorizer takes, besides math and arith
 VECTORIZABLE = ("linalg.index", "linalg.yield")
 # of integers: not defined for a divisor of 0

@@ -35,20 +35,12 @@ class WindowAxis:
         return max(low, 0), min(high, self.size), max(-low, 0), max(high - self.size, 0)
 
 
-def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
-    """What is said of rows and columns, or of columns only."""
-    rows, columns = values if len(values) == 2 else (of_row, *values)
-    return rows, columns
-
-
 def axes_of(sizes: Sequence[int], counts: Sequence[int], taps: Sequence[int], begins: Sequence[int], strides: Sequence[int],
-            dilations: Sequence[int]) -> tuple[WindowAxis, WindowAxis] | None:
-    """The axes of rows and columns, or of columns alone, of which there is one row; None where a size is not known."""
+            dilations: Sequence[int]) -> tuple[WindowAxis, ...] | None:
+    """The spatial axes, of which each has its size, the result's, and so on; None where a size is not known."""
     if min([*sizes, *counts, *taps]) < 0:
         return None
-    said = zip(pair(sizes, 1), pair(counts, 1), pair(begins, 0), pair(strides, 1), pair(dilations, 1), pair(taps, 1))
-    rows, columns = (WindowAxis(*one) for one in said)
-    return rows, columns
+    return tuple(WindowAxis(*one) for one in zip(sizes, counts, begins, strides, dilations, taps, strict=True))
 
 
 @dataclass(frozen=True)
@@ -115,4 +107,5 @@ def _axes(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> t
         begins = low[1:3]
     strides, dilations = ([int(step) for step in window.attributes[name]] for name in ("strides", "dilations"))
     sizes, counts, taps = source.type.shape[1:3], window.results[0].type.shape[1:3], window.operands[1].type.shape[:2]
-    return axes_of(sizes, counts, taps, begins, strides, dilations)
+    axes = axes_of(sizes, counts, taps, begins, strides, dilations)
+    return None if axes is None else (axes[0], axes[1])

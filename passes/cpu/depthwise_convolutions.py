@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import ClassVar
 
 from legato.analysis.structured.depthwise import DepthwiseForm
@@ -17,7 +18,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLoops, WindowRow, tiles_of
+from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLine, WindowLoops, WindowRow, tiles_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
@@ -39,9 +40,9 @@ class DepthwiseConvolutions(ModulePass):
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
                 form = DepthwiseForm.of(context.kernels.of(kernel))
-                if form is None or form.channels < machine.lanes(32) or form.axes[1].taps > MOST_TAPS:
+                if form is None or form.channels < machine.lanes(32) or form.axes[-1].taps > MOST_TAPS:
                     continue
-                columns = form.axes[1]
+                columns = form.axes[-1]
                 tiles = tiles_of(columns, min(POSITIONS, max(1, machine.registers - columns.taps - 2)))
                 if len(tiles) <= MOST_TILES:
                     tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
@@ -57,7 +58,7 @@ def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positi
 def units_of(form: DepthwiseForm, machine: CpuMachine) -> int:
     """The parts of the channels: one, but of images of one row as many as there are threads, where the parts are alike."""
     vectors, rest = divmod(form.channels, machine.lanes(32))
-    many = machine.threads > 1 and form.axes[0].count == 1 and rest == 0
+    many = machine.threads > 1 and prod(axis.count for axis in form.axes[:-1]) == 1 and rest == 0
     return next((parts for parts in range(machine.threads, vectors + 1) if vectors % parts == 0), 1) if many else 1
 
 
@@ -86,11 +87,11 @@ class DepthwiseLoops(WindowLoops):
         v = self.vectors
         mask = None if count is None else v.mask(count)
 
-        def window_row(tap: ir.Value, y: Size, *sums: ir.Value) -> list[ir.Value]:
-            weights = [v.load_if(mask, self.weights, *self.tap_at(tap, j), channel) for j in range(self.columns.taps)]
+        def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
+            weights = [v.load_if(mask, self.weights, *line.taps, j, channel) for j in range(self.columns.taps)]
             found = list(sums)
             for column, uses in self.columns_of(tile).items():
-                value = v.load_if(mask, self.source, *self.source_at(row, y, start, column, channel))
+                value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))
                 for position, j in uses:
                     found[position] = vector.FMAOp(value, weights[j], found[position]).result
             return found
@@ -98,10 +99,6 @@ class DepthwiseLoops(WindowLoops):
         sums = self.taps_of(row, [v.splat(0)] * tile.positions, window_row)
         for position, value in enumerate(sums):
             self._write(value, {**row.places, "w": plus(start, position), "f": channel}, count)
-
-    def tap_at(self, row: Size, column: Size) -> list[Size]:
-        """The place of a tap in the filters."""
-        return [row, column] if self.weights.type.rank == 3 else [column]
 
     def _write(self, value: ir.Value, places: dict[str | int, Size], count: int | None) -> None:
         """Writes a vector of the result, through the elementwise ops after the convolution."""

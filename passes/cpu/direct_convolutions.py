@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,7 +62,7 @@ class DirectConvolutions(ModulePass):
                 if form is None or not are_constant(form.filter, sites):
                     continue
                 plan = plan_of(form, machine)
-                tiles = [] if plan is None else tiles_of(form.axes[1], plan.positions)
+                tiles = [] if plan is None else tiles_of(form.axes[-1], plan.positions)
                 if plan is None or len(tiles) > MOST_TILES:
                     continue
                 place, shape = form.filter.arg_number, plan.packed_shape
@@ -88,26 +89,26 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     """The plan of a convolution; None where other schedules are about as fast: of 1 x 1, and without groups of windows that do not overlap,
     but for few features and narrow groups."""
     lanes, shape = machine.lanes(32), list(form.filter.type.shape)
-    if form.axes[1].taps > MOST_TAPS:   # they are written out
+    if form.axes[-1].taps > MOST_TAPS:   # they are written out
         return None
     if form.groups == 1 and are_few(form.features, form.channels, lanes):
         return DirectPlan(summed.positions(machine.registers, form.features), summed.packed_shape(shape, lanes), summed.pack,
                           lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
     blocks = blocks_of(form, machine)
-    rows, columns = form.axes
+    columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
     plan = partial(DirectPlan, blocks.positions(machine.registers, columns), blocks.packed_shape(shape), partial(pack, blocks=blocks))
-    if machine.threads > 1 and rows.count == 1 and blocks.units < machine.threads:
+    if machine.threads > 1 and rows == 1 and blocks.units < machine.threads:
         return None    # there is no work for all threads
     if blocks.together > 1:
         if blocks.together * form.channels > 2 * lanes or columns.taps * form.channels * POSITIONS > MOST_PRODUCTS:
             return None
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters))
     overlap = any(axis.stride < axis.taps for axis in form.axes)
-    if rows.taps * columns.taps == 1 or (form.groups == 1 and (machine.registers < MANY or not overlap)):
+    if prod(axis.taps for axis in form.axes) == 1 or (form.groups == 1 and (machine.registers < MANY or not overlap)):
         return None
     if form.features < lanes // 2 or not stays_in_cache(form, machine, max(1, blocks.units)):
         return None
-    whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows.count > 1)
+    whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
     units = 1 if whole else max(1, blocks.units)
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units))
 

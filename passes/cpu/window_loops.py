@@ -3,15 +3,17 @@
 The sums of some neighbouring positions stay in registers while the rows of the window go by. An element of the input is read once for all
 positions whose windows hold it. Rows above and below the image are left out by the bounds of the loop over the window's rows; columns
 beside it where the tiles at both ends of a row are written out. So no padded copy is made, and all rows of the result, which threads
-share, are alike.
+share, are alike. An image of three dimensions has rows in each of its slices, and windows have, too; an image of one is a row.
 """
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Protocol
 
+from legato.analysis.structured.elements import Index, Term
 from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref
@@ -42,12 +44,17 @@ class WindowedForm(Protocol):
 
     @property
     def source(self) -> ir.Value:
-        """The images without padding, [n, height, width, channels], or [n, width, channels]."""
+        """The images without padding, [n, height, width, channels], or of another number of spatial dimensions."""
         ...
 
     @property
-    def axes(self) -> tuple[WindowAxis, WindowAxis]:
-        """The windows along the rows and along the columns of the images."""
+    def axes(self) -> tuple[WindowAxis, ...]:
+        """The windows along the spatial dimensions, that of the columns last."""
+        ...
+
+    @property
+    def terms(self) -> Index:
+        """The terms of an element of the result: the image, the position in each spatial dimension, the feature."""
         ...
 
 
@@ -77,20 +84,41 @@ def _tiles(axis: WindowAxis, size: int) -> Iterator[Positions]:
 
 
 @dataclass(frozen=True)
-class WindowRow:
-    """A row of the result. ``top``: the first row of its windows, in the padded image; ``taps``: the rows of a window that lie inside of
-    the image, from the first to the one behind the last. ``unit``: the part of the features that is computed; 0 where all are."""
+class WindowSpan:
+    """What the windows of a row take along an axis across it. ``top``: the first row of its windows, in the padded image; ``taps``: the
+    rows of a window that lie inside of the image, from the first to the one behind the last."""
 
-    image: ir.Value
-    row: ir.Value
     top: Size
     taps: tuple[Size, Size]
-    unit: Size
 
-    @property
-    def places(self) -> dict[str | int, Size]:
-        """The position in the loops over images and rows."""
-        return {"n": self.image, "h": self.row}
+
+@dataclass(frozen=True)
+class WindowRow:
+    """A row of the result. ``number``: in its image; ``unit``: the part of the features that is computed, 0 where all are; ``places``: the
+    position in the loops over images and rows; ``spans``: for each axis but the last."""
+
+    image: ir.Value
+    number: Size
+    unit: Size
+    places: dict[Term, Size]
+    spans: tuple[WindowSpan, ...]
+
+
+@dataclass(frozen=True)
+class WindowLine:
+    """A row of the image that a row of a window takes. ``taps``: the latter's place in the window; ``places``: the image, and the row's
+    position in it."""
+
+    taps: tuple[Size, ...]
+    places: tuple[Size, ...]
+
+
+def span_of(axis: WindowAxis, at: Size) -> WindowSpan:
+    """What the windows at a position take along an axis: the source of tap k is row ``top + k * dilation - begin``."""
+    top = times(at, axis.stride)
+    first = rounded_up(most(minus(axis.begin, top), 0), axis.dilation)
+    end = least(rounded_up(most(minus(axis.size + axis.begin, top), 0), axis.dilation), axis.taps)
+    return WindowSpan(top, (first, end))
 
 
 class WindowLoops(ABC):
@@ -101,7 +129,9 @@ class WindowLoops(ABC):
                  units: int = 1):
         self.machine, self.tiles, self.buffers, self.units = machine, tiles, buffers, units
         self.vectors = Vectors(machine.lanes(32))
-        self.rows, self.columns = form.axes
+        *self.across, self.columns = form.axes
+        self.rows = prod(axis.count for axis in self.across)    # of an image
+        self.terms = form.terms
         self.source, self.out = buffers.of(form.source), buffers.of(out)
 
     def build(self, macs: int) -> None:
@@ -109,19 +139,20 @@ class WindowLoops(ABC):
         units = self.units
         images = self.source.type.shape[0]
         count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
-        work = max(images, 1) * self.rows.count * self.columns.count * self.rows.taps * self.columns.taps * macs
+        work = max(images, 1) * macs * prod(axis.count * axis.taps for axis in (*self.across, self.columns))
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(count, units * self.rows.count), self._row)
+        each(times(count, units * self.rows), self._row)
 
     def _row(self, number: ir.Value) -> None:
-        axis, units = self.rows, self.units
-        image, row = quotient(number, units * axis.count), remainder(number, axis.count)
-        unit: Size = 0 if units == 1 else remainder(quotient(number, axis.count), units)
-        top = times(row, axis.stride)
-        # the source of tap k is row ``top + k * dilation - begin``
-        first = rounded_up(most(minus(axis.begin, top), 0), axis.dilation)
-        end = least(rounded_up(most(minus(axis.size + axis.begin, top), 0), axis.dilation), axis.taps)
-        self.build_row(WindowRow(value_of(image), value_of(row), top, (first, end), unit))
+        image, row = value_of(quotient(number, self.units * self.rows)), remainder(number, self.rows)
+        unit: Size = 0 if self.units == 1 else remainder(quotient(number, self.rows), self.units)
+        at: list[Size] = []
+        rest = row
+        for axis in reversed(self.across):
+            at.insert(0, rest if len(at) == len(self.across) - 1 else remainder(rest, axis.count))
+            rest = quotient(rest, axis.count)
+        places: dict[Term, Size] = dict(zip(self.terms, [image, *at]))
+        self.build_row(WindowRow(image, row, unit, places, tuple(map(span_of, self.across, at))))
 
     @abstractmethod
     def build_row(self, row: WindowRow) -> None:
@@ -139,19 +170,24 @@ class WindowLoops(ABC):
                 loop(tile.start, tile.start + tile.repeats * tile.positions, tile.positions, at)
 
     def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
-        """The loop over the rows of a window that lie inside of the image; ``body(tap, y, *sums)`` returns the sums with row ``y`` of the
-        image added to them."""
-        axis = self.rows
+        """The loops over the rows of a window that lie inside of the image; ``body(line, *sums)`` returns the sums with a row of the image
+        added to them."""
+        def inside(line: WindowLine, *carried: ir.Value) -> Sequence[ir.Value]:
+            if len(line.taps) == len(self.across):
+                return body(line, *carried)
+            axis, span = self.across[len(line.taps)], row.spans[len(line.taps)]
 
-        def one(tap: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
-            return body(tap, minus(plus(row.top, times(tap, axis.dilation)), axis.begin), *carried)
+            def one(tap: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
+                y = minus(plus(span.top, times(tap, axis.dilation)), axis.begin)
+                return inside(WindowLine((*line.taps, tap), (*line.places, y)), *carried)
 
-        return loop(value_of(row.taps[0]), value_of(row.taps[1]), 1, one, sums)
+            return loop(value_of(span.taps[0]), value_of(span.taps[1]), 1, one, carried)
 
-    def source_at(self, row: WindowRow, y: Size, start: Size, column: int, channel: Size) -> list[Size]:
+        return list(inside(WindowLine((), (row.image,)), *sums))
+
+    def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> list[Size]:
         """The place of an element of the image; ``column``: from the first window's begin on, of a tile that starts at ``start``."""
-        x = plus(minus(times(start, self.columns.stride), self.columns.begin), column)
-        return [row.image, y, x, channel] if self.source.type.rank == 4 else [row.image, x, channel]
+        return [*line.places, plus(minus(times(start, self.columns.stride), self.columns.begin), column), channel]
 
     def columns_of(self, tile: Positions) -> dict[int, list[tuple[int, int]]]:
         """The columns of the image that a tile reads, from its first window's on, each with its positions and taps."""

@@ -1,7 +1,10 @@
-"""relax-collapse-batch: turns a matmul of a batch of rows by one matrix into one matmul of all rows.
+"""relax-collapse-batch: turns a matmul of a batch of rows by one matrix into one matmul of all rows, and convolutions of three dimensions
+into those of two where windows do not reach along the others.
 
 ``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the last reshape is sunk below ops on
 rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul and are fused with it. Reshapes are views.
+A convolution with channels last and a window of 1 x h x w takes each slice for an image, ``[n*d, h, w, c]``; that of d x 1 x 1 takes each
+slice for a row, ``[n, d, h*w, c]``.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,12 +29,13 @@ def on_last_axis(op: ir.Operation) -> bool:
 
 
 def rows_of(value: ir.Value) -> ir.Value | None:
-    """The matrix that ``value`` is a view of, with more leading dimensions, or None."""
+    """The matrix that ``value`` is a view of, with more leading dimensions, or the images in place of volumes; or None."""
     op = defining_op(value)
     if op is None or op.name != RESHAPE:
         return None
     source = op.operands[0]
-    if source.type.rank != 2 or value.type.rank < 3 or dims.dims(source.type)[-1] != dims.dims(value.type)[-1]:
+    ranks = source.type.rank, value.type.rank
+    if (ranks != (4, 5) and (ranks[0] != 2 or ranks[1] < 3)) or dims.dims(source.type)[-1] != dims.dims(value.type)[-1]:
         return None
     return source
 
@@ -54,6 +58,29 @@ def collapse(op: ir.Operation) -> None:
         result = relax.matmul(rows, right)
         result = relax.reshape(result, [*shape[:-1], dims.dims(right.type)[-1]])
     op.results[0].replace_all_uses_with(result)
+
+
+def flatten(op: ir.Operation) -> None:
+    """Turns a convolution of three dimensions into one of two."""
+    (x, w), a = op.operands, relax.attributes_of(op.opview)
+    sizes, taps, result = dims.dims(x.type), w.type.shape, dims.dims(op.results[0].type)
+    if (a["data_layout"], a["kernel_layout"]) != ("NDHWC", "DHWIO") or dims.UNKNOWN in [*sizes, *result]:
+        return
+    reaches = [(taps[i], a["strides"][i], a["padding"][i], a["padding"][3 + i]) != (1, 1, 0, 0) for i in range(3)]
+    (batch, depth, *area, channels), kernel = sizes, list(taps)
+    if not reaches[0]:
+        kept, image, kernel = [1, 2], [dims.product([batch, depth]), *area, channels], kernel[1:]
+    elif not reaches[1] and not reaches[2]:
+        kept, image, kernel = [0], [batch, depth, dims.product(area), channels], [kernel[0], *kernel[2:]]
+    else:
+        return
+    missing = 2 - len(kept)
+    strides, dilations = ([a[name][i] for i in kept] + [1] * missing for name in ("strides", "dilations"))
+    padding = [p for side in (0, 3) for p in [a["padding"][side + i] for i in kept] + [0] * missing]
+    with ir.InsertionPoint(op), op.location:
+        made = relax.conv2d(reshaped(x, image), relax.reshape(w, kernel), strides=strides, padding=padding, dilations=dilations,
+                            groups=a["groups"], data_layout="NHWC", kernel_layout="HWIO")
+        op.results[0].replace_all_uses_with(relax.reshape(made, list(result)))
 
 
 def sink(op: ir.Operation) -> None:
@@ -85,17 +112,20 @@ def sink(op: ir.Operation) -> None:
 
 
 def run_on(function: func.FuncOp) -> None:
-    """Collapses matmuls and sinks reshapes in one function."""
+    """Collapses matmuls and convolutions, and sinks reshapes, in one function."""
     for op in graph_ops(function):
         if op.name == "relax.matmul":
             collapse(op)
+        elif op.name == "relax.conv3d":
+            flatten(op)
         elif op.name in ROW_OPS or getattr(relax.op_class(op), "ELEMENTWISE", False):
             sink(op)
 
 
 @dataclass(frozen=True)
 class CollapseBatch(ModulePass):
-    """Turns a matmul of a batch of rows by a matrix into one matmul, and sinks the reshape below ops on rows."""
+    """Turns a matmul of a batch of rows by a matrix into one matmul, and convolutions of three dimensions whose windows reach along one or
+    two of them into those of images; and sinks the reshape below ops on rows."""
 
     name: ClassVar[str] = "relax-collapse-batch"
 

@@ -30,6 +30,7 @@ _NAMED = {
 _DEPTHWISE = {
     ("NWC", "WIO"): linalg.DepthwiseConv1DNwcWcOp, ("NCW", "OIW"): linalg.DepthwiseConv1DNcwCwOp,
     ("NHWC", "HWIO"): linalg.DepthwiseConv2DNhwcHwcOp, ("NCHW", "OIHW"): linalg.DepthwiseConv2DNchwChwOp,
+    ("NDHWC", "DHWIO"): linalg.DepthwiseConv3DNdhwcDhwcOp,
 }  # fmt: skip
 
 

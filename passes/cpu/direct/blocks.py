@@ -56,8 +56,7 @@ class Blocks:
 
     def packed_shape(self, shape: Sequence[int]) -> list[int]:
         """The shape of packed filters: blocks, then the windows' rows, the channels and the windows' columns, then the lanes of a block."""
-        height, width = ([1] * (4 - len(shape)) + list(shape))[:2]
-        return [self.count, height, self.channels, width, self.lanes]
+        return [self.count, prod(shape[:-3]), self.channels, shape[-3], self.lanes]
 
 
 def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
@@ -66,12 +65,12 @@ def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
     lanes = machine.lanes(32)
     pair = Blocks(form.groups, form.channels, form.features, lanes, 2)
     fits = stays_in_cache(form, machine, max(1, form.groups * form.features // (2 * lanes)))
-    many = pair.positions(machine.registers, form.axes[1]) * 2 >= IN_FLIGHT
+    many = pair.positions(machine.registers, form.axes[-1]) * 2 >= IN_FLIGHT
     return pair if form.features > lanes and fits and many else replace(pair, vectors=1)
 
 
 def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
-    """Writes filters, ``[(height,) width, channels, features]``, to ``result`` of the shape ``Blocks.packed_shape``, padded with zeros."""
+    """Writes filters, ``[..., width, channels, features]``, to ``result`` of the shape ``Blocks.packed_shape``, padded with zeros."""
     count, height, channels, width, lanes = result.shape
     whole = filters.reshape(height, width, channels, blocks.groups, blocks.features).swapaxes(1, 2)
     if blocks.together == 1:

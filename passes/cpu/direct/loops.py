@@ -9,12 +9,12 @@ from legato.analysis.structured.elements import Index, Term
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
-from legato.core.vector_loops import Size, Vectors, plus
+from legato.core.vector_loops import Size, Vectors, plus, times
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.window_loops import Positions, WindowLoops, WindowRow
+from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow
 
-# (tile, start, tap, y, sums) -> sums
-Products = Callable[[Positions, Size, ir.Value, Size, Sequence[ir.Value]], list[ir.Value]]
+# (tile, start, tap, line, sums) -> sums
+Products = Callable[[Positions, Size, Size, WindowLine, Sequence[ir.Value]], list[ir.Value]]
 
 
 class FlatElements(Elements):
@@ -38,13 +38,17 @@ class DirectLoops(WindowLoops):
         self.form, self.filters = form, filters
 
     def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products) -> list[ir.Value]:
-        """``vectors`` sums for each position from ``start`` on; ``products`` adds those of a window's row."""
-        def window_row(tap: ir.Value, y: Size, *sums: ir.Value) -> list[ir.Value]:
-            return products(tile, start, tap, y, sums)
+        """``vectors`` sums for each position from ``start`` on; ``products`` adds those of a window's row, ``tap`` being
+        its number."""
+        def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
+            tap: Size = 0
+            for axis, place in zip(self.across, line.taps):
+                tap = plus(times(tap, axis.taps), place)
+            return products(tile, start, tap, line, sums)
 
         return self.taps_of(row, [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
 
-    def write(self, sums: Sequence[ir.Value], start: Size, places: dict[str | int, Size], count: int | None) -> None:
+    def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""
         form, elements_at = self.form, partial(FlatElements, self.form, self.buffers, self.vectors)
         mask = None if count is None else self.vectors.mask(count)

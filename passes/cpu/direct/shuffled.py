@@ -13,7 +13,7 @@ from legato.core.vector_loops import Size, Vectors, loop, quotient, times
 from legato.passes.cpu.direct.blocks import Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import Positions, WindowRow
+from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
 
 
 class ShuffledLoops(DirectLoops):
@@ -35,17 +35,17 @@ class ShuffledLoops(DirectLoops):
     def _tile(self, row: WindowRow, group: Size, groups: int, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for ``groups`` groups from ``group`` on."""
         blocks = self.blocks
-        products = partial(self._shuffled, row, quotient(group, blocks.together), times(group, blocks.channels), groups)
+        products = partial(self._shuffled, quotient(group, blocks.together), times(group, blocks.channels), groups)
         count = groups * blocks.features
         places = {**row.places, "f": times(group, blocks.features)}
         self.write(self.sums_of(row, tile, start, 1, products), start, places, None if count == self.vectors.lanes else count)
 
-    def _shuffled(self, row: WindowRow, block: Size, channel: Size, groups: int, tile: Positions, start: Size, tap: ir.Value, y: Size,
+    def _shuffled(self, block: Size, channel: Size, groups: int, tile: Positions, start: Size, tap: Size, line: WindowLine,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, of ``groups`` groups, the first one's first channel being ``channel``."""
         v, channels, features = self.vectors, self.blocks.channels, self.blocks.features
         columns, found = self.columns_of(tile), list(sums)
-        values = {column: self._channels(groups * channels, self.source_at(row, y, start, column, channel)) for column in columns}
+        values = {column: self._channels(groups * channels, self.source_at(line, start, column, channel)) for column in columns}
         for number in range(channels):
             filters = [v.load(self.filters, block, tap, number, j, 0) for j in range(self.columns.taps)]
             lanes = [min(lane // features, groups - 1) * channels + number for lane in range(v.lanes)]

@@ -11,7 +11,7 @@ from legato.core.vector_loops import Size, loop, minus, plus, quotient, read, re
 from legato.passes.cpu.direct.blocks import Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import Positions, WindowRow
+from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
 
 
 class SpreadLoops(DirectLoops):
@@ -56,8 +56,8 @@ class SpreadLoops(DirectLoops):
         for part, count in enumerate(counts):
             self.write(sums[part::vectors], start, {**row.places, "f": plus(feature, part * lanes)}, None if count == lanes else count)
 
-    def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: ir.Value, y: Size,
-                sums: Sequence[ir.Value]) -> list[ir.Value]:
+    def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: Size,
+                line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, channel by channel, of a group whose first channel is ``channel``."""
         v = self.vectors
 
@@ -68,7 +68,7 @@ class SpreadLoops(DirectLoops):
                 self._fetch(row, tile, start, plus(block, vectors), tap, number)
             found = list(sums)
             for column, uses in self.columns_of(tile).items():
-                value = v.spread(read(self.source, *self.source_at(row, y, start, column, plus(channel, number))))
+                value = v.spread(read(self.source, *self.source_at(line, start, column, plus(channel, number))))
                 for position, j in uses:
                     for part in range(vectors):
                         at = position * vectors + part
@@ -77,13 +77,13 @@ class SpreadLoops(DirectLoops):
 
         return loop(0, self.blocks.channels, 1, of_channel, sums)
 
-    def _fetch(self, row: WindowRow, tile: Positions, start: Size, block: Size, tap: ir.Value, channel: ir.Value) -> None:
+    def _fetch(self, row: WindowRow, tile: Positions, start: Size, block: Size, tap: Size, channel: ir.Value) -> None:
         """Fetches a part of the filter's vectors that the next unit multiplies with a channel into the second cache: each tile another one,
         in turns, so that all tiles of an image fetch all. Behind the filter's end that does no harm."""
         lines = self.columns.taps * self.blocks.vectors
         visits = sum(one.repeats for one in self.tiles)
-        each = -(-lines // (visits * self.rows.count))
-        visit = plus(times(row.row, visits), plus(quotient(minus(start, tile.start), tile.positions), self._visits_before(tile)))
+        each = -(-lines // (visits * self.rows))
+        visit = plus(times(row.number, visits), plus(quotient(minus(start, tile.start), tile.positions), self._visits_before(tile)))
         for number in range(each):
             line = remainder(plus(times(visit, each), number), lines)
             place = plus(block, quotient(line, self.columns.taps)), tap, channel, remainder(line, self.columns.taps), 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from legato.core.mlir import ir, vector
 from legato.core.vector_loops import Size, loop, quotient
 from legato.passes.cpu.direct.blocks import POSITIONS
 from legato.passes.cpu.direct.loops import DirectLoops
-from legato.passes.cpu.window_loops import Positions, WindowRow
+from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
 
 SPARE = 4   # registers for other than sums
 
@@ -24,12 +25,12 @@ def positions(registers: int, features: int) -> int:
 
 def packed_shape(shape: Sequence[int], lanes: int) -> list[int]:
     """The shape of packed filters: features, the windows' rows, vectors of channels, the windows' columns, and a vector's lanes."""
-    height, width, channels, features = [1] * (4 - len(shape)) + list(shape)
-    return [features, height, -(-channels // lanes), width, lanes]
+    width, channels, features = shape[-3:]
+    return [features, prod(shape[:-3]), -(-channels // lanes), width, lanes]
 
 
 def pack(filters: np.ndarray, result: np.ndarray) -> None:
-    """Writes filters, ``[(height,) width, channels, features]``, to ``result`` of the shape ``packed_shape``, padded with zeros."""
+    """Writes filters, ``[..., width, channels, features]``, to ``result`` of the shape ``packed_shape``, padded with zeros."""
     features, height, chunks, width, lanes = result.shape
     whole = filters.reshape(height, width, -1, features)
     padded = np.zeros((height, width, chunks * lanes, features), filters.dtype)
@@ -47,7 +48,7 @@ class SummedLoops(DirectLoops):
     def _tile(self, row: WindowRow, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on."""
         v, features = self.vectors, self.form.features
-        sums = self.sums_of(row, tile, start, features, partial(self._summed, row))
+        sums = self.sums_of(row, tile, start, features, self._summed)
         rest = [v.number(0)] * (v.lanes - features)
         made = []
         for position in range(tile.positions):
@@ -55,15 +56,15 @@ class SummedLoops(DirectLoops):
             made.append(vector.FromElementsOp(v.type, [*totals, *rest]).result)
         self.write(made, start, {**row.places, "f": 0}, features)
 
-    def _summed(self, row: WindowRow, tile: Positions, start: Size, tap: ir.Value, y: Size, sums: Sequence[ir.Value]) -> list[ir.Value]:
+    def _summed(self, tile: Positions, start: Size, tap: Size, line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row."""
         v, channels = self.vectors, self.form.channels
         whole = channels - channels % v.lanes
-        of_channels = partial(self._products, row, tile, start, tap, y)
+        of_channels = partial(self._products, tile, start, tap, line)
         found = loop(0, whole, v.lanes, lambda channel, *sums: of_channels(channel, None, sums), sums) if whole else list(sums)
         return found if whole == channels else of_channels(whole, channels - whole, found)
 
-    def _products(self, row: WindowRow, tile: Positions, start: Size, tap: ir.Value, y: Size, channel: Size, count: int | None,
+    def _products(self, tile: Positions, start: Size, tap: Size, line: WindowLine, channel: Size, count: int | None,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a vector of channels, of which ``count`` exist (None: all)."""
         v, features = self.vectors, self.form.features
@@ -71,7 +72,7 @@ class SummedLoops(DirectLoops):
         filters = [[v.load(self.filters, feature, tap, chunk, j, 0) for feature in range(features)] for j in range(self.columns.taps)]
         found = list(sums)
         for column, uses in self.columns_of(tile).items():
-            value = v.load_if(mask, self.source, *self.source_at(row, y, start, column, channel))
+            value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))
             for position, j in uses:
                 for feature, factor in enumerate(filters[j]):
                     at = position * features + feature

@@ -20,6 +20,10 @@ ROWS = [
     ((3, 16, 50), {"kernel_shape": [5], "strides": [3], "pads": [2, 2]}),
     ((1, 3, 20), {}), ((1, 32, 40), {"kernel_shape": [15], "pads": [7, 7]}),
 ]
+VOLUMES = [
+    ((1, 32, 4, 9, 8), {}), ((2, 24, 5, 6, 7), {"strides": [2, 1, 2], "dilations": [1, 2, 1], "pads": [1, 2, 1, 0, 1, 3]}),
+    ((1, 64, 3, 4, 30), {"kernel_shape": [5, 3, 3], "pads": [2, 0, 1, 4, 1, 0]}), ((1, 8, 3, 5, 6), {}),
+]
 # shape of the input, then what differs from windows of 3 in each dimension with a padding of 1
 CASES = [
     ((1, 32, 14, 14), {}), ((1, 24, 14, 13), {}), ((2, 40, 7, 7), {}), ((1, 16, 1, 9), {}), ((1, 17, 9, 1), {}), ((1, 31, 30, 17), {}),
@@ -30,7 +34,7 @@ CASES = [
     ((1, 16, 4, 70), {"kernel_shape": [1, 9], "pads": [0, 4, 0, 4]}), ((1, 16, 25, 4), {"kernel_shape": [9, 1], "pads": [4, 0, 4, 0]}),
     ((1, 16, 6, 6), {"kernel_shape": [6, 6], "pads": [0] * 4}), ((1, 16, 2, 3), {"kernel_shape": [5, 5], "pads": [4] * 4}),
     ((1, 16, 5, 6), {"pads": [5, 4, 3, 6]}), ((1, 32, 8, 33), {"pads": [0] * 4}),
-    *ROWS,
+    *ROWS, *VOLUMES,
 ]
 
 
@@ -79,18 +83,18 @@ def test_windows_paddings_and_epilogues(target):
 def test_threads_share_rows(batch, monkeypatch):
     """Of images of one row, parts of the channels: of 64 and 128 a third is not a part of vectors, but a fourth, and an eighth."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
-    bytes_, arrays = model(CASES[:3] + CASES[9:12] + ROWS[:4], batch)
-    check(bytes_, arrays, "llvm{threads=3}", 10)
-    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 10
+    bytes_, arrays = model(CASES[:3] + CASES[9:12] + ROWS[:4] + VOLUMES[:2], batch)
+    check(bytes_, arrays, "llvm{threads=3}", 12)
+    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 12
 
 
 def test_images_of_unknown_width():
     """They have no tiles, and are generic loops on vectors."""
-    bytes_, arrays = model(ROWS, symbolic="w")
-    check(bytes_, arrays, "llvm", len(ROWS))
+    bytes_, arrays = model(ROWS + VOLUMES, symbolic="w")
+    check(bytes_, arrays, "llvm", len(ROWS + VOLUMES))
     lowered = str(legato.lower(legato.from_onnx(bytes_), "llvm", last="scheduled"))
     assert "linalg." not in lowered
-    assert len(re.findall(r"arith\.mulf .* : vector<", lowered)) >= len(ROWS)
+    assert len(re.findall(r"arith\.mulf .* : vector<", lowered)) >= len(ROWS + VOLUMES)
 
 
 def test_windows_of_padding_alone():

@@ -13,7 +13,7 @@ from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
 PACKED = ".direct"      # in the names of filters in another order
-# images, groups, channels and features of a group, what differs from windows of 3 x 3 with a padding of 1
+# images, groups, channels and features of a group, what differs from windows of 3 in each dimension with a padding of 1
 CASES = [
     ((1, 14, 14), 4, 16, 16, {}), ((1, 13, 9), 2, 16, 16, {"strides": [2, 2]}), ((2, 7, 8), 3, 5, 24, {}), ((1, 9, 30), 2, 32, 64, {}),
     ((1, 11, 10), 2, 8, 56, {"strides": [1, 2]}), ((1, 6, 7), 3, 20, 20, {}),
@@ -27,6 +27,7 @@ CASES = [
     ((2, 50), 3, 16, 48, {"kernel_shape": [5], "pads": [2, 2], "strides": [2]}),
     ((1, 14, 14), 4, 16, 16, {"kernel_shape": [1, 1], "pads": [0] * 4}), ((1, 8, 9), 32, 3, 1, {}),
     ((1, 8, 7), 16, 4, 4, {"kernel_shape": [1, 1], "pads": [0] * 4}), ((1, 13, 14), 20, 1, 2, {"strides": [3, 3], "dilations": [2, 2]}),
+    ((1, 4, 9, 8), 2, 16, 16, {}), ((2, 5, 6, 7), 6, 4, 4, {"strides": [2, 1, 2], "dilations": [1, 2, 1], "pads": [1, 2, 1, 0, 1, 3]}),
 ]
 
 
@@ -41,6 +42,9 @@ DENSE = [
     ((2, 31), 1, 5, 24, {"kernel_shape": [4], "pads": [1, 2], "strides": [2]}),
     ((1, 7, 7), 1, 40, 64, {"strides": [2, 2], "auto_pad": "SAME_LOWER", "pads": None}), ((1, 4, 4), 1, 9, 32, {"strides": [2, 2]}),
     ((1, 56, 58), 1, 3, 64, {}),    # few channels: not Winograd's
+    ((1, 4, 7, 9), 1, 10, 33, {"strides": [1, 2, 2]}), ((2, 3, 6, 5), 1, 8, 32, {"pads": [3, 0, 2, 1, 4, 0], "strides": [2, 1, 3]}),
+    ((1, 8, 12, 13), 1, 3, 48, {"kernel_shape": [3, 7, 7], "pads": [1, 3, 3] * 2, "strides": [1, 2, 2]}),
+    ((1, 7, 6, 5), 1, 9, 64, {"kernel_shape": [2, 3, 1], "dilations": [3, 2, 1], "pads": [1, 2, 0, 2, 1, 0]}),
 ]
 
 
@@ -48,7 +52,7 @@ def model(cases: Sequence[tuple], batch: str = "") -> tuple[bytes, dict[str, np.
     """A model of a convolution for each case, with one of some epilogues. ``batch``: the name of a symbolic number of images."""
     rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
     for number, ((images, *sizes), groups, channels, features, differing) in enumerate(cases):
-        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4, "group": groups} | differing
+        attributes = {"kernel_shape": [3] * len(sizes), "pads": [1] * 2 * len(sizes), "group": groups} | differing
         x, weight, y, all_of = f"x{number}", f"w{number}", f"y{number}", groups * features
         filters = rng.standard_normal((all_of, channels, *attributes["kernel_shape"])).astype(np.float32)
         filters /= np.sqrt(filters[0].size)
@@ -98,6 +102,7 @@ FEW = [
     ((1, 12, 11), 1, 32, 3, {"kernel_shape": [9, 9], "pads": [4] * 4}), ((1, 40), 1, 20, 1, {"kernel_shape": [7], "pads": [3, 3]}),
     ((1, 9, 10), 1, 40, 3, {"kernel_shape": [1, 1], "pads": [0] * 4}), ((1, 13, 12), 1, 20, 2, {"strides": [4, 3]}),
     ((1, 9, 9), 1, 33, 2, {"dilations": [2, 3], "pads": [2, 3, 2, 3]}), ((1, 5, 6), 1, 16, 4, {"pads": [3, 2, 2, 3]}),
+    ((1, 4, 6, 9), 1, 20, 2, {"strides": [1, 2, 1]}),
 ]
 
 
@@ -113,7 +118,7 @@ def test_filters_larger_than_the_cache(target, monkeypatch):
     """They go through all rows part by part, and each part fetches the next."""
     monkeypatch.setattr("legato.passes.cpu.direct.blocks.SHARE", 8)
     cases = [((2, 14, 13), 1, 32, 96, {"strides": [2, 2]}), ((1, 7, 7), 1, 40, 64, {"strides": [2, 2]}), CASES[3],
-             ((1, 90), 1, 80, 128, {"kernel_shape": [3], "pads": [1, 1]})]
+             ((1, 90), 1, 80, 128, {"kernel_shape": [3], "pads": [1, 1]}), ((1, 3, 5, 6), 1, 12, 64, {"strides": [2, 2, 2]})]
     for options in ("", ",threads=3"):
         text = check(*model(cases), target.replace("}", options + "}"), cases)
         assert text.count(PACKED) == len(cases) and "memref.prefetch" in text
@@ -122,7 +127,7 @@ def test_filters_larger_than_the_cache(target, monkeypatch):
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_threads_share_rows(batch, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
-    cases = CASES[:3] + CASES[7:10] + FEW[:2]
+    cases = CASES[:3] + CASES[7:10] + CASES[-2:] + FEW[:2] + FEW[-1:]
     text = check(*model(cases, batch), "llvm{threads=3}", cases)
     assert text.count("scf.parallel") == len(cases)
 
