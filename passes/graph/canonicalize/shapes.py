@@ -43,6 +43,21 @@ def permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return relax.permute_dims(x, list(perm)) if inner is not None else None
 
 
+def permute_dims_around_reshape(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """Two permute_dims with a reshape between them that splits dimensions, or merges some that were adjacent before: a reshape, and one
+    permute_dims behind it."""
+    reshape = r.find(op.operands[0], "reshape", "expand_dims", "squeeze")
+    first = None if reshape is None else r.find(reshape.operands[0], "permute_dims")
+    if reshape is None or first is None or UNKNOWN in dims(reshape.results[0].type):
+        return None
+    perm, sizes = layout.invert(permutation_of(first)), dims(reshape.results[0].type)
+    how = layout.reshape(perm, dims(first.results[0].type), sizes)
+    if how is None or how.before != perm:
+        return None
+    reshaped = relax.reshape(first.operands[0], layout.apply(how.after, sizes))
+    return relax.permute_dims(reshaped, list(layout.compose(layout.invert(how.after), permutation_of(op))))
+
+
 def ones_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A reshape of a permute_dims that adds or removes dimensions of size 1 is done before it: what is permuted then meets the ops behind,
     and the reshape that in front."""
@@ -173,6 +188,7 @@ PATTERNS = (
     ("reshape broadcast_to expand_dims squeeze", same_shape),
     ("reshape expand_dims squeeze", reshape_of_reshape),
     ("permute_dims", permute_dims),
+    ("permute_dims", permute_dims_around_reshape),
     ("reshape", ones_before_permute_dims),
     ("take", take_before_permute_dims),
     ("tensor.concat", concat),

@@ -180,3 +180,37 @@ func.func @taken_apart(%x: tensor<7x3x8xf32>) -> (tensor<7x8xf32>, tensor<8x7xf3
   %v = "relax.take"(%1, %two) {axis = -2 : i64} : (tensor<8x3x7xf32>, tensor<i64>) -> tensor<8x7xf32>
   return %q, %v : tensor<7x8xf32>, tensor<8x7xf32>
 }
+
+// Two permutations around a reshape that splits what the first one moved: one, or none.
+// CHECK-LABEL: func.func @images_of_tokens
+// CHECK-NEXT: %[[X:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<[2, 4, 5, 8]>}
+// CHECK-NEXT: return %[[X]]
+func.func @images_of_tokens(%x: tensor<2x20x8xf32>) -> tensor<2x4x5x8xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1>} : (tensor<2x20x8xf32>) -> tensor<2x8x20xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[2, 8, 4, 5]>} : (tensor<2x8x20xf32>) -> tensor<2x8x4x5xf32>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 2, 3, 1>} : (tensor<2x8x4x5xf32>) -> tensor<2x4x5x8xf32>
+  return %2 : tensor<2x4x5x8xf32>
+}
+
+// CHECK-LABEL: func.func @heads
+// CHECK-NEXT: %[[X:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<[2, 20, 4, 2]>}
+// CHECK-NEXT: %[[Y:.*]] = "relax.permute_dims"(%[[X]]) {axes = array<i64: 0, 2, 1, 3>}
+// CHECK-NEXT: return %[[Y]]
+func.func @heads(%x: tensor<2x20x8xf32>) -> tensor<2x4x20x2xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1>} : (tensor<2x20x8xf32>) -> tensor<2x8x20xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[2, 4, 2, 20]>} : (tensor<2x8x20xf32>) -> tensor<2x4x2x20xf32>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 1, 3, 2>} : (tensor<2x4x2x20xf32>) -> tensor<2x4x20x2xf32>
+  return %2 : tensor<2x4x20x2xf32>
+}
+
+// A reshape that merges what the first one brought together stays between them.
+// CHECK-LABEL: func.func @mixed
+// CHECK: "relax.permute_dims"
+// CHECK: "relax.reshape"
+// CHECK: "relax.permute_dims"
+func.func @mixed(%x: tensor<2x20x8xf32>) -> tensor<20x16xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 2, 0, 1>} : (tensor<2x20x8xf32>) -> tensor<8x2x20xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[16, 20]>} : (tensor<8x2x20xf32>) -> tensor<16x20xf32>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 1, 0>} : (tensor<16x20xf32>) -> tensor<20x16xf32>
+  return %2 : tensor<20x16xf32>
+}
