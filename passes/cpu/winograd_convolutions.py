@@ -48,11 +48,12 @@ class WinogradConvolutions(ModulePass):
                 if found.convolution is None or tiles is None or not are_constant(found.convolution.filter, sites):
                     continue
                 place, shape = found.convolution.filter.arg_number, matrices(found.convolution.filter, tiles)
-                work = partial(transform_weights, outputs=tiles.outputs, panel=tiles.vectors * tiles.lanes)
+                work = partial(transform_weights, outputs=tiles.outputs, panel=tiles.vectors * tiles.lanes,
+                               by_points=not tiles.whole_blocks)
                 rewrite_kernel(found.convolution, tiles)
                 context.kernels.drop(kernel)
                 for call in sites:
-                    give_transformed(call, place, constants, made, "winograd", shape, np.dtype(np.float32), work)
+                    give_transformed(call, place, constants, made, "winograd" if tiles.whole_blocks else "points.winograd", shape, np.dtype(np.float32), work)
 
 
 def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike) -> None:

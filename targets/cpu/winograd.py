@@ -21,6 +21,8 @@ INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, f
 OUTPUTS = {2: 25, 4: 75}        # of its products
 STREAM = 20                     # bytes of weights that cross from the outer caches in a cycle, beside products
 MEMORY = 3                      # from memory, to one core: inside of a model, other weights have filled the caches
+THIRD = 1 << 25                 # bytes of a third cache
+BLOCKS = (1, 2, 3, 4, 6, 8)     # numbers of blocks that are tried, where weights go by point by point
 DIRECT = 1.15                   # time of a direct convolution, by that of its multiply-adds
 REGIONS = 3                     # parallel loops of a block that threads share
 START = 40_000                  # cycles from the end of one parallel loop to the begin of the next on all threads
@@ -33,7 +35,8 @@ class WinogradTiles:
 
     ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
     tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel;
-    ``whole_blocks``: whether each thread computes blocks of its own, or all share one.
+    ``whole_blocks``: whether each thread computes blocks of its own, panel by panel, or
+    all share one, point by point.
     """
 
     outputs: int
@@ -58,8 +61,7 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
         return None    # direct convolutions fill vectors of these
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
-    ways = (True, False) if threads > 1 else (True,)    # blocks of each thread, and of all
-    candidates = (found for whole_blocks in ways for found in _candidates(form, machine, threads, whole_blocks))
+    candidates = (found for whole_blocks in (True, False) for found in _candidates(form, machine, threads, whole_blocks))
     cost, tiles = min(candidates, key=lambda candidate: candidate[0])
     return tiles if cost < GAIN * _direct(form, machine, threads) else None
 
@@ -98,16 +100,26 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blo
         total = images * -(-rows // outputs) * -(-in_row // segment)
         weights = 4 * points * channels * panels * VECTORS * lanes
         alone = threads if whole_blocks else 1    # threads that have blocks of their own
-        most = _segments(-(-total // alone), 4 * points * chunks * lanes * segment, weights, machine)
-        for segments in range(1, most + 1) if alone > 1 else (most,):    # fewer may be the same number for all threads
+        inputs = 4 * points * chunks * lanes * segment    # bytes of a segment
+        scratch = inputs + 4 * points * panels * VECTORS * lanes * segment    # if all panels' products are kept
+        most = _segments(-(-total // alone), inputs, weights, machine)
+        if whole_blocks:    # fewer may be the same number for all threads
+            tried = range(1, most + 1) if alone > 1 else [most]
+        else:
+            room = min(max(weights, machine.l2_bytes) // scratch, machine.l2_bytes // 2 * points // inputs)
+            tried = {most, *(-(-total // blocks) for blocks in BLOCKS if total <= room * blocks)}
+        for segments in tried:
             tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
             blocks = -(-total // segments)
             product = panels * points * -(-segments * segment // tile) * (channels * steps(tile, VECTORS) / 2 + tile * VECTORS)
             transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
             rounds, sharing = -(-blocks // alone), threads // alone
             streams = (rounds * weights if weights / sharing > machine.l2_bytes / 2 else weights) / sharing
+            if not whole_blocks and segments * scratch > machine.l2_bytes // 2:
+                streams += 2 * blocks * segments * scratch / sharing    # written and read
             regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS * blocks
-            cost = max(rounds * (product + transforms) / sharing + streams / STREAM + regions * START, weights / _memory(threads))
+            fetched = weights * (rounds if weights > THIRD else 1)
+            cost = max(rounds * (product + transforms) / sharing + streams / STREAM + regions * START, fetched / _memory(threads))
             yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, whole_blocks)
 
 

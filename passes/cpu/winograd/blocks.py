@@ -3,7 +3,9 @@
 The tiles of a row of the output are cut into segments of equal length, and some segments are a block. The inputs of a block's tiles are
 transformed, along the columns into a small buffer for each segment, then along the rows. Each point of the transforms is a product of
 the block's tiles with a matrix of transformed weights, a panel of features at a time. The products of a panel are transformed back, and the
-epilogue is computed on what that gives. Several threads compute blocks of their own, or, where these are few, share the work of each.
+epilogue is computed on what that gives. Several threads compute blocks of their own. Or they share the work of each, where blocks are few or
+weights are many: then points come one after the other, so that large blocks read all weights once, and the inputs of a point stay in the
+cache meanwhile.
 """
 from __future__ import annotations
 
@@ -58,17 +60,16 @@ class WinogradBlocks:
         """Builds all loops."""
         tiles, threads = self.tiles, self.tiles.threads
         width = tiles.segment * tiles.outputs + self.side - tiles.outputs
-        shared = threads > 1 and not tiles.whole_blocks
-        at_once = 1 if shared else threads    # blocks
+        at_once = threads if tiles.whole_blocks else 1    # blocks
         self.columns = scratch(threads, self.side, width, self.lanes)
         # planes are not a power of two apart, where all would share one set of a cache
         self.inputs = scratch(at_once * self.points, self.rows * self.row + self.lanes)
-        self.products = scratch(self.panels if shared else threads, self.points, self.rows * self.panel + self.lanes)
+        self.products = scratch(threads if tiles.whole_blocks else self.panels, self.points, self.rows * self.panel + self.lanes)
         self._clear(at_once * self.points)
-        if shared:
-            loop(0, self.sizes.segments, tiles.segments, self._shared_block)
-        else:
+        if tiles.whole_blocks:
             self._each(rounded_up(self.sizes.segments, tiles.segments), self._block)
+        else:
+            loop(0, self.sizes.segments, tiles.segments, self._shared_block)
 
     def _clear(self, planes: int) -> None:
         """Clears the rows after the first block's last one, which products take in: denormals there would make them slow."""
@@ -92,20 +93,23 @@ class WinogradBlocks:
         chunks = self.row // self.lanes
         plane = times(thread, self.points)
 
+        def matrix(panel: Size, point: Size) -> Size:
+            return plus(times(panel, self.points), point)
+
         def panel(number: ir.Value) -> None:
-            loop(0, self.points, 1, lambda point: self._product(number, point, plus(plane, point), thread, rows))
+            loop(0, self.points, 1, lambda point: self._product(matrix(number, point), point, plus(plane, point), thread, rows))
             loop(0, count, 1, lambda at: self.outputs.build(self.products, thread, number, self.sizes.segment(first, at)))
 
         loop(0, times(count, chunks), 1, lambda item: self._chunk(first, item, plane, thread))
         loop(0, self.panels, 1, panel)
 
     def _shared_block(self, first: ir.Value) -> None:
-        """A block by all threads."""
+        """A block by all threads, point by point."""
         count, rows = self._extents(first)
 
         def product(number: ir.Value, _: Size) -> None:
-            panel, point = quotient(number, self.points), remainder(number, self.points)
-            self._product(panel, point, point, panel, rows)
+            point, panel = quotient(number, self.panels), remainder(number, self.panels)
+            self._product(number, point, point, panel, rows)
 
         def output(number: ir.Value, _: Size) -> None:
             panel = quotient(number, count)
@@ -175,9 +179,8 @@ class WinogradBlocks:
 
     # --- products ---
 
-    def _product(self, panel: Size, point: Size, plane: Size, slot: Size, rows: Size) -> None:
-        """The products of one point and one panel. ``plane``: of the inputs; ``slot``: of the products."""
-        matrix = plus(times(panel, self.points), point)
+    def _product(self, matrix: Size, point: Size, plane: Size, slot: Size, rows: Size) -> None:
+        """The products of one point with one matrix of weights. ``plane``: of the inputs; ``slot``: of the products."""
         loop(0, rows, self.tiles.rows, lambda row: self._tile(matrix, point, plane, slot, row))
 
     def _tile(self, matrix: Size, point: Size, plane: Size, slot: Size, row: ir.Value) -> None:

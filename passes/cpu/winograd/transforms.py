@@ -19,14 +19,17 @@ OF_WEIGHTS = {
 }
 
 
-def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int) -> None:
+def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool) -> None:
     """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels * panel]: for each
-    panel of features, one matrix for each of the (outputs + 2)^2 points. The last panel is padded with zeros."""
+    panel of features, one matrix for each of the (outputs + 2)^2 points, or ``by_points``, for each point one for each panel. The last
+    panel is padded with zeros."""
     g = np.array(OF_WEIGHTS[outputs])
     both = np.kron(g, g)                          # of both axes: [points, 9]
     channels, features = weights.shape[2:]
     panels, points = -(-features // panel), len(both)
-    to = result.reshape(panels, points, channels, panel)
+    order = (points, panels) if by_points else (panels, points)
+    to = result.reshape(*order, channels, panel)
+    to = to.swapaxes(0, 1) if by_points else to
     at_once = max(1, AT_ONCE // (points * channels * panel))
     for p in range(0, panels, at_once):    # in double precision; few calls of numpy, since each waits for Python's lock
         count = min(at_once, panels - p)

@@ -102,14 +102,15 @@ def test_sizes_paddings_and_epilogues(target):
 
 
 @pytest.mark.parametrize("whole_blocks", [False, True])
-def test_threads(whole_blocks, monkeypatch):
-    """Blocks of which each is computed by all of three threads, and by one."""
+@pytest.mark.parametrize("threads", [1, 3])
+def test_orders(whole_blocks, threads, monkeypatch):
+    """Blocks of which each is computed by all threads, point by point, and by one of them, panel by panel."""
     candidates = winograd._candidates
     monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
         found for found in candidates(*arguments) if found[1].whole_blocks == whole_blocks))
     monkeypatch.setattr(winograd, "WORTH_IT", 1)
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
-    check(everything(), "llvm{threads=3}", 8)
+    check(everything(), f"llvm{{threads={threads}}}", 8)
 
 
 @pytest.mark.parametrize("side, features, threads, loops", [(56, 64, 2, 1), (20, 512, 4, 3)])
@@ -119,6 +120,15 @@ def test_few_blocks_are_shared(side, features, threads, loops):
     g.conv((1, features, side, side), features)
     text = str(legato.lower(legato.from_onnx(g.model()), f"llvm{{cpu=x86-64-v3 threads={threads}}}", last="fused"))
     assert text.count('.winograd"') == 1 and text.count("scf.parallel") == loops
+
+
+@pytest.mark.parametrize("side, features, by_points", [(56, 64, 0), (28, 512, 1)])
+def test_many_weights_go_by_once(side, features, by_points):
+    """Where the weights are larger than the cache, one block holds all tiles, and goes through them point by point."""
+    g = Graph()
+    g.conv((1, features, side, side), features)
+    text = str(legato.lower(legato.from_onnx(g.model()), "llvm{cpu=x86-64-v4}", last="fused"))
+    assert text.count('.points.winograd"') == by_points and text.count('.winograd"') == 1
 
 
 @pytest.mark.parametrize("target", first_of(["llvm{threads=2}", LEVELS_HERE[-1]]))
