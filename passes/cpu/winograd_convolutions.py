@@ -52,8 +52,9 @@ class WinogradConvolutions(ModulePass):
                                by_points=not tiles.whole_blocks)
                 rewrite_kernel(found.convolution, tiles)
                 context.kernels.drop(kernel)
+                suffix = "winograd" if tiles.whole_blocks else "points.winograd"    # by their order
                 for call in sites:
-                    give_transformed(call, place, constants, made, "winograd" if tiles.whole_blocks else "points.winograd", shape, np.dtype(np.float32), work)
+                    give_transformed(call, place, constants, made, suffix, shape, np.dtype(np.float32), work)
 
 
 def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike) -> None:

@@ -3,9 +3,9 @@
 The tiles of a row of the output are cut into segments of equal length, and some segments are a block. The inputs of a block's tiles are
 transformed, along the columns into a small buffer for each segment, then along the rows. Each point of the transforms is a product of
 the block's tiles with a matrix of transformed weights, a panel of features at a time. The products of a panel are transformed back, and the
-epilogue is computed on what that gives. Several threads compute blocks of their own. Or they share the work of each, where blocks are few or
-weights are many: then points come one after the other, so that large blocks read all weights once, and the inputs of a point stay in the
-cache meanwhile.
+epilogue is computed on what that gives. Several threads compute blocks of their own. Or they share the work of each, where blocks are few
+or weights are many: then points come one after the other, so that large blocks read all weights once, and the inputs of a point stay in
+the cache meanwhile.
 """
 from __future__ import annotations
 
