@@ -3,7 +3,8 @@ How windows and padding are gone through: ``window_loops``.
 
 - Where a group, or a convolution without groups, has as many features as a vector has lanes, an element of the image is multiplied with a
   vector of the filter for one or two vectors of features (``direct.spread``). All features of a row are computed one after the other, where
-  the filter stays in the cache meanwhile; a larger one goes through all rows part by part.
+  the filter stays in the cache meanwhile; a larger one goes through all rows part by part, and through those of many channels more than
+  once: the result keeps their sums.
 - Of narrower groups, a vector has the features of several (``direct.shuffled``).
 - Of few features, lanes are channels (``direct.summed``).
 """
@@ -25,7 +26,7 @@ from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.direct import summed
-from legato.passes.cpu.direct.blocks import POSITIONS, blocks_of, pack, stays_in_cache
+from legato.passes.cpu.direct.blocks import POSITIONS, blocks_of, pack, parts_of, stays_in_cache
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops
@@ -106,11 +107,12 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     overlap = any(axis.stride < axis.taps for axis in form.axes)
     if prod(axis.taps for axis in form.axes) == 1 or (form.groups == 1 and (machine.registers < MANY or not overlap)):
         return None
-    if form.features < lanes // 2 or not stays_in_cache(form, machine, max(1, blocks.units)):
+    parts = parts_of(form, machine, blocks)
+    if form.features < lanes // 2 or parts == 0:
         return None
     whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
     units = 1 if whole else max(1, blocks.units)
-    return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units))
+    return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts))
 
 
 def build_loops(form: DirectForm, plan: DirectPlan, tiles: Sequence[Positions], buffers: Buffers) -> None:

@@ -123,14 +123,15 @@ def span_of(axis: WindowAxis, at: Size) -> WindowSpan:
 
 class WindowLoops(ABC):
     """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``units``: parts of the features, of which each goes
-    through all rows of an image."""
+    through ``chunk`` rows of an image (0: all) before the next does."""
 
     def __init__(self, form: WindowedForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, out: ir.Value,
-                 units: int = 1):
+                 units: int = 1, chunk: int = 0):
         self.machine, self.tiles, self.buffers, self.units = machine, tiles, buffers, units
         self.vectors = Vectors(machine.lanes(32))
         *self.across, self.columns = form.axes
         self.rows = prod(axis.count for axis in self.across)    # of an image
+        self.chunk = min(chunk or self.rows, self.rows)
         self.terms = form.terms
         self.source, self.out = buffers.of(form.source), buffers.of(out)
 
@@ -144,8 +145,8 @@ class WindowLoops(ABC):
         each(times(count, units * self.rows), self._row)
 
     def _row(self, number: ir.Value) -> None:
-        image, row = value_of(quotient(number, self.units * self.rows)), remainder(number, self.rows)
-        unit: Size = 0 if self.units == 1 else remainder(quotient(number, self.rows), self.units)
+        image = value_of(quotient(number, self.units * self.rows))
+        unit, row = self._unit_and_row(remainder(number, self.units * self.rows))
         at: list[Size] = []
         rest = row
         for axis in reversed(self.across):
@@ -153,6 +154,18 @@ class WindowLoops(ABC):
             rest = quotient(rest, axis.count)
         places: dict[Term, Size] = dict(zip(self.terms, [image, *at]))
         self.build_row(WindowRow(image, row, unit, places, tuple(map(span_of, self.across, at))))
+
+    def _unit_and_row(self, number: Size) -> tuple[Size, Size]:
+        """The place of a row among all of an image, chunk by chunk. The last chunk may have fewer rows."""
+        if self.units == 1:
+            return 0, number
+        first: Size = 0
+        rows: Size = self.rows
+        if self.chunk < self.rows:
+            chunk = quotient(number, self.units * self.chunk)
+            first, number = times(chunk, self.chunk), remainder(number, self.units * self.chunk)
+            rows = self.chunk if self.rows % self.chunk == 0 else least(minus(self.rows, first), self.chunk)
+        return quotient(number, rows), plus(first, remainder(number, rows))
 
     @abstractmethod
     def build_row(self, row: WindowRow) -> None:

@@ -8,9 +8,11 @@ import numpy as np
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
+from legato.core.mlir import ir
 
 POSITIONS = 12          # of a tile, at most
 IN_FLIGHT = 8           # sums that hide how long a multiply-add takes
+MOST_PARTS = 16         # of the channels
 SHARE = 2               # of the second cache, its inverse, that filters take
 
 
@@ -64,7 +66,7 @@ def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
     second cache."""
     lanes = machine.lanes(32)
     pair = Blocks(form.groups, form.channels, form.features, lanes, 2)
-    fits = stays_in_cache(form, machine, max(1, form.groups * form.features // (2 * lanes)))
+    fits = parts_of(form, machine, pair) > 0
     many = pair.positions(machine.registers, form.axes[-1]) * 2 >= IN_FLIGHT
     return pair if form.features > lanes and fits and many else replace(pair, vectors=1)
 
@@ -83,6 +85,13 @@ def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
     padded[..., :blocks.groups * blocks.features] = whole.reshape(height, channels, width, -1)
     result[...] = 0
     result[..., :used] = np.moveaxis(padded.reshape(height, channels, width, count, used), 3, 0)
+
+
+def parts_of(form: DirectForm, machine: CpuMachine, blocks: Blocks) -> int:
+    """The parts of the channels whose filters stay in the second cache, for the features that are computed at once; 0 where there are too
+    many."""
+    most = MOST_PARTS if blocks.units and form.groups == 1 and form.returned.type.element_type == ir.F32Type.get() else 1
+    return next((parts for parts in range(1, most + 1) if stays_in_cache(form, machine, max(1, blocks.units) * parts)), 0)
 
 
 def stays_in_cache(form: DirectForm, machine: CpuMachine, parts: int = 1) -> bool:

@@ -33,20 +33,21 @@ class DirectLoops(WindowLoops):
     """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``filters``: the packed ones."""
 
     def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, filters: ir.Value,
-                 units: int = 1):
-        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units)
+                 units: int = 1, chunk: int = 0):
+        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units, chunk)
         self.form, self.filters = form, filters
 
-    def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products) -> list[ir.Value]:
+    def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products,
+                begin: Sequence[ir.Value] = ()) -> list[ir.Value]:
         """``vectors`` sums for each position from ``start`` on; ``products`` adds those of a window's row, ``tap`` being
-        its number."""
+        its number. ``begin``: what they are added to, zeros where there is nothing."""
         def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
             tap: Size = 0
             for axis, place in zip(self.across, line.taps):
                 tap = plus(times(tap, axis.taps), place)
             return products(tile, start, tap, line, sums)
 
-        return self.taps_of(row, [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
+        return self.taps_of(row, begin or [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
 
     def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""

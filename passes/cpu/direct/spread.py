@@ -3,24 +3,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.elements import Term
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import ir, memref, vector
-from legato.core.vector_loops import Size, loop, minus, plus, quotient, read, remainder, times, value_of
-from legato.passes.cpu.direct.blocks import Blocks
+from legato.core.mlir import arith, ir, memref, vector
+from legato.core.vector_loops import (
+    Size,
+    below,
+    exceeds,
+    if_else,
+    least,
+    loop,
+    minus,
+    plus,
+    quotient,
+    read,
+    remainder,
+    times,
+    value_of,
+)
+from legato.passes.cpu.direct.blocks import SHARE, Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
+
+WORTH_CHUNKS = 1.3      # times fewer elements that are read from outer caches
+
+
+def rows_at_once(form: DirectForm, machine: CpuMachine, units: int) -> int:
+    """The rows of the result that a unit computes before the next does, so that what all units read of the image stays in the second cache,
+    0 for all rows: the filter goes by once for each chunk of rows, where this is much less than the image once for each unit."""
+    rows = prod(axis.count for axis in form.axes[:-1])
+    image, filters = prod(form.source.type.shape[1:]), prod(form.filter.type.shape)
+    chunks = -(-4 * image * SHARE // machine.l2_bytes)
+    if chunks < 2 or WORTH_CHUNKS * (chunks * filters + image) > units * image + filters:
+        return 0
+    return -(-rows // min(rows, chunks))
 
 
 class SpreadLoops(DirectLoops):
     """Builds the loops of one kernel at the insertion point."""
 
     def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], blocks: Blocks, buffers: Buffers,
-                 filters: ir.Value, units: int):
-        super().__init__(form, machine, tiles, buffers, filters, units)
-        self.blocks = blocks
+                 filters: ir.Value, units: int, parts: int):
+        super().__init__(form, machine, tiles, buffers, filters, units, rows_at_once(form, machine, units))
+        self.blocks, self.parts = blocks, parts
+        self.part: Size = 0
+
+    def build(self, macs: int) -> None:
+        """Builds all loops, for each part of the channels."""
+        def of_part(part: ir.Value) -> None:
+            self.part = part
+            super(SpreadLoops, self).build(macs // self.parts)
+
+        loop(0, self.parts, 1, of_part)
 
     def build_row(self, row: WindowRow) -> None:
         """All features of a row, or those of a unit, each for all tiles: the filter of a block stays in the cache meanwhile."""
@@ -52,9 +90,32 @@ class SpreadLoops(DirectLoops):
     def _tile(self, row: WindowRow, block: Size, channel: Size, feature: Size, counts: Sequence[int], tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for vectors of features of which ``counts`` exist."""
         lanes, vectors = self.vectors.lanes, len(counts)
-        sums = self.sums_of(row, tile, start, vectors, partial(self._spread, row, block, channel, vectors))
-        for part, count in enumerate(counts):
-            self.write(sums[part::vectors], start, {**row.places, "f": plus(feature, part * lanes)}, None if count == lanes else count)
+        all_places = [{**row.places, "f": plus(feature, part * lanes)} for part in range(vectors)]
+        before = [] if self.parts == 1 else self._sums_before(tile, start, all_places)
+        sums = self.sums_of(row, tile, start, vectors, partial(self._spread, row, block, channel, vectors), before)
+
+        def write() -> None:
+            for part, count in enumerate(counts):
+                self.write(sums[part::vectors], start, all_places[part], None if count == lanes else count)
+
+        if self.parts == 1:
+            write()
+        else:
+            if_else(exceeds(self.part, self.parts - 2), write, lambda: self._keep(sums, tile, start, all_places))
+
+    def _sums_before(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]]) -> list[ir.Value]:
+        """The sums of the parts of the channels before this one, which the result keeps."""
+        v, none = self.vectors, below(self.part, 1)
+        return [arith.select(none, v.splat(0), v.load(self.out, *at)) for at in self._kept(tile, start, all_places)]
+
+    def _keep(self, sums: Sequence[ir.Value], tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]]) -> None:
+        for value, at in zip(sums, self._kept(tile, start, all_places), strict=True):
+            self.vectors.store(value, self.out, *at)
+
+    def _kept(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]]) -> list[list[Size]]:
+        """Where the result keeps the sums of a tile."""
+        positions = [plus(start, position) for position in range(tile.positions)]
+        return [[{**places, "w": w}[term] for term in self.form.terms] for w in positions for places in all_places]
 
     def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: Size,
                 line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
@@ -75,7 +136,16 @@ class SpreadLoops(DirectLoops):
                         found[at] = vector.FMAOp(value, filters[j][part], found[at]).result
             return found
 
-        return loop(0, self.blocks.channels, 1, of_channel, sums)
+        first, last = self._channels()
+        return loop(first, last, 1, of_channel, sums)
+
+    def _channels(self) -> tuple[Size, Size]:
+        """The first channel of a part, and the one behind the last."""
+        if self.parts == 1:
+            return 0, self.blocks.channels
+        size = -(-self.blocks.channels // self.parts)
+        first = times(self.part, size)
+        return first, least(plus(first, size), self.blocks.channels)
 
     def _fetch(self, row: WindowRow, tile: Positions, start: Size, block: Size, tap: Size, channel: ir.Value) -> None:
         """Fetches a part of the filter's vectors that the next unit multiplies with a channel into the second cache: each tile another one,

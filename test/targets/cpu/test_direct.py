@@ -114,14 +114,18 @@ def test_few_features(target):
 
 
 @pytest.mark.parametrize("target", AVX512)
-def test_filters_larger_than_the_cache(target, monkeypatch):
-    """They go through all rows part by part, and each part fetches the next."""
-    monkeypatch.setattr("legato.passes.cpu.direct.blocks.SHARE", 8)
+@pytest.mark.parametrize("share, keeps", [(4, False), (16, True)])
+def test_filters_larger_than_the_cache(target, share, keeps, monkeypatch):
+    """They go through all rows part by part, and each part fetches the next; of a smaller cache, through chunks of rows, and a part of the
+    channels after the other, but those of groups."""
+    monkeypatch.setattr("legato.passes.cpu.direct.blocks.SHARE", share)
+    monkeypatch.setattr("legato.passes.cpu.direct.spread.SHARE", share)
     cases = [((2, 14, 13), 1, 32, 96, {"strides": [2, 2]}), ((1, 7, 7), 1, 40, 64, {"strides": [2, 2]}), CASES[3],
              ((1, 90), 1, 80, 128, {"kernel_shape": [3], "pads": [1, 1]}), ((1, 3, 5, 6), 1, 12, 64, {"strides": [2, 2, 2]})]
     for options in ("", ",threads=3"):
         text = check(*model(cases), target.replace("}", options + "}"), cases)
-        assert text.count(PACKED) == len(cases) and "memref.prefetch" in text
+        assert text.count(PACKED) == len(cases) - keeps and "memref.prefetch" in text
+        assert ("scf.if" in text) == keeps    # the last part writes the result
 
 
 @pytest.mark.parametrize("batch", ["", "n"])
