@@ -1,7 +1,7 @@
-"""The form of a kernel with one dense convolution of two dimensions or of one: its pad, its constant-sized filter and its readers.
+"""The form of a kernel with one dense convolution of one to three dimensions: its pad, its constant-sized filter and its readers.
 
-The terms of indices are ``n`` (images), ``h`` and ``w`` (positions of the output) and ``f`` (features). Images of one dimension have one
-row, which their tensors have no dimension for.
+The terms of indices are ``n`` (images), ``d``, ``h`` and ``w`` (positions of the output) and ``f`` (features). Images of one dimension have
+one row, which their tensors have no dimension for; volumes are images in slices.
 """
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.elements import Index, Term, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import producer
+from legato.analysis.structured.window import WindowAxis
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir
 
-TERMS = {"linalg.conv_2d_nhwc_hwcf": ("n", "h", "w", "f"), "linalg.conv_1d_nwc_wcf": ("n", "w", "f")}  # of the parallel loops, by the op
+# of the parallel loops, by the op
+TERMS = {"linalg.conv_1d_nwc_wcf": ("n", "w", "f"), "linalg.conv_2d_nhwc_hwcf": ("n", "h", "w", "f"),
+         "linalg.conv_3d_ndhwc_dhwcf": ("n", "d", "h", "w", "f")}
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class ConvolutionForm:
     """The zeros after the last ones."""
     out: Index
     """The index of the kernel's result."""
+    depth: WindowAxis | None = None
+    """The windows across the slices of volumes."""
 
     @classmethod
     def of(cls, kernel: KernelOps, contraction: ContractionForm | None) -> ConvolutionForm | None:
@@ -48,8 +53,14 @@ class ConvolutionForm:
         if not filters.type.has_static_shape or len(list(filters.uses)) != 1:
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])
-        form = None if out is None else cls(kernel, contraction, padded[0], pair(padded[1], 0), pair(padded[2], 0), out)
-        return form if form is not None and form._is_traceable() else None
+        if out is None:
+            return None
+        source, begins, ends = padded
+        depth = _depth(op, source, begins[0]) if len(begins) == 3 else None
+        if len(begins) == 3 and depth is None:
+            return None
+        form = cls(kernel, contraction, source, pair(begins[-2:], 0), pair(ends[-2:], 0), out, depth)
+        return form if form._is_traceable() else None
 
     @property
     def op(self) -> ir.Operation:
@@ -67,7 +78,7 @@ class ConvolutionForm:
         return self._pair("dilations")
 
     def _pair(self, name: str) -> tuple[int, int]:
-        return pair([int(value) for value in self.op.attributes[name]], 1)
+        return pair([int(value) for value in self.op.attributes[name]][-2:], 1)
 
     @property
     def terms(self) -> Index:
@@ -76,23 +87,23 @@ class ConvolutionForm:
 
     @property
     def filter(self) -> ir.BlockArgument:
-        """The filter, [height, width, channels, features] or [width, channels, features]."""
+        """The filter, [height, width, channels, features], or of another number of spatial dimensions."""
         return ir.BlockArgument(self.op.operands[1])
 
     @property
     def filter_shape(self) -> list[int]:
         """The filter's height, width, channels and features."""
-        shape = list(self.filter.type.shape)
+        shape = list(self.filter.type.shape)[-4:]
         return shape if len(shape) == 4 else [1, *shape]
 
     @property
     def source_shape(self) -> list[int]:
-        """The images' number, height, width and channels."""
+        """The number, height, width and channels of images that are no volumes."""
         return self._rows_of(self.source)
 
     @property
     def result_shape(self) -> list[int]:
-        """The number of images, rows, columns and features of the convolution's result."""
+        """The number of images, rows, columns and features of the convolution's result, where they are no volumes."""
         return self._rows_of(self.result)
 
     @staticmethod
@@ -148,6 +159,13 @@ def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
     """What is said of rows and columns, or of columns only."""
     rows, columns = values if len(values) == 2 else (of_row, *values)
     return rows, columns
+
+
+def _depth(op: ir.Operation, source: ir.Value, begin: int) -> WindowAxis | None:
+    """The axis across the slices of volumes; None where their number is not known."""
+    stride, dilation = (int(op.attributes[name][0]) for name in ("strides", "dilations"))
+    size, count = source.type.shape[1], op.results[0].type.shape[1]
+    return None if min(size, count) < 0 else WindowAxis(size, count, begin, stride, dilation, op.operands[1].type.shape[0])
 
 
 def starts_at_zero(op: ir.Operation) -> bool:

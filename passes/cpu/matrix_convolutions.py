@@ -139,7 +139,9 @@ def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, shape: list[int])
 
 
 def is_worth_it(form: ConvolutionForm) -> bool:
-    """Whether all sizes but the number of images are known, and matrices are well filled."""
+    """Whether the images are no volumes, all sizes but their number are known, and matrices are well filled."""
+    if form.depth is not None:
+        return False
     _, rows, columns, features = form.result_shape
     summed = read_shape(form.filter_shape, form.dilations)[2]
     return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and features >= FEW and summed >= LEAST

@@ -1,6 +1,9 @@
-"""tir-winograd-convolutions: convolutions of 3 x 3 and stride 1 by Winograd's algorithm, with fewer multiplications."""
+"""tir-winograd-convolutions: convolutions of 3 x 3 and stride 1, in the slices of volumes too, by Winograd's algorithm, with fewer
+multiplications.
+"""
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +74,6 @@ def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike) -> None:
 
 def matrices(weights: ir.Value, tiles: WinogradTilesLike) -> list[int]:
     """The shape of the transformed weights."""
-    _, _, channels, features = weights.type.shape
+    *depth, _, _, channels, features = weights.type.shape
     panel = tiles.vectors * tiles.lanes
-    return [-(-features // panel) * (tiles.outputs + TAPS - 1) ** 2, channels * panel]
+    return [-(-features // panel) * (tiles.outputs + TAPS - 1) ** 2, prod(depth) * channels * panel]

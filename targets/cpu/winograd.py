@@ -58,6 +58,8 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
     channels, features, lanes = *form.filter_shape[2:], machine.lanes(32)
+    if form.depth is not None and channels % lanes:
+        return None
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
         return None    # direct convolutions fill vectors of these
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
@@ -67,10 +69,12 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
 
 
 def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
-    """Images, rows and columns of the result, channels and features; typical ones where they are not known."""
-    images, rows, columns, _ = form.result.type.shape
-    channels, features = form.filter.type.shape[2:]
-    return max(images, 1), rows if rows > 0 else TYPICAL, columns if columns > 0 else TYPICAL, channels, features
+    """Images, rows and columns of the result, channels and features; typical ones where they are not known. Slices of volumes are images,
+    and those that a window takes are channels."""
+    images, *_, rows, columns, _ = form.result.type.shape
+    channels, features = form.filter_shape[2:]
+    slices, taken = (1, 1) if form.depth is None else (form.depth.count, form.depth.taps)
+    return max(images, 1) * slices, rows if rows > 0 else TYPICAL, columns if columns > 0 else TYPICAL, channels * taken, features
 
 
 def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
@@ -78,8 +82,17 @@ def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
     images, rows, columns, channels, features = _sizes(form)
     weights = 9 * channels * features
     vectors = -(-features // machine.lanes(32))
-    computed = DIRECT * images * rows * columns * 9 * channels * vectors / 2
+    computed = DIRECT * images * rows * columns * 9 * channels * vectors / 2 * _inside(form)
     return max((computed + 4 * weights / STREAM) / threads, 4 * weights / _memory(threads))
+
+
+def _inside(form: ConvolutionForm) -> float:
+    """The part of the slices that windows take which are not padding: a direct convolution leaves that out."""
+    axis = form.depth
+    if axis is None or axis.count == 0:
+        return 1
+    places = [at * axis.stride - axis.begin + tap * axis.dilation for at in range(axis.count) for tap in range(axis.taps)]
+    return sum(0 <= place < axis.size for place in places) / len(places)
 
 
 def _memory(threads: int) -> int:
@@ -92,7 +105,7 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blo
     images, rows, columns, channels, features = _sizes(form)
     lanes = machine.lanes(32)
     panels, chunks = -(-features // (VECTORS * lanes)), -(-channels // lanes)
-    static = 0 < form.result.type.shape[2] == columns
+    static = 0 < form.result.type.shape[-2] == columns
     for outputs in (2, 4):
         points = (outputs + 2) ** 2
         in_row = -(-columns // outputs)

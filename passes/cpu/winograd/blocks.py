@@ -50,7 +50,9 @@ class WinogradBlocks:
         self.transforms = Transforms(tiles.outputs, self.vectors)
         self.lanes, self.side, self.points = tiles.lanes, self.sizes.side, self.sizes.side ** 2
         self.panel = tiles.vectors * tiles.lanes
-        _, _, self.channels, self.features = form.filter.type.shape
+        _, _, self.channels, self.features = form.filter_shape
+        self.taken = 1 if form.depth is None else form.depth.taps    # slices of a volume
+        self.channels *= self.taken
         self.panels = -(-self.features // self.panel)
         self.row = -(-self.channels // self.lanes) * self.lanes    # elements of a tile in the transformed inputs
         self.rows = -(-tiles.segments * tiles.segment // tiles.rows) * tiles.rows
@@ -139,14 +141,15 @@ class WinogradBlocks:
         top = minus(times(segment.row, outputs), self.form.begins[0])
         left = minus(times(segment.column, outputs), self.form.begins[1])
         width = self.tiles.segment * outputs + self.side - outputs
-        reads = [self._row(top, i, channel) for i in range(self.side)]
+        at, channel_of, in_volume = self._slice(segment, channel)
+        reads = [self._row(top, i, channel, in_volume) for i in range(self.side)]
 
         def clear(x: ir.Value) -> None:
             for u in range(self.side):
                 v.store(v.splat(0), self.columns, thread, u, x, 0)
 
         def column(x: ir.Value) -> None:
-            inputs = [v.load_if(mask, self.source, segment.image, y, x, channel) for y, mask in reads]
+            inputs = [v.load_if(mask, self.source, *at, y, x, channel_of) for y, mask in reads]
             for u, value in enumerate(self.transforms.of_inputs(inputs)):
                 v.store(value, self.columns, thread, u, minus(x, left), 0)
 
@@ -165,11 +168,24 @@ class WinogradBlocks:
 
         loop(0, self.tiles.segment, 1, tile)
 
-    def _row(self, top: Size, i: int, channel: ir.Value) -> tuple[Size, ir.Value | None]:
-        """A row of the image that exists, and which lanes are read of it: none of a row of padding, nor of channels after the last."""
-        y, mask = plus(top, i), None
+    def _slice(self, segment: Segment, channel: ir.Value) -> tuple[list[Size], Size, ir.Value | None]:
+        """The image that a channel is of, the channel in it, and whether the image exists (None: it does). A window takes channels of as
+        many slices of a volume as it is deep."""
+        axis = self.form.depth
+        if axis is None:
+            return [segment.image], channel, None
+        channels = self.channels // self.taken
+        place = times(remainder(segment.image, axis.count), axis.stride)
+        z = minus(plus(place, times(quotient(channel, channels), axis.dilation)), axis.begin)
+        inside = arith.andi(below(-1, z), below(z, axis.size))
+        return [quotient(segment.image, axis.count), least(most(z, 0), axis.size - 1)], remainder(channel, channels), inside
+
+    def _row(self, top: Size, i: int, channel: ir.Value, in_volume: ir.Value | None) -> tuple[Size, ir.Value | None]:
+        """A row of the image that exists, and which lanes are read of it: none of a row of padding, nor of channels after the last, nor of
+        an image that does not exist."""
+        y, mask = plus(top, i), None if in_volume is None else self.vectors.spread(in_volume)
         rest = self.channels % self.lanes
-        if rest:
+        if rest:    # not of volumes
             mask = self.vectors.mask(minus(self.channels, channel))
         if not self.sizes.rows_inside:
             inside = self.vectors.spread(arith.andi(below(-1, y), below(y, self.sizes.rows)))

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.elements import Term
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import arith, ir
-from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop, minus, plus, times, when
+from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop, minus, plus, quotient, remainder, times, when
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
 from legato.passes.cpu.winograd.transforms import Transforms
@@ -18,7 +19,7 @@ class WinogradOutputs:
         self.vectors = Vectors(tiles.lanes)
         self.transforms = Transforms(tiles.outputs, self.vectors)
         self.panel = tiles.lanes * tiles.vectors
-        self.features = form.filter.type.shape[3]
+        self.features = form.filter_shape[3]
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
 
     def build(self, products: ir.Value, slot: Size, panel: Size, segment: Segment) -> None:
@@ -44,7 +45,10 @@ class WinogradOutputs:
         m, sizes = self.tiles.outputs, self.sizes
         row, column = times(segment.row, m), times(plus(segment.column, number), m)
         count = minus(self.features, feature) if self.features % self.tiles.lanes or self.features % self.panel else None
-        places = {"n": segment.image, "f": feature}
+        image, depth = segment.image, self.form.depth
+        places: dict[Term, Size] = {"n": image, "f": feature}
+        if depth is not None:
+            places |= {"n": quotient(image, depth.count), "d": remainder(image, depth.count)}
 
         def write(rows: list[int], columns: list[int]) -> None:
             found = [(plus(row, i), plus(column, j), values[i][j]) for i in rows for j in columns]
@@ -65,11 +69,11 @@ class WinogradOutputs:
         whole = arith.andi(below(plus(row, m - 1), sizes.out_rows), below(plus(column, m - 1), sizes.out_columns))
         if_else(whole, lambda: write(every, every), some)
 
-    def _result(self, value: ir.Value, places: dict[str | int, Size], count: Size | None) -> ir.Value:
+    def _result(self, value: ir.Value, places: dict[Term, Size], count: Size | None) -> ir.Value:
         """A vector of the result, through the elementwise ops after the convolution."""
         elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
         return elements.tensor(self.form.returned, self.form.out)
 
-    def _write(self, value: ir.Value, places: dict[str | int, Size], count: Size | None) -> None:
+    def _write(self, value: ir.Value, places: dict[Term, Size], count: Size | None) -> None:
         at = [term if isinstance(term, int) else places[term] for term in self.form.out]
         self.vectors.store_if(None if count is None else self.vectors.mask(count), value, self.out, *at)

@@ -13,7 +13,8 @@ from legato.passes.cpu.winograd.transforms import TAPS
 
 @dataclass(frozen=True)
 class Segment:
-    """``number``: its place in the block; ``image``; ``row`` and ``column``: of its first tile, in tiles."""
+    """``number``: its place in the block; ``image``: or slice, counted through all volumes; ``row`` and ``column``: of its first tile, in
+    tiles."""
 
     number: Size
     image: Size
@@ -42,8 +43,9 @@ class WinogradSizes:
     @classmethod
     def of(cls, form: ConvolutionForm, tiles: WinogradTilesLike, source: ir.Value) -> WinogradSizes:
         """The sizes of a convolution of a buffer, built at the insertion point where they are dynamic."""
-        shape = source.type.shape
-        images, rows, columns = (memref.DimOp(source, index(d)).result if source.type.is_dynamic_dim(d) else shape[d] for d in range(3))
+        shape, places = source.type.shape, (0, source.type.rank - 3, source.type.rank - 2)
+        images, rows, columns = (memref.DimOp(source, index(d)).result if source.type.is_dynamic_dim(d) else shape[d] for d in places)
+        images = images if form.depth is None else times(images, form.depth.count)
         m = tiles.outputs
         added = [low + high - TAPS + 1 for low, high in zip(form.begins, form.ends)]
         out_rows, out_columns = plus(rows, added[0]), plus(columns, added[1])

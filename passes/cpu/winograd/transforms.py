@@ -22,7 +22,9 @@ OF_WEIGHTS = {
 def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool) -> None:
     """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels * panel]: for each
     panel of features, one matrix for each of the (outputs + 2)^2 points, or ``by_points``, for each point one for each panel. The last
-    panel is padded with zeros."""
+    panel is padded with zeros. Of weights [depth, 3, 3, channels, features] there are depth * channels channels."""
+    if weights.ndim == 5:
+        weights = np.moveaxis(weights, 0, 2).reshape(TAPS, TAPS, -1, weights.shape[-1])
     g = np.array(OF_WEIGHTS[outputs])
     both = np.kron(g, g)                          # of both axes: [points, 9]
     channels, features = weights.shape[2:]

@@ -41,22 +41,23 @@ class Graph:
         self.nodes.append(helper.make_node(op, list(inputs), [f"v{len(self.nodes)}"], **attributes))
         return self.nodes[-1].output[0]
 
-    def conv(self, shape: Sequence[int], features: int, pads: Sequence[int] = (1, 1, 1, 1), epilogue: str = "relu",
+    def conv(self, shape: Sequence[int], features: int, pads: Sequence[int] = (), epilogue: str = "relu",
              names: Sequence[str | int] = (), **attributes) -> None:
-        """``names``: the input's shape with names of its symbolic sizes."""
-        channels = shape[1] // attributes.get("group", 1)
-        weight = self.constant(RNG.standard_normal((features, channels, 3, 3)) * (9 * channels) ** -0.5)
+        """``pads``: 1 on each side where there are none; ``names``: the input's shape with names of its symbolic sizes."""
+        channels, rank = shape[1] // attributes.get("group", 1), len(shape) - 2
+        pads = pads or [1] * 2 * rank
+        weight = self.constant(RNG.standard_normal((features, channels, *[3] * rank)) * (3 ** rank * channels) ** -0.5)
         x = self.input(shape, names or shape)
-        y = self.node("Conv", x, weight, self.constant(RNG.standard_normal(features)), pads=list(pads), kernel_shape=[3, 3], **attributes)
+        y = self.node("Conv", x, weight, self.constant(RNG.standard_normal(features)), pads=list(pads), **attributes)
         if "residual" in epilogue:
-            rows, columns = shape[2] + pads[0] + pads[2] - 2, shape[3] + pads[1] + pads[3] - 2
-            y = self.node("Add", y, self.input((shape[0], features, rows, columns), ((names or shape)[0], features, rows, columns)))
+            sizes = [size + low + high - 2 for size, low, high in zip(shape[2:], pads, pads[rank:])]
+            y = self.node("Add", y, self.input((shape[0], features, *sizes), ((names or shape)[0], features, *sizes)))
         if "relu" in epilogue:
             y = self.node("Relu", y)
         if "gelu" in epilogue:
             y = self.node("Gelu", y)
         if "scaled" in epilogue:
-            y = self.node("Mul", y, self.constant(RNG.standard_normal((features, 1, 1))))
+            y = self.node("Mul", y, self.constant(RNG.standard_normal((features, *[1] * rank))))
         self.outputs.append(self.node("Identity", y))
 
     def model(self) -> ModelProto:
@@ -93,12 +94,14 @@ def everything() -> Graph:
     g.conv((1, 96, 22, 11), 96, epilogue="gelu")
     g.conv((4, 40, 3, 30), 72, epilogue="residual")
     g.conv((1, 31, 23, 24), 47, (0, 1, 2, 0), epilogue="relu scaled")
+    g.conv((1, 32, 5, 17, 14), 48, epilogue="residual relu")
+    g.conv((2, 48, 7, 13, 12), 64, (2, 0, 1, 0, 1, 2), epilogue="scaled", strides=[2, 1, 1], dilations=[2, 1, 1])
     return g
 
 
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_sizes_paddings_and_epilogues(target):
-    check(everything(), target, 8)
+    check(everything(), target, 10)
 
 
 @pytest.mark.parametrize("whole_blocks", [False, True])
@@ -110,7 +113,7 @@ def test_orders(whole_blocks, threads, monkeypatch):
         found for found in candidates(*arguments) if found[1].whole_blocks == whole_blocks))
     monkeypatch.setattr(winograd, "WORTH_IT", 1)
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
-    check(everything(), f"llvm{{threads={threads}}}", 8)
+    check(everything(), f"llvm{{threads={threads}}}", 10)
 
 
 @pytest.mark.parametrize("side, features, threads, loops", [(56, 64, 2, 1), (20, 512, 4, 3)])
@@ -138,11 +141,12 @@ def test_symbolic_sizes(target):
     g.conv((1, 64, 5, 6), 64, names=("n", 64, "h", "w"))
     g.conv((1, 32, 9, 6), 40, (0, 1, 1, 2), "gelu", names=(1, 32, "h2", "w2"))
     g.conv((1, 64, 12, 12), 64, epilogue="residual relu", names=("m", 64, 12, 12))
+    g.conv((1, 32, 4, 9, 12), 48, names=("k", 32, 4, "h3", "w3"))
     calls = []
     for n, h, w in ((1, 1, 1), (2, 5, 6), (3, 30, 17), (1, 8, 64)):
-        shapes = [(n, 64, h, w), (1, 32, h + 2, w), (n, 64, 12, 12), (n, 64, 12, 12)]
+        shapes = [(n, 64, h, w), (1, 32, h + 2, w), (n, 64, 12, 12), (n, 64, 12, 12), (n, 32, 4, h, w)]
         calls.append({name: RNG.standard_normal(shape).astype(np.float32) for name, shape in zip(g.arrays, shapes, strict=True)})
-    check(g, target, 3, calls)
+    check(g, target, 4, calls)
 
 
 def test_only_dense_convolutions_of_stride_one():
@@ -151,6 +155,9 @@ def test_only_dense_convolutions_of_stride_one():
     g.conv((1, 64, 28, 28), 64, dilations=[2, 2])
     g.conv((1, 64, 28, 28), 64, group=2)
     g.conv((1, 3, 28, 28), 4)
+    g.conv((1, 64, 4, 28, 28), 64, strides=[1, 2, 1])
+    g.conv((1, 40, 4, 28, 28), 64, names=(1, 40, "d", 28, 28))    # slices of an unknown number
+    g.conv((1, 17, 4, 28, 28), 64)    # channels of two slices in one vector
     check(g, "llvm", 0)
 
 
