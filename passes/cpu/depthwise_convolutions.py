@@ -89,12 +89,13 @@ class DepthwiseLoops(WindowLoops):
 
         def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
             weights = [v.load_if(mask, self.weights, *line.taps, j, channel) for j in range(self.columns.taps)]
-            found = list(sums)
-            for column, uses in self.columns_of(tile).items():
+
+            def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
                 value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))
                 for position, j in uses:
                     found[position] = vector.FMAOp(value, weights[j], found[position]).result
-            return found
+
+            return self.add_columns(tile, start, sums, add)
 
         sums = self.taps_of(row, [v.splat(0)] * tile.positions, window_row)
         for position, value in enumerate(sums):

@@ -63,7 +63,7 @@ class DirectConvolutions(ModulePass):
                 if form is None or not are_constant(form.filter, sites):
                     continue
                 plan = plan_of(form, machine)
-                tiles = [] if plan is None else tiles_of(form.axes[-1], plan.positions)
+                tiles = [] if plan is None else tiles_of(form.axes[-1], plan.positions, plan.clips)
                 if plan is None or len(tiles) > MOST_TILES:
                     continue
                 place, shape = form.filter.arg_number, plan.packed_shape
@@ -78,12 +78,13 @@ class DirectConvolutions(ModulePass):
 @dataclass(frozen=True)
 class DirectPlan:
     """How a convolution is computed: the most positions of a tile, the order of the filter, and the loops, made of the tiles, buffers and
-    the packed filter."""
+    the packed filter. ``clips``: whether the loops take clipped tiles."""
 
     positions: int
     packed_shape: list[int]
     pack: Callable[[np.ndarray, np.ndarray], None]
     loops: Callable[[Sequence[Positions], Buffers, ir.Value], DirectLoops]
+    clips: bool = True
 
 
 def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
@@ -103,7 +104,7 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     if blocks.together > 1:
         if blocks.together * form.channels > 2 * lanes or columns.taps * form.channels * POSITIONS > MOST_PRODUCTS:
             return None
-        return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters))
+        return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters), clips=False)
     overlap = any(axis.stride < axis.taps for axis in form.axes)
     if prod(axis.taps for axis in form.axes) == 1 or (form.groups == 1 and (machine.registers < MANY or not overlap)):
         return None

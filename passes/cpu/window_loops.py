@@ -2,8 +2,9 @@
 
 The sums of some neighbouring positions stay in registers while the rows of the window go by. An element of the input is read once for all
 positions whose windows hold it. Rows above and below the image are left out by the bounds of the loop over the window's rows; columns
-beside it where the tiles at both ends of a row are written out. So no padded copy is made, and all rows of the result, which threads
-share, are alike. An image of three dimensions has rows in each of its slices, and windows have, too; an image of one is a row.
+beside it where the tiles at both ends of a row are written out, or where these are many, by branches. So no padded copy is made, and all
+rows of the result, which threads share, are alike. An image of three dimensions has rows in each of its slices, and windows have, too; an
+image of one is a row.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from typing import Protocol
 from legato.analysis.structured.elements import Index, Term
 from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import ir, memref
+from legato.core.mlir import arith, ir, memref, scf
 from legato.core.vector_loops import (
     Size,
     Vectors,
@@ -60,27 +61,30 @@ class WindowedForm(Protocol):
 
 @dataclass(frozen=True)
 class Positions:
-    """Neighbouring positions of a row of the result. ``repeats``: how many such tiles follow each other, all of whose windows lie inside of
-    the image; 1 also where some do not."""
+    """Neighbouring positions of a row of the result. ``repeats``: how many such tiles follow each other; ``clipped``: whether branches
+    leave out the columns beside the image. All windows of other repeated tiles lie inside of it."""
 
     start: int
     positions: int
     repeats: int = 1
+    clipped: bool = False
 
 
-def tiles_of(axis: WindowAxis, most_positions: int) -> list[Positions]:
-    """The tiles of a row, from left to right."""
-    return list(_tiles(axis, -(-axis.count // -(-axis.count // most_positions))))
+def tiles_of(axis: WindowAxis, most_positions: int, clips: bool = True) -> list[Positions]:
+    """The tiles of a row, from left to right. ``clips``: whether neighbouring ones that reach out of the image may be clipped ones."""
+    return list(_tiles(axis, -(-axis.count // -(-axis.count // most_positions)), clips))
 
 
-def _tiles(axis: WindowAxis, size: int) -> Iterator[Positions]:
+def _tiles(axis: WindowAxis, size: int, clips: bool) -> Iterator[Positions]:
     first, last = axis.inside()
     start = 0
     while start < axis.count:
         positions = min(size, axis.count - start)
-        inside = max(1, (last - start) // positions) if start >= first and positions == size else 1
-        yield Positions(start, positions, inside)
-        start += positions * inside
+        inside = max(0, last - start) // positions if start >= first and positions == size else 0
+        end = axis.count if start >= first else min(first + size - 1, axis.count)    # of those that reach out at this side
+        outside = max(1, (end - start) // size) if clips and positions == size and not inside else 1
+        yield Positions(start, positions, inside or outside, outside > 1)
+        start += positions * (inside or outside)
 
 
 @dataclass(frozen=True)
@@ -202,15 +206,38 @@ class WindowLoops(ABC):
         """The place of an element of the image; ``column``: from the first window's begin on, of a tile that starts at ``start``."""
         return [*line.places, plus(minus(times(start, self.columns.stride), self.columns.begin), column), channel]
 
+    def add_columns(self, tile: Positions, start: Size, sums: Sequence[ir.Value],
+                    add: Callable[[int, list[tuple[int, int]], list[ir.Value]], None]) -> list[ir.Value]:
+        """The sums of a tile that starts at ``start``, as many for each position, position by position, with those of each column of the
+        image added. ``add(column, uses, sums)`` changes those of its ``uses``, positions and taps."""
+        found, each = list(sums), len(sums) // tile.positions
+        for column, uses in self.columns_of(tile).items():
+            if not tile.clipped:
+                add(column, uses, found)
+                continue
+            changed = [position * each + number for position, _ in uses for number in range(each)]
+            x = plus(minus(times(start, self.columns.stride), self.columns.begin), column)
+            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(x), value_of(self.columns.size))
+            made = scf.IfOp(inside, [found[at].type for at in changed], has_else=True)
+            with ir.InsertionPoint(made.else_block):
+                scf.YieldOp([found[at] for at in changed])
+            with ir.InsertionPoint(made.then_block):
+                add(column, uses, found)
+                scf.YieldOp([found[at] for at in changed])
+            for at, result in zip(changed, made.results, strict=True):
+                found[at] = result
+        return found
+
     def columns_of(self, tile: Positions) -> dict[int, list[tuple[int, int]]]:
-        """The columns of the image that a tile reads, from its first window's on, each with its positions and taps."""
+        """The columns of the image that a tile reads, from its first window's on, each with its positions and taps; of a clipped one, the
+        columns beside the image too."""
         axis = self.columns
         begin = tile.start * axis.stride - axis.begin
         found: dict[int, list[tuple[int, int]]] = {}
         for position in range(tile.positions):
             for tap in range(axis.taps):
                 column = position * axis.stride + tap * axis.dilation
-                if 0 <= begin + column < axis.size:
+                if tile.clipped or 0 <= begin + column < axis.size:
                     found.setdefault(column, []).append((position, tap))
         return dict(sorted(found.items()))
 

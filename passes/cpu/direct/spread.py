@@ -127,14 +127,15 @@ class SpreadLoops(DirectLoops):
                        for j in range(self.columns.taps)]
             if self.units > 1:
                 self._fetch(row, tile, start, plus(block, vectors), tap, number)
-            found = list(sums)
-            for column, uses in self.columns_of(tile).items():
+
+            def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
                 value = v.spread(read(self.source, *self.source_at(line, start, column, plus(channel, number))))
                 for position, j in uses:
                     for part in range(vectors):
                         at = position * vectors + part
                         found[at] = vector.FMAOp(value, filters[j][part], found[at]).result
-            return found
+
+            return self.add_columns(tile, start, sums, add)
 
         first, last = self._channels()
         return loop(first, last, 1, of_channel, sums)

@@ -70,11 +70,12 @@ class SummedLoops(DirectLoops):
         v, features = self.vectors, self.form.features
         mask, chunk = None if count is None else v.mask(count), quotient(channel, v.lanes)
         filters = [[v.load(self.filters, feature, tap, chunk, j, 0) for feature in range(features)] for j in range(self.columns.taps)]
-        found = list(sums)
-        for column, uses in self.columns_of(tile).items():
+
+        def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
             value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))
             for position, j in uses:
                 for feature, factor in enumerate(filters[j]):
                     at = position * features + feature
                     found[at] = vector.FMAOp(value, factor, found[at]).result
-        return found
+
+        return self.add_columns(tile, start, sums, add)

@@ -43,6 +43,15 @@
 // THREADS: scf.parallel
 // THREADS: scf.for %{{.*}} = %[[FIRST:\w+]] to %{{.*}} step %c8
 
+// Where several tiles reach out of the image, they are steps of a loop, with a branch for each column.
+// CHECK-LABEL: func.func private @wide_padding(
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c16{{.*}} step %c8
+// CHECK: arith.cmpi ult
+// CHECK: scf.if %{{.*}} -> (vector<8xf32>) {
+// CHECK: vector.load
+// CHECK-NOT: linalg
+// CHECK: return
+
 #all = affine_map<(n, h, w, c) -> (n, h, w, c)>
 func.func private @clipped(%x: tensor<1x20x30x64xf32>, %w: tensor<3x3x64xf32>,
                            %out: tensor<1x20x30x64xf32> {bufferization.writable = true, tir.out}) -> tensor<1x20x30x64xf32> attributes {tir.prim_func} {
@@ -78,4 +87,16 @@ func.func private @one_row(%x: tensor<2x3000x64xf32>, %w: tensor<3x64xf32>,
   %1 = linalg.depthwise_conv_1d_nwc_wc {strides = dense<1> : tensor<1xi64>, dilations = dense<1> : tensor<1xi64>}
     ins(%x, %w : tensor<2x3000x64xf32>, tensor<3x64xf32>) outs(%0 : tensor<2x2998x64xf32>) -> tensor<2x2998x64xf32>
   return %1 : tensor<2x2998x64xf32>
+}
+func.func private @wide_padding(%x: tensor<1x64x8xf32>, %w: tensor<3x8xf32>,
+                                %out: tensor<1x64x8xf32> {bufferization.writable = true, tir.out}) -> tensor<1x64x8xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 16, 0] high[0, 16, 0] {
+  ^bb0(%i: index, %j: index, %k: index):
+    tensor.yield %zero : f32
+  } : tensor<1x64x8xf32> to tensor<1x96x8xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x64x8xf32>) -> tensor<1x64x8xf32>
+  %1 = linalg.depthwise_conv_1d_nwc_wc {strides = dense<1> : tensor<1xi64>, dilations = dense<16> : tensor<1xi64>}
+    ins(%padded, %w : tensor<1x96x8xf32>, tensor<3x8xf32>) outs(%0 : tensor<1x64x8xf32>) -> tensor<1x64x8xf32>
+  return %1 : tensor<1x64x8xf32>
 }

@@ -16,7 +16,7 @@ LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing
 # of one dimension, the last of few channels and of a wide window, as generic loops
 ROWS = [
     ((1, 64, 40), {}), ((2, 33, 27), {"kernel_shape": [9], "pads": [8, 0]}),
-    ((1, 128, 31), {"kernel_shape": [4], "pads": [3, 1], "dilations": [2]}),
+    ((1, 40, 60), {"dilations": [16], "pads": [16, 16]}), ((1, 128, 31), {"kernel_shape": [4], "pads": [3, 1], "dilations": [2]}),
     ((3, 16, 50), {"kernel_shape": [5], "strides": [3], "pads": [2, 2]}),
     ((1, 3, 20), {}), ((1, 32, 40), {"kernel_shape": [15], "pads": [7, 7]}),
 ]
@@ -83,7 +83,7 @@ def test_windows_paddings_and_epilogues(target):
 def test_threads_share_rows(batch, monkeypatch):
     """Of images of one row, parts of the channels: of 64 and 128 a third is not a part of vectors, but a fourth, and an eighth."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
-    bytes_, arrays = model(CASES[:3] + CASES[9:12] + ROWS[:4] + VOLUMES[:2], batch)
+    bytes_, arrays = model(CASES[:3] + CASES[9:12] + ROWS[:2] + ROWS[3:5] + VOLUMES[:2], batch)
     check(bytes_, arrays, "llvm{threads=3}", 12)
     assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 12
 
@@ -98,7 +98,7 @@ def test_images_of_unknown_width():
 
 
 def test_windows_of_padding_alone():
-    """Of few channels, where the padded image is copied."""
+    """Of few channels, where the padded image is copied, and of many, where it is not."""
     check(*model([((1, 8, 8, 20), {"kernel_shape": [2, 6], "strides": [3, 1], "pads": [3, 2, 0, 2]}),
                   ((1, 3, 1, 9), {"kernel_shape": [1, 1], "strides": [7, 2], "pads": [5, 2, 2, 3]}),
                   ((1, 32, 3, 3), {"pads": [1, 400, 1, 400]})]), "llvm", 3)
