@@ -160,11 +160,15 @@ class WinogradBlocks:
 
         def tile(number: ir.Value) -> None:
             at = plus(times(plus(times(segment.number, self.tiles.segment), number), self.row), channel)
-            for u in range(self.side):
-                x = times(number, outputs)
+            x = times(number, outputs)
+
+            def row(u: ir.Value) -> None:
                 inputs = [v.load(self.columns, thread, u, plus(x, j), 0) for j in range(self.side)]
+                first = plus(plane, times(u, self.side))
                 for w, value in enumerate(self.transforms.of_inputs(inputs)):
-                    v.store(value, self.inputs, plus(plane, u * self.side + w), at)
+                    v.store(value, self.inputs, plus(first, w), at)
+
+            loop(0, self.side, 1, row)
 
         loop(0, self.tiles.segment, 1, tile)
 

@@ -25,10 +25,13 @@ class WinogradOutputs:
     def build(self, products: ir.Value, slot: Size, panel: Size, segment: Segment) -> None:
         """Writes the outputs of one segment and one panel of features. ``slot``: where the panel's products lie."""
         def tile(number: ir.Value) -> None:
-            for j in range(self.tiles.vectors):
-                feature = plus(times(panel, self.panel), j * self.tiles.lanes)
-                at = plus(times(plus(times(segment.number, self.sizes.length), number), self.panel), j * self.tiles.lanes)
-                self._tile(self._transformed(products, slot, at), segment, number, feature)
+            row = times(plus(times(segment.number, self.sizes.length), number), self.panel)
+
+            def features(lane: ir.Value) -> None:
+                values = self._transformed(products, slot, plus(row, lane))
+                self._tile(values, segment, number, plus(times(panel, self.panel), lane))
+
+            loop(0, self.panel, self.tiles.lanes, features)
 
         loop(0, least(minus(self.sizes.tile_columns, segment.column), self.sizes.length), 1, tile)
 
