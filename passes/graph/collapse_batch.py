@@ -4,7 +4,7 @@ into those of two where windows do not reach along the others.
 ``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the last reshape is sunk below ops on
 rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul and are fused with it. Reshapes are views.
 A convolution with channels last and a window of 1 x h x w takes each slice for an image, ``[n*d, h, w, c]``; that of d x 1 x 1 takes each
-slice for a row, ``[n, d, h*w, c]``.
+slice for a row, ``[n, d, h*w, c]``. Where windows take k slices and do not share them, these are channels of one: ``[n, d/k, h, w, k*c]``.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,11 +60,34 @@ def collapse(op: ir.Operation) -> None:
     op.results[0].replace_all_uses_with(result)
 
 
+def join_slices(op: ir.Operation) -> ir.Operation:
+    """A convolution of three dimensions whose windows take neighbouring slices, each of which one window takes, as one with windows of one
+    slice; another one as it is."""
+    (x, w), a = op.operands, relax.attributes_of(op.opview)
+    sizes, (taps, *area, inputs, features) = dims.dims(x.type), w.type.shape
+    depth = sizes[1]
+    apart = 1 < taps == a["strides"][0] and a["dilations"][0] == a["groups"] == 1 and a["padding"][0] == a["padding"][3] == 0
+    if not apart or not _is_channels_last(op) or dims.UNKNOWN in sizes or not isinstance(depth, int) or depth % taps:
+        return op
+    with ir.InsertionPoint(op), op.location:
+        split = relax.reshape(x, [sizes[0], depth // taps, taps, *sizes[2:]])
+        joined = relax.reshape(relax.permute_dims(split, axes=[0, 1, 3, 4, 2, 5]), [sizes[0], depth // taps, *sizes[2:4], taps * inputs])
+        kernel = relax.reshape(relax.permute_dims(w, axes=[1, 2, 0, 3, 4]), [1, *area, taps * inputs, features])
+        made = relax.conv3d(joined, kernel, **(a | {"strides": [1, *a["strides"][1:]]}))
+    op.results[0].replace_all_uses_with(made)
+    return made.owner
+
+
+def _is_channels_last(convolution: ir.Operation) -> bool:
+    attributes = relax.attributes_of(convolution.opview)
+    return (attributes["data_layout"], attributes["kernel_layout"]) == ("NDHWC", "DHWIO")
+
+
 def flatten(op: ir.Operation) -> None:
     """Turns a convolution of three dimensions into one of two."""
     (x, w), a = op.operands, relax.attributes_of(op.opview)
     sizes, taps, result = dims.dims(x.type), w.type.shape, dims.dims(op.results[0].type)
-    if (a["data_layout"], a["kernel_layout"]) != ("NDHWC", "DHWIO") or dims.UNKNOWN in [*sizes, *result]:
+    if not _is_channels_last(op) or dims.UNKNOWN in [*sizes, *result]:
         return
     reaches = [(taps[i], a["strides"][i], a["padding"][i], a["padding"][3 + i]) != (1, 1, 0, 0) for i in range(3)]
     (batch, depth, *area, channels), kernel = sizes, list(taps)
@@ -117,7 +140,7 @@ def run_on(function: func.FuncOp) -> None:
         if op.name == "relax.matmul":
             collapse(op)
         elif op.name == "relax.conv3d":
-            flatten(op)
+            flatten(join_slices(op))
         elif op.name in ROW_OPS or getattr(relax.op_class(op), "ELEMENTWISE", False):
             sink(op)
 

@@ -59,6 +59,16 @@ func.func @depth(%x: tensor<?x7x5x6x8xf32, #relax.dims<["n", 7, 5, 6, 8]>>, %w: 
   return %0 : tensor<?x6x5x6x4xf32, #relax.dims<["n", 6, 5, 6, 4]>>
 }
 
+// Slices that windows do not share are channels of one.
+// CHECK-LABEL: func.func @joined
+// CHECK: "relax.permute_dims"{{.*}}tensor<2x3x2x8x6x3xf32>) -> tensor<2x3x8x6x2x3xf32>
+// CHECK: "relax.conv2d"{{.*}}strides = array<i64: 4, 2>} : (tensor<6x8x6x6xf32>, tensor<4x2x6x5xf32>)
+func.func @joined(%x: tensor<2x6x8x6x3xf32>, %w: tensor<2x4x2x3x5xf32>) -> tensor<2x3x2x3x5xf32> {
+  %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 2, 4, 2>, data_layout = "NDHWC", kernel_layout = "DHWIO"}
+    : (tensor<2x6x8x6x3xf32>, tensor<2x4x2x3x5xf32>) -> tensor<2x3x2x3x5xf32>
+  return %0 : tensor<2x3x2x3x5xf32>
+}
+
 // Padding or a stride along a dimension of one tap is not left out.
 // CHECK-LABEL: func.func @volumes
 // CHECK-NOT: "relax.conv2d"

@@ -10,11 +10,12 @@ CASES = [   # groups, features, what differs from a window of 1 x 3 x 3 with a s
     (1, 20, {}), (1, 16, {"pads": [0, 1, 1] * 2}), (3, 6, {"strides": [1, 2, 1]}), (12, 12, {"pads": [0, 2, 0, 0, 1, 1]}),
     (1, 17, {"kernel_shape": [3, 1, 1], "pads": [1, 0, 0] * 2}), (12, 24, {"kernel_shape": [2, 1, 1], "strides": [2, 1, 1]}),
     (4, 8, {"kernel_shape": [3, 1, 1], "dilations": [2, 1, 1], "pads": [2, 0, 0, 1, 0, 0]}), (1, 9, {"kernel_shape": [1, 1, 1]}),
+    (1, 14, {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [0, 1, 0] * 2}),
     (1, 8, {"pads": [1, 0, 0] * 2}), (1, 8, {"kernel_shape": [3, 1, 1], "strides": [1, 1, 2]}),
 ]
 
 
-@pytest.mark.parametrize("sizes", [["n", 12, 5, 7, 6], ["n", 12, "d", "h", "w"]])
+@pytest.mark.parametrize("sizes", [["n", 12, 6, 7, 6], ["n", 12, 6, "h", "w"]])
 def test_volumes(sizes):
     """Each result goes through a bias, and is added to itself behind an activation."""
     rng, nodes, constants = np.random.default_rng(1), [], []
@@ -29,7 +30,7 @@ def test_volumes(sizes):
     outputs = [helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, None) for number in range(len(CASES))]
     graph = helper.make_graph(nodes, "volumes", [helper.make_tensor_value_info("x", TensorProto.FLOAT, sizes)], outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
-    x = rng.standard_normal((2, 12, 5, 7, 6)).astype(np.float32)
+    x = rng.standard_normal((2, 12, 6, 7, 6)).astype(np.float32)
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     results = legato.compile(legato.from_onnx(model))(x)
     for case, wanted, result in zip(CASES, session.run(None, {"x": x}), results, strict=True):
