@@ -45,17 +45,24 @@ def permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 def permute_dims_around_reshape(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """Two permute_dims with a reshape between them that splits dimensions, or merges some that were adjacent before: a reshape, and one
-    permute_dims behind it."""
+    permute_dims behind it. If it merges others: one permute_dims, and a reshape behind it."""
     reshape = r.find(op.operands[0], "reshape", "expand_dims", "squeeze")
     first = None if reshape is None else r.find(reshape.operands[0], "permute_dims")
     if reshape is None or first is None or UNKNOWN in dims(reshape.results[0].type):
         return None
-    perm, sizes = layout.invert(permutation_of(first)), dims(reshape.results[0].type)
+    perm, outer, sizes = layout.invert(permutation_of(first)), permutation_of(op), dims(reshape.results[0].type)
     how = layout.reshape(perm, dims(first.results[0].type), sizes)
-    if how is None or how.before != perm:
+    if how is None:
         return None
+    if how.before != perm:
+        merged = {group.new: group.old for group in layout.groups(dims(first.results[0].type), sizes) or ()}
+        if any(len(new) != 1 for new in merged):
+            return None
+        order = tuple(axis for new in outer for axis in merged[new,])
+        permuted = relax.permute_dims(first.operands[0], list(layout.compose(permutation_of(first), order)))
+        return relax.reshape(permuted, layout.apply(outer, sizes))
     reshaped = relax.reshape(first.operands[0], layout.apply(how.after, sizes))
-    return relax.permute_dims(reshaped, list(layout.compose(layout.invert(how.after), permutation_of(op))))
+    return relax.permute_dims(reshaped, list(layout.compose(layout.invert(how.after), outer)))
 
 
 def ones_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:

@@ -203,14 +203,26 @@ func.func @heads(%x: tensor<2x20x8xf32>) -> tensor<2x4x20x2xf32> {
   return %2 : tensor<2x4x20x2xf32>
 }
 
-// A reshape that merges what the first one brought together stays between them.
+// What the first one brought together, and a reshape merges, is permuted once, in front of it: a transposed convolution's phases.
+// CHECK-LABEL: func.func @phases
+// CHECK-NEXT: %[[X:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 5, 1, 3, 2, 4>}
+// CHECK-NEXT: %[[Y:.*]] = "relax.reshape"(%[[X]]) {shape = #relax.dims<[2, 8, 12, 10]>}
+// CHECK-NEXT: return %[[Y]]
+func.func @phases(%x: tensor<2x4x5x3x2x8xf32>) -> tensor<2x8x12x10xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 1, 3, 2, 4, 5>} : (tensor<2x4x5x3x2x8xf32>) -> tensor<2x4x3x5x2x8xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[2, 12, 10, 8]>} : (tensor<2x4x3x5x2x8xf32>) -> tensor<2x12x10x8xf32>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x12x10x8xf32>) -> tensor<2x8x12x10xf32>
+  return %2 : tensor<2x8x12x10xf32>
+}
+
+// A reshape that merges and splits stays between them.
 // CHECK-LABEL: func.func @mixed
 // CHECK: "relax.permute_dims"
 // CHECK: "relax.reshape"
 // CHECK: "relax.permute_dims"
-func.func @mixed(%x: tensor<2x20x8xf32>) -> tensor<20x16xf32> {
+func.func @mixed(%x: tensor<2x20x8xf32>) -> tensor<5x4x16xf32> {
   %0 = "relax.permute_dims"(%x) {axes = array<i64: 2, 0, 1>} : (tensor<2x20x8xf32>) -> tensor<8x2x20xf32>
-  %1 = "relax.reshape"(%0) {shape = #relax.dims<[16, 20]>} : (tensor<8x2x20xf32>) -> tensor<16x20xf32>
-  %2 = "relax.permute_dims"(%1) {axes = array<i64: 1, 0>} : (tensor<16x20xf32>) -> tensor<20x16xf32>
-  return %2 : tensor<20x16xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[16, 4, 5]>} : (tensor<8x2x20xf32>) -> tensor<16x4x5xf32>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 2, 1, 0>} : (tensor<16x4x5xf32>) -> tensor<5x4x16xf32>
+  return %2 : tensor<5x4x16xf32>
 }
