@@ -75,8 +75,11 @@ def parallel(code: Pointer, context: Words, steps: int) -> None:
 
 def work(pool: Pool, number: int) -> None:
     """Takes parts, and computes them, until all are taken: first those of thread ``number``, of which 0 is the caller. In the
-    floating-point mode of the loop's caller, which may have changed since the workers began."""
+    floating-point mode of the loop's caller, which may have changed since the workers began. They are counted at the end, at once: all are
+    of one loop, since the next does not begin before."""
     team = value_at(address(pool.team))
+    parts = 0
+    computed = 0
     for i in range(team):
         whose = number + i if number + i < team else number + i - team
         ticket = value_at(address(pool.tickets[whose * LINE]))
@@ -91,9 +94,10 @@ def work(pool: Pool, number: int) -> None:
             if number != 0:
                 use_float_mode(address(pool.float_mode))
             run_part(pool.code, pool.context, first, end)
-            if add_at(address(pool.done), 1) + 1 == parts and value_at(address(pool.waiting)) != 0:
-                syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
+            computed += 1
             ticket = add_at(address(pool.tickets[whose * LINE]), 1)
+    if computed > 0 and add_at(address(pool.done), computed) + computed == parts and value_at(address(pool.waiting)) != 0:
+        syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
 
 
 def wait_for(pool: Pool, parts: int) -> None:

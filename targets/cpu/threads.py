@@ -26,9 +26,11 @@ def parallel_part(form: ContractionForm, tile: tuple[int, int], threads: int) ->
 
 
 def _candidates(form: ContractionForm, tile: tuple[int, int], parts: int, whole_tiles: bool) -> Iterator[tuple[float, int, int, int]]:
-    """(utilization of the threads, how much of the larger operand is read by one thread only, loop, part)."""
+    """(utilization of the threads, whether what is largest is of one thread only, loop, part). A result that is larger than its operands is
+    split by rows, as what reads it is: a thread finds them in its core's cache."""
     rows, width = tile
-    weight_is_larger = _size(form, form.columns) > _size(form, form.rows)
+    result = prod(form.extents[loop] or TYPICAL for loop in (*form.rows, *form.columns))
+    weight_is_larger = _size(form, form.columns) > max(_size(form, form.rows), result)
     for loop in form.dims:
         extent = form.extents[loop]
         if extent is None:

@@ -7,9 +7,10 @@ from interleavings import Execution, Thread, WrongOrderError, explore, generator
 from legato.codegen.entry import pool
 
 
-def functions(threads: int, **replaced: str):
+def functions(threads: int, parts: int = 1, **replaced: str):
+    """``parts``: of a loop for each thread."""
     seeded = {one.partition("->")[0]: one.partition("->")[2] for one in replaced.values()}
-    return generators(pool, seeded, COUNTS=SimpleNamespace(threads=threads), POOL=0, PARTS=1, POLLS=0)
+    return generators(pool, seeded, COUNTS=SimpleNamespace(threads=threads), POOL=0, PARTS=parts, POLLS=0)
 
 
 def client(made, loops: list[int], at_once: bool = False):
@@ -29,9 +30,10 @@ def client(made, loops: list[int], at_once: bool = False):
     return run
 
 
-@pytest.mark.parametrize("threads, loops, preemptions, least", [(2, [2, 2], 2, 1000), (2, [3], 2, 500), (3, [3], 1, 100)])
-def test_each_step_runs_once_in_every_order(threads, loops, preemptions, least):
-    made = functions(threads)
+@pytest.mark.parametrize("threads, loops, preemptions, least, parts", [
+    (2, [2, 2], 2, 1000, 1), (2, [3], 2, 500, 1), (3, [3], 1, 100, 1), (2, [4, 3], 1, 30, 2), (2, [4], 2, 500, 2)])
+def test_each_step_runs_once_in_every_order(threads, loops, preemptions, least, parts):
+    made = functions(threads, parts)
     assert least <= explore(made, client(made, loops), preemptions, most=10_000) < 10_000      # all orders with so few preemptions
 
 
@@ -58,8 +60,8 @@ RUN = "            run_part(pool.code, pool.context, first, end)"
 SEEDED = {
     "waits for fewer parts": ("wait_for(pool, parts)->wait_for(pool, parts - 1)", "ran the steps|at once|threads wait"),
     "tickets before the loop": (f"{FIELDS}\n{TICKETS}->{TICKETS}\n{FIELDS}", "at once|ran the steps"),
-    "done at the beginning": (f"{RUN}\n            if add_at(address(pool.done), 1) + 1->            add_at(address(pool.done), 1)\n{RUN}\n"
-                              "            if value_at(address(pool.done))", "at once|ran the steps"),
+    "done at the beginning": (f"{RUN}->            add_at(address(pool.done), 1)\n{RUN}\n            computed -= 1", "at once|ran the steps"),
+    "counted twice": ("            computed += 1->            computed += 2", "at once|ran the steps|wait for ever"),
     "the mode of the loop before": ("    store_float_mode(address(pool.float_mode))->    pause()", "floating-point mode"),
     "nobody is woken": ("syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)->pause()", "wait for ever"),
 }
