@@ -60,7 +60,8 @@ RUN = "            run_part(pool.code, pool.context, first, end)"
 SEEDED = {
     "waits for fewer parts": ("wait_for(pool, parts)->wait_for(pool, parts - 1)", "ran the steps|at once|threads wait"),
     "tickets before the loop": (f"{FIELDS}\n{TICKETS}->{TICKETS}\n{FIELDS}", "at once|ran the steps"),
-    "done at the beginning": (f"{RUN}->            add_at(address(pool.done), 1)\n{RUN}\n            computed -= 1", "at once|ran the steps"),
+    "done at the beginning": (f"{RUN}->            add_at(address(pool.done), 1)\n{RUN}\n            computed -= 1",
+                              "at once|ran the steps"),
     "counted twice": ("            computed += 1->            computed += 2", "at once|ran the steps|wait for ever"),
     "the mode of the loop before": ("    store_float_mode(address(pool.float_mode))->    pause()", "floating-point mode"),
     "nobody is woken": ("syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)->pause()", "wait for ever"),
