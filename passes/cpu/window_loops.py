@@ -204,7 +204,10 @@ class WindowLoops(ABC):
 
     def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> list[Size]:
         """The place of an element of the image; ``column``: from the first window's begin on, of a tile that starts at ``start``."""
-        return [*line.places, plus(minus(times(start, self.columns.stride), self.columns.begin), column), channel]
+        return [*line.places, self._column_at(start, column), channel]
+
+    def _column_at(self, start: Size, column: int) -> Size:
+        return plus(minus(times(start, self.columns.stride), self.columns.begin), column)
 
     def add_columns(self, tile: Positions, start: Size, sums: Sequence[ir.Value],
                     add: Callable[[int, list[tuple[int, int]], list[ir.Value]], None]) -> list[ir.Value]:
@@ -216,8 +219,8 @@ class WindowLoops(ABC):
                 add(column, uses, found)
                 continue
             changed = [position * each + number for position, _ in uses for number in range(each)]
-            x = plus(minus(times(start, self.columns.stride), self.columns.begin), column)
-            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(x), value_of(self.columns.size))
+            place = self._column_at(start, column)
+            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.columns.size))    # and not negative
             made = scf.IfOp(inside, [found[at].type for at in changed], has_else=True)
             with ir.InsertionPoint(made.else_block):
                 scf.YieldOp([found[at] for at in changed])
