@@ -17,7 +17,7 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
     cannot be exported."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.no_grad():    # torch computes attention in another way where gradients are asked for
         warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does

@@ -89,3 +89,31 @@ class Function(torch.nn.Module):
 def test_errors_of_from_torch(function, dropped):
     with pytest.raises(legato.LegatoError, match=f"torch's exporter to ONNX drops {dropped}"):
         legato.from_torch(Function(function).eval(), (X,))
+
+
+class LearnedBias(torch.nn.Module):
+    """Attention with a bias that is a parameter, as relative positions are, and its result as rows."""
+
+    def __init__(self, copies: bool):
+        super().__init__()
+        self.copies = copies
+        self.parts = torch.nn.Linear(16, 48)
+        self.bias = torch.nn.Parameter(torch.randn(1, 2, 1, 6))
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = (part.view(batch, length, 2, 8).transpose(1, 2) for part in self.parts(x).chunk(3, -1))
+        bias = torch.zeros(batch, 2, length, length) + self.bias
+        y = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias).transpose(1, 2)
+        return y.contiguous().view(batch, length, 16) if self.copies else y.reshape(batch, length, 16)
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_learned_biases_of_attention(copies):
+    """Of which torch takes another attention where gradients are asked for, with results in another order in memory: it refused views."""
+    model, x = LearnedBias(copies).eval(), torch.randn(2, 6, 16)
+    with torch.no_grad():
+        wanted = model(x)
+    for module in (legato.from_torch(model, (x,)), legato.from_torch(torch.export.export(model, (x,)))):
+        torch.testing.assert_close(torch.from_dlpack(legato.compile(module)(x)), wanted, rtol=1e-5, atol=1e-5)
+    same(model, x)
