@@ -35,8 +35,7 @@ class WinogradTiles:
 
     ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
     tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel;
-    ``whole_blocks``: whether each thread computes blocks of its own, panel by panel, or
-    all share one, point by point.
+    ``whole_blocks``: whether each thread computes blocks of its own, panel by panel, or all share one, point by point.
     """
 
     outputs: int
