@@ -13,7 +13,7 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.elements import Index, Term, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import producer
-from legato.analysis.structured.window import WindowAxis
+from legato.analysis.structured.window import WindowAxis, steps_of
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir
 
@@ -78,7 +78,7 @@ class ConvolutionForm:
         return self._pair("dilations")
 
     def _pair(self, name: str) -> tuple[int, int]:
-        return pair([int(value) for value in self.op.attributes[name]][-2:], 1)
+        return pair(steps_of(self.op, name)[-2:], 1)
 
     @property
     def terms(self) -> Index:
@@ -163,7 +163,7 @@ def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
 
 def _depth(op: ir.Operation, source: ir.Value, begin: int) -> WindowAxis | None:
     """The axis across the slices of volumes; None where their number is not known."""
-    stride, dilation = (int(op.attributes[name][0]) for name in ("strides", "dilations"))
+    stride, dilation = (steps_of(op, name)[0] for name in ("strides", "dilations"))
     size, count = source.type.shape[1], op.results[0].type.shape[1]
     return None if min(size, count) < 0 else WindowAxis(size, count, begin, stride, dilation, op.operands[1].type.shape[0])
 

@@ -10,7 +10,7 @@ from legato.analysis.structured.convolution import starts_at_zero, unpadded
 from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import WINDOW
-from legato.analysis.structured.window import WindowAxis, axes_of
+from legato.analysis.structured.window import WindowAxis, axes_of, steps_of
 from legato.core.mlir import ir
 
 TERMS: dict[str, Index] = {"linalg.depthwise_conv_1d_nwc_wc": ("n", "w", "f"), "linalg.depthwise_conv_2d_nhwc_hwc": ("n", "h", "w", "f"),
@@ -43,7 +43,7 @@ class DepthwiseForm:
         if padded is None:
             return None
         sizes, counts = (list(value.type.shape)[1:-1] for value in (padded[0], op.results[0]))
-        strides, dilations = ([int(step) for step in op.attributes[name]] for name in ("strides", "dilations"))
+        strides, dilations = steps_of(op, "strides"), steps_of(op, "dilations")
         axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations)
         form = None if axes is None else cls(kernel, op, padded[0], axes)
         return form if form is not None and form.weights.type.has_static_shape and form._is_traceable() else None

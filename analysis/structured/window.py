@@ -35,6 +35,12 @@ class WindowAxis:
         return max(low, 0), min(high, self.size), max(-low, 0), max(high - self.size, 0)
 
 
+def steps_of(op: ir.Operation, name: str) -> list[int]:
+    """The ``strides`` or ``dilations`` of a window op or a convolution, which are 1 where they are not written."""
+    spatial = op.results[0].type.rank - 2
+    return [int(step) for step in op.attributes[name]] if name in op.attributes else [1] * spatial
+
+
 def axes_of(sizes: Sequence[int], counts: Sequence[int], taps: Sequence[int], begins: Sequence[int], strides: Sequence[int],
             dilations: Sequence[int]) -> tuple[WindowAxis, ...] | None:
     """The spatial axes, of which each has its size, the result's, and so on; None where a size is not known."""
@@ -105,7 +111,7 @@ def _axes(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> t
         if value is None or value.owner == block or not plain:
             return None
         begins = low[1:3]
-    strides, dilations = ([int(step) for step in window.attributes[name]] for name in ("strides", "dilations"))
+    strides, dilations = steps_of(window, "strides"), steps_of(window, "dilations")
     sizes, counts, taps = source.type.shape[1:3], window.results[0].type.shape[1:3], window.operands[1].type.shape[:2]
     axes = axes_of(sizes, counts, taps, begins, strides, dilations)
     return None if axes is None else (axes[0], axes[1])

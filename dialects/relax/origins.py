@@ -6,6 +6,7 @@ A kernel is shared by all ops that are computed alike, so the names stand on the
 from legato.core.locations import model_name
 from legato.core.mlir import ir
 from legato.dialects.relax.dim import Size
+from legato.dialects.relax.dims import parse
 from legato.dialects.relax.markers import OPS, WORK
 
 
@@ -25,6 +26,14 @@ def inherit(call: ir.Operation, *replaced: ir.Operation) -> None:
 def set_work(call: ir.Operation, flops: Size, traffic: Size) -> None:
     """Notes how much work ``call`` is: arithmetic operations, and bytes read and written; UNKNOWN where it depends on data."""
     call.attributes[WORK] = ir.ArrayAttr.get([ir.StringAttr.get(str(size)) for size in (flops, traffic)])
+
+
+def work_of(call: ir.Operation) -> tuple[Size, Size] | None:
+    """How much work ``call`` is, as ``set_work`` notes it; None where that is not noted."""
+    if WORK not in call.attributes:
+        return None
+    flops, traffic = (parse(ir.StringAttr(text).value) for text in call.attributes[WORK])
+    return flops, traffic
 
 
 def ops_of(call: ir.Operation) -> list[tuple[str, str | None]]:

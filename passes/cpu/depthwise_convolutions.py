@@ -40,14 +40,20 @@ class DepthwiseConvolutions(ModulePass):
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
                 form = DepthwiseForm.of(context.kernels.of(kernel))
-                if form is None or form.channels < machine.lanes(32) or form.axes[-1].taps > MOST_TAPS:
-                    continue
-                columns = form.axes[-1]
-                tiles = tiles_of(columns, min(POSITIONS, max(1, machine.registers - columns.taps - 2)))
-                if len(tiles) <= MOST_TILES:
+                tiles = [] if form is None else depthwise_tiles(form, machine)
+                if form is not None and tiles:
                     tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
                     into_loops(kernel, form.op.location, tensors, partial(build_loops, form, machine, tiles))
                     context.kernels.drop(kernel)
+
+
+def depthwise_tiles(form: DepthwiseForm, machine: CpuMachine) -> list[Positions]:
+    """The tiles of a row; none where there are too many, or too few channels for vectors."""
+    columns = form.axes[-1]
+    if form.channels < machine.lanes(32) or columns.taps > MOST_TAPS:
+        return []
+    tiles = tiles_of(columns, min(POSITIONS, max(1, machine.registers - columns.taps - 2)))
+    return tiles if len(tiles) <= MOST_TILES else []
 
 
 def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
@@ -65,7 +71,7 @@ def units_of(form: DepthwiseForm, machine: CpuMachine) -> int:
 class DepthwiseLoops(WindowLoops):
     """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``units``: parts of the channels."""
 
-    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, units: int):
+    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, units: int = 1):
         super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units)
         self.form, self.weights = form, buffers.of(form.weights)
 

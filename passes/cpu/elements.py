@@ -17,9 +17,17 @@ class Buffers:
     def __init__(self, tensors: Iterable[ir.Value], out: ir.Value):
         self._made: dict[ir.Value, ir.Value] = {}
         for tensor in dict.fromkeys([*tensors, out]):
-            if isinstance(tensor.type, ir.RankedTensorType):
-                type_ = ir.MemRefType.get(tensor.type.shape, tensor.type.element_type)
-                self._made[tensor] = bufferization.ToBufferOp(type_, tensor, read_only=tensor != out).result
+            self.add(tensor, tensor, tensor != out)
+
+    def add(self, tensor: ir.Value, value: ir.Value, read_only: bool = True) -> None:
+        """Gives a tensor the memory of another one."""
+        if isinstance(tensor.type, ir.RankedTensorType):
+            type_ = ir.MemRefType.get(value.type.shape, value.type.element_type)
+            self._made[tensor] = bufferization.ToBufferOp(type_, value, read_only=read_only).result
+
+    def put(self, tensor: ir.Value, memory: ir.Value) -> None:
+        """Gives a tensor memory."""
+        self._made[tensor] = memory
 
     def of(self, tensor: ir.Value) -> ir.Value:
         """The buffer of a tensor."""

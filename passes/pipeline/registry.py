@@ -53,6 +53,7 @@ PASSES: dict[str, str] = {
     "tir-winograd-convolutions": "passes.cpu.winograd_convolutions:WinogradConvolutions",
     "tir-matrix-convolutions": "passes.cpu.matrix_convolutions:MatrixConvolutions",
     "tir-direct-convolutions": "passes.cpu.direct_convolutions:DirectConvolutions",
+    "tir-fuse-pointwise-depthwise": "passes.cpu.fuse_pointwise_depthwise:FusePointwiseDepthwise",
     "tir-depthwise-convolutions": "passes.cpu.depthwise_convolutions:DepthwiseConvolutions",
     "tir-pack-weights": "passes.structured.pack_weights:PackWeights",
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",

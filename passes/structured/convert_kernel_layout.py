@@ -69,7 +69,7 @@ def to_channels_last(op: ir.Operation) -> None:
     x, w, init = op.operands
     operands = [transposed_padded(x, image), transposed(w, filters)]
     start = transposed_init(init, image)
-    attributes = {name: op.attributes[name] for name in ("strides", "dilations")}
+    attributes = {name: op.attributes[name] for name in ("strides", "dilations") if name in op.attributes}
     made = build([start.type], operands, [start], **attributes)
     linalg.fill_builtin_region(made.operation)
     back = [image.index(d) for d in range(len(image))]

@@ -1,4 +1,5 @@
 """tir-count-work: notes on each call of a kernel how much work it is, for profiles."""
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,8 +42,13 @@ class CountWork(ModulePass):
                     name = call.attributes["callee"].value
                     if name in kernels:
                         found[name] = found.get(name) or work_of(kernels[name])
-                        sizes = sizes or TensorSizes(function, _argument_shapes(function), kernels)
+                        sizes = sizes or graph_sizes(function, kernels)
                         origins.set_work(call, *_work_of_call(call, found[name], sizes))
+
+
+def graph_sizes(function: func.FuncOp, kernels: Container[str]) -> TensorSizes:
+    """The sizes of the tensors of a graph function, which calls ``kernels``."""
+    return TensorSizes(function, _argument_shapes(function), kernels)
 
 
 def _argument_shapes(function: func.FuncOp) -> list[tuple[Size, ...]]:

@@ -9,7 +9,7 @@ from legato.analysis.structured.elements import Index, Term
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
-from legato.core.vector_loops import Size, Vectors, plus, times
+from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, times
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow
 
@@ -49,6 +49,12 @@ class DirectLoops(WindowLoops):
 
         return self.taps_of(row, begin or [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
 
+    def visit(self, row: WindowRow, tile: Positions, start: Size) -> tuple[int, Size]:
+        """The number of tiles of an image, and that of the one that starts at ``start``."""
+        each, before = (sum(one.repeats for one in tiles) for tiles in (self.tiles, self.tiles[:self.tiles.index(tile)]))
+        number = plus(quotient(minus(start, tile.start), tile.positions), before)
+        return each * self.rows, plus(times(row.number, each), number)
+
     def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""
         form, elements_at = self.form, partial(FlatElements, self.form, self.buffers, self.vectors)
@@ -62,4 +68,8 @@ class DirectLoops(WindowLoops):
         for position, value in enumerate(sums):
             here = {**places, "w": plus(start, position)}
             result = elements_at(here, count, known | {form.result: value}).tensor(form.returned, form.own_terms)
-            self.vectors.store_if(mask, result, self.out, *[here[term] for term in form.terms])
+            self.vectors.store_if(mask, result, self.out, *self.place(here))
+
+    def place(self, here: Mapping[Term, Size]) -> list[Size]:
+        """Where an element of the result is written."""
+        return [here[term] for term in self.form.terms]

@@ -16,7 +16,6 @@ from legato.core.vector_loops import (
     if_else,
     least,
     loop,
-    minus,
     plus,
     quotient,
     read,
@@ -152,13 +151,9 @@ class SpreadLoops(DirectLoops):
         """Fetches a part of the filter's vectors that the next unit multiplies with a channel into the second cache: each tile another one,
         in turns, so that all tiles of an image fetch all. Behind the filter's end that does no harm."""
         lines = self.columns.taps * self.blocks.vectors
-        visits = sum(one.repeats for one in self.tiles)
-        each = -(-lines // (visits * self.rows))
-        visit = plus(times(row.number, visits), plus(quotient(minus(start, tile.start), tile.positions), self._visits_before(tile)))
+        visits, visit = self.visit(row, tile, start)
+        each = -(-lines // visits)
         for number in range(each):
             line = remainder(plus(times(visit, each), number), lines)
             place = plus(block, quotient(line, self.columns.taps)), tap, channel, remainder(line, self.columns.taps), 0
             memref.PrefetchOp(self.filters, [*map(value_of, place)], False, 2, True)
-
-    def _visits_before(self, tile: Positions) -> int:
-        return sum(one.repeats for one in self.tiles[:self.tiles.index(tile)])

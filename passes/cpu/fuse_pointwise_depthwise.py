@@ -1,0 +1,184 @@
+"""tir-fuse-pointwise-depthwise: a pointwise convolution and the depthwise one that reads its result, as one kernel of loops
+(``fused_windows``): what would be written to memory, and read again, stays in the cache.
+"""
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from legato.analysis.structured import StructuredKernels
+from legato.analysis.structured.depthwise import DepthwiseForm
+from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.elements import VIEWS
+from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import ancestors, copy
+from legato.core.mlir import bufferization, func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.relax import origins
+from legato.dialects.relax.dim import Size
+from legato.dialects.relax.sizes import product
+from legato.dialects.tir.state import SCHEDULED, set_state
+from legato.passes.cpu.depthwise_convolutions import depthwise_tiles
+from legato.passes.cpu.direct.pointwise import pack, panels_of
+from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.fused_windows import FusedForm, FusedLoops
+from legato.passes.cpu.kernel_loops import give_transformed
+from legato.passes.graph.functions import Constants, defining_op, has_one_use
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import Rounding
+from legato.passes.structured.count_work import graph_sizes
+from legato.passes.structured.fuse import short
+from legato.passes.structured.group_factors import are_constant
+from legato.passes.structured.pack_weights import calls_by_callee
+
+SHARE = 2       # of the second cache, its inverse, that rows take
+
+
+@dataclass(frozen=True)
+class FusePointwiseDepthwise(ModulePass):
+    """Merges calls of pointwise convolutions of f32 with constant filters with those of depthwise ones that alone read their results, where
+    images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN there. Kernels without calls are left
+    for symbol-dce."""
+
+    name: ClassVar[str] = "tir-fuse-pointwise-depthwise"
+    rounding: ClassVar[Rounding] = Rounding(ulps=4, specials=False)
+    keeps_kernels: ClassVar[bool] = True
+    target: TargetText = option("llvm", "the target whose vectors and caches are used")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        if machine.has("fma"):
+            with module.context, ir.Location.unknown():
+                PointwiseDepthwiseFuser(module, context.kernels, machine).run()
+
+
+@dataclass
+class PointwiseDepthwiseFuser:
+    """One run of the pass over one module."""
+
+    module: Module
+    kernels: StructuredKernels
+    machine: CpuMachine
+    made: dict[tuple[str, str], FusedKernel | None] = field(default_factory=dict)    # by the names of both kernels
+    packed: dict[Any, str] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Replaces all pairs of calls by one call each, and erases kernels that nothing calls any more."""
+        functions = {kernel.name.value: kernel for kernel in tir.schedulable(self.module.module)}
+        calls, constants = calls_by_callee(self.module), Constants(self.module)
+        left = {name: len(found) for name, found in calls.items()}
+        for before, call in list(self._pairs(functions, calls)):
+            names = callee_of(before), callee_of(call)
+            if names not in self.made:
+                form = self._form(*(functions[name] for name in names))
+                self.made[names] = None if form is None else FusedKernel.build(self.module.module, form, self.machine)
+            kernel = self.made[names]
+            if kernel is not None and are_constant(kernel.form.pointwise.filter, [before]):
+                work = self._work(before, call, functions)
+                new = kernel.replace(before, call, constants, self.packed)
+                if work is not None:
+                    origins.set_work(new, *work)
+                for name in names:
+                    left[name] -= 1
+        for name in {name for names in self.made for name in names if left[name] == 0}:
+            self.kernels.drop(functions[name])
+            functions[name].operation.erase()
+
+    def _pairs(self, functions: dict[str, func.FuncOp],
+               calls: dict[str, list[ir.Operation]]) -> Iterator[tuple[ir.Operation, ir.Operation]]:
+        """Calls of depthwise convolutions, each after the call in its block that makes the images for it alone."""
+        for name, kernel in functions.items():
+            form = DepthwiseForm.of(self.kernels.of(kernel)) if name in calls else None
+            if form is None or not isinstance(form.source.owner, ir.Block):
+                continue
+            for call in calls[name]:
+                images = call.operands[ir.BlockArgument(form.source).arg_number]
+                before = defining_op(images)
+                if before is None or before.name != "func.call" or callee_of(before) not in functions:
+                    continue
+                if before.block == call.block and has_one_use(images):
+                    yield before, call
+
+    def _work(self, before: ir.Operation, call: ir.Operation, kernels: Container[str]) -> tuple[Size, Size] | None:
+        """The work of both calls, without what the first writes and the second reads."""
+        works = [origins.work_of(one) for one in (before, call)]
+        if works[0] is None or works[1] is None:
+            return None
+        sizes = graph_sizes(ancestors(call)[-1].opview, kernels)
+        images = product(sizes.shape(before.results[0])) * 4
+        return works[0][0] + works[1][0], works[0][1] + works[1][1] + -2 * images
+
+    def _form(self, first: func.FuncOp, second: func.FuncOp) -> FusedForm | None:
+        """The form of two kernels; None where they are better apart, or no such convolutions."""
+        pointwise, depthwise = DirectForm.of(self.kernels.of(first)), DepthwiseForm.of(self.kernels.of(second))
+        if pointwise is None or depthwise is None or len(depthwise.axes) != 2:
+            return None
+        if any((axis.taps, axis.stride, axis.begin, axis.count) != (1, 1, 0, axis.size) for axis in pointwise.axes):
+            return None
+        images = pointwise.kernel.ops[-1].operands[0].type
+        if images != depthwise.source.type or depthwise.source in [value for value, _ in depthwise.reads]:
+            return None
+        if pointwise.groups > 1 or not depthwise_tiles(depthwise, self.machine):
+            return None
+        form = FusedForm(pointwise, depthwise, panels_of(pointwise, self.machine))
+        return form if 4 * prod(form.ring_shape) <= self.machine.l2_bytes // SHARE else None
+
+
+@dataclass(frozen=True)
+class FusedKernel:
+    """A kernel of two convolutions. Its arguments are those of the first one's, without its result, then those of the second one's, without
+    this."""
+
+    form: FusedForm
+    name: str
+
+    @classmethod
+    def build(cls, module: ir.Module, form: FusedForm, machine: CpuMachine) -> FusedKernel:
+        """Makes it in a module."""
+        kernels = [one.kernel.function for one in (form.pointwise, form.depthwise)]
+        given = [argument for kernel in kernels for argument in list(kernel.arguments)[:-1] if argument != form.depthwise.source]
+        packed = ir.RankedTensorType.get(form.packed_shape, ir.F32Type.get())
+
+        def body(inputs: list[ir.Value], outputs: list[ir.Value]) -> list[ir.Value]:
+            known = dict(zip(given, inputs, strict=True))
+            for view in [op.operation for kernel in kernels for op in kernel.body.blocks[0].operations if op.name in VIEWS]:
+                if view.operands[0] in known:
+                    known = copy([view], known)
+            buffers = Buffers((), outputs[0])
+            for tensor in form.tensors:
+                if tensor in known:     # others are constants
+                    buffers.add(tensor, known[tensor])
+            buffers.put(list(kernels[1].arguments)[-1], buffers.of(outputs[0]))
+            FusedLoops(form, machine, buffers).build_loops()
+            return [bufferization.ToTensorOp(outputs[0].type, buffers.of(outputs[0]), restrict=True, writable=True).result]
+
+        name = "fused_" + "_".join(short(kernel.name.value) for kernel in kernels)[:60].rstrip("_")
+        types = [packed if argument == form.pointwise.filter else argument.type for argument in given]
+        made = tir.prim_func(module, name, types, list(kernels[1].type.results), body, form.depthwise.op.location)
+        set_state(made, SCHEDULED)
+        return cls(form, made.name.value)
+
+    def replace(self, before: ir.Operation, call: ir.Operation, constants: Constants, packed: dict[Any, str]) -> ir.Operation:
+        """Replaces two calls by one, and returns this. ``packed``: the keys of filters that were packed before."""
+        images, result = before.results[0], call.results[0]
+        operands = [*list(before.operands)[:-1], *(value for value in call.operands if value != images)]
+        with ir.InsertionPoint(call), ir.Location.fused([before.location, call.location]):
+            new = func.CallOp([result.type], ir.FlatSymbolRefAttr.get(self.name), operands).operation
+        origins.inherit(new, before, call)
+        result.replace_all_uses_with(new.results[0])
+        call.erase()
+        before.erase()
+        pointwise = self.form.pointwise
+        shape, f32 = self.form.packed_shape, np.dtype(np.float32)
+        give_transformed(new, pointwise.filter.arg_number, constants, packed, "pointwise", shape, f32, pack)
+        return new
+
+
+def callee_of(call: ir.Operation) -> str:
+    """The name of the kernel that a call calls."""
+    return ir.FlatSymbolRefAttr(call.attributes["callee"]).value

@@ -1,0 +1,173 @@
+"""Loops of a depthwise convolution over rows that a pointwise one makes, a row of windows at a time.
+
+A row of the pointwise one is computed when windows first reach it, and kept in a ring of as many rows as windows span, by a panel of
+features at a time: what windows read was written shortly before. Threads share the rows of the result, where these are many, and panels.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from legato.analysis.structured.depthwise import DepthwiseForm
+from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.window import WindowAxis
+from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import present
+from legato.core.mlir import ir, memref
+from legato.core.vector_loops import (
+    Size,
+    exceeds,
+    in_parts,
+    least,
+    loop,
+    minus,
+    most,
+    plus,
+    quotient,
+    remainder,
+    scratch,
+    times,
+    value_of,
+    when,
+)
+from legato.passes.cpu.depthwise_convolutions import DepthwiseLoops, depthwise_tiles
+from legato.passes.cpu.direct.pointwise import Panels, PointwiseRows, Ring
+from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.window_loops import WORTH_IT, Positions, WindowLine, WindowRow, span_of
+
+OTHER_CORE = 1.1    # how much longer it takes where what a thread reads next was written by others
+
+
+@dataclass(frozen=True)
+class FusedForm:
+    """A pointwise convolution, and the depthwise one that reads its result."""
+
+    pointwise: DirectForm
+    depthwise: DepthwiseForm
+    panels: Panels
+
+    @property
+    def tensors(self) -> list[ir.Value]:
+        """What both read, besides what the pointwise convolution makes."""
+        first, second = self.pointwise, self.depthwise
+        read = [*(present(first.flat(*one))[0] for one in first.reads), *(value for value, _ in second.reads)]
+        return [first.source, first.filter, second.weights, *read]
+
+    @property
+    def packed_shape(self) -> list[int]:
+        """The shape of the packed filter of the pointwise convolution."""
+        return self.panels.packed_shape(self.pointwise.channels)
+
+    @property
+    def down(self) -> WindowAxis:
+        """The windows across rows."""
+        return self.depthwise.axes[0]
+
+    @property
+    def span(self) -> int:
+        """The rows that a window spans."""
+        return (self.down.taps - 1) * self.down.dilation + 1
+
+    @property
+    def ring_shape(self) -> tuple[int, int, int]:
+        """The rows that are kept, as many as a window spans, or some more, so that their number is a power of two; columns; features."""
+        rows = min(1 << (self.span - 1).bit_length(), self.down.size)
+        return rows, self.depthwise.axes[1].size, self.panels.width
+
+    @property
+    def work(self) -> int:
+        """The multiply-adds for an image."""
+        windows = prod(axis.count * axis.taps for axis in self.depthwise.axes)
+        return (prod(axis.size for axis in self.depthwise.axes) * self.pointwise.channels + windows) * self.pointwise.features
+
+    def chunks(self, threads: int) -> int:
+        """The parts of the result's rows. Rows that the windows of two parts read are computed twice, and threads that have panels of their
+        own write what others read."""
+        images = max(1, self.pointwise.source.type.shape[0])
+
+        def cost(chunks: int) -> float:
+            rows = -(-self.down.count // chunks)
+            chunks = -(-self.down.count // rows)
+            computed = sum(end - first for first, end, _, _ in
+                           (self.down.reads(start, min(start + rows, self.down.count)) for start in range(0, self.down.count, rows)))
+            items = images * self.panels.count * chunks
+            shared = OTHER_CORE if images * chunks % threads else 1
+            return max(computed, 1) * (-(-items // threads) * threads / items) * shared
+
+        return min(range(1, min(4 * threads, self.down.count) + 1), key=cost) if threads > 1 else 1
+
+
+class FusedLoops(DepthwiseLoops):
+    """Builds the loops of one kernel at the insertion point. ``buffers``: of all tensors but what the pointwise convolution makes."""
+
+    def __init__(self, form: FusedForm, machine: CpuMachine, buffers: Buffers):
+        self.threads = machine.threads if form.work * max(1, form.pointwise.source.type.shape[0]) >= WORTH_IT else 1
+        ring = scratch(self.threads, *form.ring_shape)
+        for made in (form.depthwise.source, list(form.pointwise.kernel.function.arguments)[-1]):
+            buffers.put(made, ring)
+        super().__init__(form.depthwise, machine, depthwise_tiles(form.depthwise, machine), buffers)
+        self.fused, self.panels, self.chunks = form, form.panels, form.chunks(self.threads)
+        self.made = PointwiseRows(form.pointwise, machine, form.panels, buffers)
+        self.images = buffers.of(form.pointwise.source)
+        self.ring = Ring(ring, 0, 0)
+
+    def build_loops(self) -> None:
+        """Builds all loops."""
+        panels, chunks = self.panels.count, self.chunks
+        images = self.images.type.shape[0]
+        count: Size = images if images >= 0 else memref.DimOp(self.images, value_of(0)).result
+
+        def part(number: ir.Value, thread: Size) -> None:
+            image, rest = quotient(number, panels * chunks), remainder(number, panels * chunks)
+            panel = remainder(rest, panels)
+            self.ring = Ring(self.source, thread, times(panel, self.panels.width))
+            self._chunk(value_of(image), quotient(rest, panels), panel)
+
+        in_parts(times(count, panels * chunks), self.threads, part)
+
+    def _chunk(self, image: ir.Value, chunk: Size, panel: Size) -> None:
+        """A part of the rows, for a panel of features."""
+        down = self.fused.down
+        rows = -(-down.count // self.chunks)
+        begin = times(chunk, rows)
+
+        def made_row(y: ir.Value) -> None:
+            self.made.build_row_in(self.ring, WindowRow(image, y, panel, {"n": image, "h": y}, ()))
+
+        def row(number: ir.Value, made: ir.Value) -> Sequence[ir.Value]:
+            span = span_of(down, number)
+            top = minus(span.top, down.begin)
+            first, end = most(made, most(top, 0)), least(plus(top, self.fused.span), down.size)
+            loop(value_of(first), value_of(end), 1, made_row)
+            self.build_row(WindowRow(image, number, panel, {"n": image, "h": number}, (span,)))
+            return [value_of(most(first, end))]
+
+        loop(begin, least(plus(begin, rows), down.count), 1, row, [value_of(0)])
+
+    def build_row(self, row: WindowRow) -> None:
+        """All tiles of a row, each through the features of a panel."""
+        lanes, features = self.vectors.lanes, self.panels.features
+        whole = features - features % lanes
+        first = self.ring.first
+        end = plus(first, self.panels.width)
+
+        def through_panel(tile: Positions, start: Size) -> None:
+            loop(first, least(end, whole), lanes, lambda feature: self._tile(row, tile, start, feature, None))
+            if whole < features:
+                when(exceeds(end, whole), lambda: self._tile(row, tile, start, whole, features - whole))
+
+        self.each_tile(through_panel)
+
+    def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
+        """As for all windows, with the rows' places in the ring."""
+        def kept(line: WindowLine, *carried: ir.Value) -> Sequence[ir.Value]:
+            image, y = line.places
+            return body(replace(line, places=(image, self.ring.row(y))), *carried)
+
+        return super().taps_of(row, sums, kept)
+
+    def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> list[Size]:
+        """The place of an element that the pointwise convolution has made."""
+        _, y, x, feature = super().source_at(line, start, column, channel)
+        return self.ring.at(y, x, feature)
