@@ -2,9 +2,9 @@
 
 The pass visits a function once. A convolution or pool is rebuilt in the wanted layout, and its result is then *held* in that layout;
 layout-agnostic ops (elementwise, concat, reductions, softmax, pads, slices, ...) are rebuilt on held values, with their axes translated; a
-permute_dims of a held value only changes its layout; a reshape is done in the held layout if it splits dimensions or merges adjacent ones.
-A permute_dims is inserted only where an op needs the value in its own order, as a reshape if only dimensions of size 1 move. Weights are
-wrapped in a permute_dims, which relax-fold-constants folds.
+permute_dims of a held value only changes its layout, and so does one from channels last to channels first of any value; a reshape is done
+in the held layout if it splits dimensions or merges adjacent ones. A permute_dims is inserted only where an op needs the value in its own
+order, as a reshape if only dimensions of size 1 move. Weights are wrapped in a permute_dims, which relax-fold-constants folds.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from legato.passes.graph.functions import (
 )
 from legato.passes.graph.layout import layout
 from legato.passes.graph.layout.layout import Perm
-from legato.passes.graph.layout.rules import RULES, elementwise
+from legato.passes.graph.layout.rules import ON_IMAGES, RULES, elementwise
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 
@@ -46,7 +46,9 @@ class ConvertLayout(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             converter = Converter(self.data_layout, self.kernel_layout)
-            for op in graph_ops(function):
+            ops = graph_ops(function)
+            converter.has_images = any(RULES.get(op.name) in ON_IMAGES for op in ops)
+            for op in ops:
                 converter.convert(op)
             erase_dead(function, constants)
 
@@ -56,6 +58,7 @@ class Converter:
 
     def __init__(self, data_layout: str, kernel_layout: str):
         self.data_layout, self.kernel_layout = data_layout, kernel_layout
+        self.has_images = True      # whether the function has ops that the wanted layout is for
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}
 
@@ -69,6 +72,12 @@ class Converter:
             for number, operand in enumerate(op.operands):
                 if operand in self._held:
                     set_operand(op, number, self.plain(operand))
+
+    def is_wanted(self, perm: Perm) -> bool:
+        """Whether the layout holds images with channels first as wanted, in a function that has images."""
+        first = {3: "NCW", 4: "NCHW", 5: "NCDHW"}.get(len(perm), "")
+        wanted = layout.for_axes(self.data_layout, first)
+        return self.has_images and bool(first) and first != wanted and perm == layout.between(first, wanted)
 
     def perm_of(self, value: ir.Value) -> Perm | None:
         """The layout that the value is held in; None if it is its own."""

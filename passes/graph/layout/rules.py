@@ -75,11 +75,13 @@ def concat(converter: Converter, op: ir.Operation) -> bool:
 
 
 def along_axis(converter: Converter, op: ir.Operation) -> bool:
-    """Ops along one axis that keep the others: softmax, cumsum, topk, lrn, batch_norm (whose parameters have one axis)."""
+    """Ops along one axis that keep the others: softmax, cumsum, topk, lrn, batch_norm (whose parameters have one axis). Rows of
+    neighbouring elements stay such."""
     tensor, perm = converter.held(op.operands[0])
-    if layout.is_identity(perm):
-        return False
     attrs = relax.attributes_of(op)
+    last = len(perm) - 1
+    if layout.is_identity(perm) or (attrs["axis"] % len(perm) == last and perm[last] != last):
+        return False
     others = [converter.plain(operand) for operand in list(op.operands)[1:]]
     attrs["axis"] = perm.index(attrs["axis"] % len(perm))
     converter.hold(op.results[0], _build(op, [tensor, *others], attrs), perm)
@@ -138,11 +140,11 @@ def strided_slice(converter: Converter, op: ir.Operation) -> bool:
 
 
 def permute_dims(converter: Converter, op: ir.Operation) -> bool:
-    """permute_dims of a held value: the same tensor in another layout."""
+    """permute_dims of a held value, or of one with channels last to channels first: the same tensor in another layout."""
     tensor, perm = converter.held(op.operands[0])
-    if layout.is_identity(perm):
-        return False
     axes = permutation_of(op)
+    if layout.is_identity(perm) and not converter.is_wanted(layout.invert(axes)):
+        return False
     converter.hold(op.results[0], tensor, tuple(axes.index(axis) for axis in perm))
     return True
 
@@ -161,6 +163,7 @@ def reshape(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
+ON_IMAGES = (convolution, pool)
 _BY_RULE: dict[Rule, str] = {
     convolution: "conv1d conv2d conv3d conv2d_integer",
     pool: "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",

@@ -95,3 +95,29 @@ func.func @branches(%x: tensor<2x8x9x9xf32>, %c: i1) -> (tensor<2x8x8x8xf32>, te
   }
   return %r, %0 : tensor<2x8x8x8xf32>, tensor<2x8x8x8xf32>
 }
+
+// What a model has with channels last, and permutes to channels first, is held as it is: what is added is in the layout, too.
+// CHECK-LABEL: func.func @channels_last
+// CHECK-SAME: %[[X:arg0]]: tensor<2x7x7x8xf32>, %[[Y:arg1]]: tensor<2x7x7x8xf32>
+// CHECK: %[[S:.*]] = "relax.multiply"(%[[X]], %{{.*}}) : (tensor<2x7x7x8xf32>, tensor<1x1x1x8xf32>)
+// CHECK-NEXT: %[[A:.*]] = "relax.add"(%[[S]], %[[Y]]) : (tensor<2x7x7x8xf32>, tensor<2x7x7x8xf32>)
+// CHECK-NEXT: "relax.max_pool2d"(%[[A]]) {kernel = array<i64: 2, 2>, layout = "NHWC"}
+func.func @channels_last(%x: tensor<2x7x7x8xf32>, %y: tensor<2x7x7x8xf32>, %scale: tensor<8x1x1xf32>) -> tensor<2x8x6x6xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x7x7x8xf32>) -> tensor<2x8x7x7xf32>
+  %1 = "relax.permute_dims"(%y) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x7x7x8xf32>) -> tensor<2x8x7x7xf32>
+  %2 = "relax.multiply"(%0, %scale) : (tensor<2x8x7x7xf32>, tensor<8x1x1xf32>) -> tensor<2x8x7x7xf32>
+  %3 = "relax.add"(%2, %1) : (tensor<2x8x7x7xf32>, tensor<2x8x7x7xf32>) -> tensor<2x8x7x7xf32>
+  %4 = "relax.max_pool2d"(%3) {kernel = array<i64: 2, 2>} : (tensor<2x8x7x7xf32>) -> tensor<2x8x6x6xf32>
+  return %4 : tensor<2x8x6x6xf32>
+}
+
+// A softmax along the last dimension goes through neighbouring elements, in a function that has images, too.
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[X:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 3, 1, 2>}
+// CHECK-NEXT: "relax.softmax"(%[[X]])
+func.func @rows(%x: tensor<2x7x7x8xf32>, %y: tensor<2x8x7x7xf32>) -> (tensor<2x8x7x7xf32>, tensor<2x8x6x6xf32>) {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x7x7x8xf32>) -> tensor<2x8x7x7xf32>
+  %1 = "relax.softmax"(%0) : (tensor<2x8x7x7xf32>) -> tensor<2x8x7x7xf32>
+  %2 = "relax.max_pool2d"(%y) {kernel = array<i64: 2, 2>} : (tensor<2x8x7x7xf32>) -> tensor<2x8x6x6xf32>
+  return %1, %2 : tensor<2x8x7x7xf32>, tensor<2x8x6x6xf32>
+}
