@@ -171,6 +171,14 @@ class Vectors:
         return columns
 
 
+def free_registers(names: Sequence[str]) -> None:
+    """Empties registers: what is in them and needed later is kept in memory, or loaded again. To be built before and after a loop whose
+    sums need nearly all of them. LLVM would keep there constants of other loops that it takes for more frequent, and sums in memory."""
+    text = ir.StringAttr.get(",".join(f"~{{{name}}}" for name in names))
+    ir.Operation.create("llvm.inline_asm", attributes={
+        "asm_string": ir.StringAttr.get(""), "constraints": text, "has_side_effects": ir.UnitAttr.get()})
+
+
 def scratch(*shape: int) -> ir.Value:
     """A buffer of f32."""
     return memref.AllocOp(ir.MemRefType.get(shape, ir.F32Type.get()), [], [], alignment=64).result

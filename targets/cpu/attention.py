@@ -26,7 +26,8 @@ class AttentionTiles:
     panels once; ``keys``, a multiple of a tile's columns: those whose scores are computed before they are used; ``copied``: which of
     "query", "key" and "value" are copied into the order in which they are read, the others being read in place; ``one_by_one``: so many
     rows or fewer are computed one by one, and read keys and values in place (0: not any); ``matrices``: whether other rows are computed by
-    instructions on matrices of bf16, which have copies of their own; ``threads``: parts that run in parallel.
+    instructions on matrices of bf16, which have copies of their own; ``registers``: the names of those that hold vectors; ``threads``:
+    parts that run in parallel.
     """
 
     rows: int
@@ -37,6 +38,7 @@ class AttentionTiles:
     copied: tuple[str, ...]
     one_by_one: int
     matrices: bool
+    registers: tuple[str, ...]
     threads: int
 
 
@@ -64,7 +66,8 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     queries, keys_at_once = _block(rows, cached, tile), _block(keys, most, panel)
     few = ONE_BY_ONE if _one_by_one(form) else 0
     copied = tuple(name for name in _copied(form) if name == "query" and few) if matrices else _copied(form)
-    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, matrices, _threads(form, machine))
+    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, matrices, machine.vector_registers,
+                          _threads(form, machine))
 
 
 def _by_matrices(form: AttentionForm, machine: Machine) -> bool:

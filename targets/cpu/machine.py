@@ -39,6 +39,12 @@ class Machine:
         """The width of a vector register in bits."""
         return self.vector_bytes * 8
 
+    @property
+    def vector_registers(self) -> tuple[str, ...]:
+        """The names of the vector registers."""
+        kind = {64: "zmm", 32: "ymm"}.get(self.vector_bytes, "xmm")
+        return tuple(f"{kind}{number}" for number in range(self.registers))
+
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in one vector register; at least 1."""
         return max(1, self.vector_bits // max(bits, 8))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from legato.analysis.structured.elements import BodyScalar
 from legato.core.mlir import arith, ir, vector
-from legato.core.vector_loops import Size, least, loop, minus, plus, quotient, rounded_up, scratch, times, value_of
+from legato.core.vector_loops import Size, least, loop, minus, plus, quotient, rounded_up, times, value_of
 from legato.passes.cpu.attention.softmax import RowSoftmax
 from legato.passes.cpu.attention.state import AttentionState
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
@@ -34,7 +34,6 @@ class MatrixRows:
         self.keys, self.key_pairs = scratch_rows(threads * steps * self.depth * DEPTH, COLUMNS * PAIR)
         self.values, self.value_pairs = scratch_rows(threads * self.panels * steps * DEPTH, COLUMNS * PAIR)
         self.weights, self.weight_pairs = scratch_rows(threads * tiles.rows, tiles.keys + STEP)
-        self.sums = scratch(threads, tiles.rows, self.panels * COLUMNS)
 
     # --- copies ---
 
@@ -139,7 +138,7 @@ class MatrixRows:
         if (self.form.extent("m") or 1) % TOGETHER:
             loop(whole, rows, 1, lambda i: self._softmax(row, i, 1))
         loop(0, self.panels, 1, lambda panel: self._product_with_values(panel, steps))
-        loop(0, rows, 1, lambda i: self._sums(row, i))
+        loop(0, rows, 1, lambda i: self.state.take_sums(row, i))
 
     def _product_with_keys(self, row: ir.Value, panel: ir.Value) -> None:
         """The products of a tile of queries and a panel of keys, where their scores will lie."""
@@ -177,8 +176,4 @@ class MatrixRows:
             return [contracted(left, right, sums)]
 
         (sums,) = loop(0, steps, 1, step, [no_sums(rows, COLUMNS)])
-        write_sums(sums, self.sums, self.at.thread, 0, times(panel, COLUMNS))
-
-    def _sums(self, row: ir.Value, i: ir.Value) -> None:
-        """Adds a row of the second product to those of earlier blocks, or writes it as the result."""
-        self.state.take_sums(row, i, [self.vectors.load(self.sums, self.at.thread, i, e) for e in range(0, self.state.width, self.lanes)])
+        write_sums(sums, self.state.sums, self.at.thread, 0, times(panel, COLUMNS))

@@ -33,7 +33,8 @@ class RowByRow:
         when(exceeds(rest, 0), lambda: self._scores(row, value_of(full), rest))
         RowSoftmax(self.state).build(row, index(0), 1)
         for at in range(0, self.state.width, SUMS * self.operands.lanes):
-            VectorRows(self.state).sum_values(row, 1, at, SUMS)
+            VectorRows(self.state).sum_values(1, at, SUMS)
+        self.state.take_sums(row, index(0))
 
     def _scores(self, row: ir.Value, panel: ir.Value, rest: Size | None) -> None:
         v, lanes = self.operands.vectors, self.operands.lanes

@@ -1,7 +1,7 @@
 """What the loops of one attention share: the buffers of a block of queries, and what is in them between blocks of keys."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf
 
 from legato.analysis.structured import AttentionForm
@@ -20,7 +20,7 @@ class AttentionState:
     ``rows``, ``keys``, ``depth``, ``columns``: its sizes; ``panel``: the keys of a register tile; ``width``: columns in whole vectors;
     ``single``: whether all keys are one block. ``s``: the scores of a tile, by row and key; by row of the block ``total``, ``top`` and
     ``o``: the sum of the exponentials, the maximum and the sums over values so far; ``factor``: by row of the tile, what earlier sums are
-    scaled by.
+    scaled by; ``sums``: by row of the tile, the sums over the values of one block of keys.
     """
 
     def __init__(self, form: AttentionForm, tiles: AttentionTilesLike, buffers: Buffers):
@@ -48,6 +48,7 @@ class AttentionState:
         self.s = scratch(threads, tiles.rows, tiles.keys + self.panel)  # the distance of rows is no power of two
         self.total = scratch(threads, tiles.queries)
         self.factor = scratch(threads, tiles.rows)
+        self.sums = scratch(threads, tiles.rows, -(-self.columns // self.panel) * self.panel)
         if not self.single:
             self.o = scratch(threads, tiles.queries, self.width)
             self.top = scratch(threads, tiles.queries)
@@ -89,13 +90,14 @@ class AttentionState:
         for e in range(0, self.width, self.lanes):
             self.write(scaled(self.vectors.load(self.o, self.at.thread, row, e)), row, e)
 
-    def take_sums(self, row: ir.Value, i: ir.Value, sums: Sequence[ir.Value]) -> None:
-        """Takes sums over the values of a block of keys: vectors of all columns of row ``i`` of a tile. They are the result, or are added
-        to those of earlier blocks."""
+    def take_sums(self, row: ir.Value, i: ir.Value) -> None:
+        """Takes the sums over the values of a block of keys, of row ``i`` of a tile: they are the result, or are added to those of earlier
+        blocks."""
         v, line = self.vectors, plus(row, i)
         scaled = self.scaled(line) if self.single else None
         factor = None if self.single else v.spread(read(self.factor, self.at.thread, i))
-        for e, value in zip(range(0, self.width, self.lanes), sums, strict=True):
+        for e in range(0, self.width, self.lanes):
+            value = v.load(self.sums, self.at.thread, i, e)
             if scaled is not None:
                 self.write(scaled(value), line, e)
             else:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from legato.core.mlir import arith, ir, vector
-from legato.core.vector_loops import Size, exceeds, loop, minus, plus, quotient, read, times, value_of, when
+from legato.core.mlir import ir, vector
+from legato.core.vector_loops import Size, exceeds, free_registers, loop, minus, plus, quotient, read, times, value_of, when
 from legato.passes.cpu.attention.softmax import RowSoftmax
 from legato.passes.cpu.attention.state import AttentionState
 
@@ -52,7 +52,8 @@ class VectorRows:
         together = next(size for size in (4, 3, 2, 1) if rows % size == 0)
         loop(0, rows, together, lambda i: self.softmax.build(row, i, together))
         for at in range(0, self.state.width, self.state.panel):
-            self.sum_values(row, rows, at, self.tiles.vectors)
+            self.sum_values(rows, at, self.tiles.vectors)
+        loop(0, rows, 1, lambda i: self.state.take_sums(row, i))
 
     def _scores(self, row: ir.Value, rows: int, panel: ir.Value, rest: Size | None) -> None:
         """The scores of a tile for one panel of keys; -inf after the last key."""
@@ -71,15 +72,11 @@ class VectorRows:
             for j in tiles:
                 self.state.score(sums[i * len(tiles) + j], row, i, panel, j, rest)
 
-    def sum_values(self, row: ir.Value, rows: int, at: int, most: int) -> None:
-        """The sums over values of a tile, for at most so many vectors of columns from ``at`` on."""
+    def sum_values(self, rows: int, at: int, most: int) -> None:
+        """The sums over values of a tile, for at most so many vectors of columns from ``at`` on. They are taken row by row afterwards: what
+        scales the rows would be in registers meanwhile."""
         v, state, thread = self.vectors, self.state, self.at.thread
         columns = [at + j * self.lanes for j in range(min(most, (state.width - at) // self.lanes))]
-        starts = []
-        for i in range(rows):
-            factor = None if state.single else v.spread(read(state.factor, thread, i))
-            for e in columns:
-                starts.append(v.splat(0) if factor is None else arith.mulf(v.load(state.o, thread, plus(row, i), e), factor))
 
         def step(n: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             values = [self.operands.value(n, e) for e in columns]
@@ -89,11 +86,9 @@ class VectorRows:
                 found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
             return found
 
-        sums = loop(0, self.at.keys, 1, step, starts)
+        free_registers(self.tiles.registers)
+        sums = loop(0, self.at.keys, 1, step, [v.splat(0)] * (rows * len(columns)))
         for i in range(rows):
-            scaled = state.scaled(plus(row, i)) if state.single else None
             for value, e in zip(sums[i * len(columns): (i + 1) * len(columns)], columns, strict=True):
-                if scaled is None:
-                    v.store(value, state.o, thread, plus(row, i), e)
-                else:
-                    state.write(scaled(value), plus(row, i), e)
+                v.store(value, state.sums, thread, i, e)
+        free_registers(self.tiles.registers)

@@ -1,9 +1,12 @@
 """Attention as one kernel against onnxruntime, in the graphs that exporters write. All cases of a test are one model."""
+import shutil
+
 import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from assembly import stack_stores
 from attention_graphs import FUSED, Graph, check, check_rows_without_keys, everything
 from onnx import TensorProto, helper
 from thoroughly import first_of
@@ -209,3 +212,16 @@ def test_names():
     assert [op.split()[0] for op in kernel.ops] == [
         *["relax.permute_dims"] * 3, "relax.matmul", "relax.multiply", "relax.add", "relax.softmax", "relax.matmul", "relax.permute_dims"]
     assert kernel.ops[6] == "relax.softmax Softmax6"
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sums_stay_in_registers(threads, tmp_path):
+    """Of tiles of the products, whatever softmax has in registers. Of each of three attentions, two products at least are seen."""
+    graph = Graph()
+    for name, n, depth in (("few", 128, 64), ("some", 512, 64), ("many", 1400, 80)):
+        graph.attention(name, 4, n, n, depth)
+    model = tmp_path / "model.legato"
+    legato.compile(legato.from_onnx(graph.model), f"llvm{{cpu=x86-64-v4 threads={threads}}}").save(model)
+    stores = stack_stores(model, range(20, 32))
+    assert len(stores) >= 6 and not any(stores)
