@@ -86,9 +86,12 @@ class VectorRows:
                 found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
             return found
 
-        free_registers(self.tiles.registers)
+        crowded = 2 * rows * len(columns) > len(self.tiles.registers)
+        if crowded:
+            free_registers(self.tiles.registers)
         sums = loop(0, self.at.keys, 1, step, [v.splat(0)] * (rows * len(columns)))
         for i in range(rows):
             for value, e in zip(sums[i * len(columns): (i + 1) * len(columns)], columns, strict=True):
                 v.store(value, state.sums, thread, i, e)
-        free_registers(self.tiles.registers)
+        if crowded:
+            free_registers(self.tiles.registers)

@@ -12,7 +12,8 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
-from legato.passes.graph.functions import permutation_of
+from legato.dialects.relax.sizes import product
+from legato.passes.graph.functions import CONSTANT, defining_op, permutation_of
 from legato.passes.graph.layout import layout
 
 if TYPE_CHECKING:
@@ -139,6 +140,45 @@ def strided_slice(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
+def take(converter: Converter, op: ir.Operation) -> bool:
+    """take of a held value at one list of places along an axis, which is translated."""
+    source, places = op.operands
+    tensor, perm = converter.held(source)
+    attrs = relax.attributes_of(op)
+    if layout.is_identity(perm) or places.type.rank != 1:
+        return False
+    attrs["axis"] = perm.index(attrs["axis"] % len(perm))
+    converter.hold(op.results[0], _build(op, [tensor, converter.plain(places)], attrs), perm)
+    return True
+
+
+def matmul(converter: Converter, op: ir.Operation) -> bool:
+    """matmul of a held image and a constant matrix, as a resized axis is one: along the dimension that its rows or columns are in the
+    layout, with the dimensions behind that as one. Of rank 3, values are sequences as often as images, and matrices linear layers."""
+    first, second = op.operands
+    matrix, value = (second, first) if second.type.rank == 2 and first.type.rank > 2 else (first, second)
+    tensor, perm = converter.held(value)
+    source = defining_op(matrix)
+    if layout.is_identity(perm) or len(perm) < 4 or matrix.type.rank != 2 or source is None or source.name != CONSTANT:
+        return False
+    summed = perm.index(len(perm) - (1 if matrix == second else 2))
+    sizes = [*dims(tensor.type)]
+    if UNKNOWN in sizes:
+        return False
+    if summed == len(perm) - 1:
+        columns = matrix if matrix == second else relax.permute_dims(matrix, [1, 0])
+        converter.hold(op.results[0], relax.matmul(tensor, columns), perm)
+        return True
+    rows = relax.permute_dims(matrix, [1, 0]) if matrix == second else matrix
+    before, behind = sizes[:summed], sizes[summed + 1:]
+    whole = tensor if len(behind) == 1 else relax.reshape(tensor, [*before, sizes[summed], product(behind)])
+    made = relax.matmul(rows, whole)
+    if len(behind) > 1:
+        made = relax.reshape(made, [*before, dims(rows.type)[0], *behind])
+    converter.hold(op.results[0], made, perm)
+    return True
+
+
 def permute_dims(converter: Converter, op: ir.Operation) -> bool:
     """permute_dims of a held value, or of one with channels last to channels first: the same tensor in another layout."""
     tensor, perm = converter.held(op.operands[0])
@@ -172,6 +212,8 @@ _BY_RULE: dict[Rule, str] = {
     norm: "layer_norm rms_norm",
     pad: "pad",
     strided_slice: "strided_slice",
+    take: "take",
+    matmul: "matmul",
     permute_dims: "permute_dims",
     reshape: "reshape expand_dims squeeze",
 }

@@ -121,3 +121,27 @@ func.func @rows(%x: tensor<2x7x7x8xf32>, %y: tensor<2x8x7x7xf32>) -> (tensor<2x8
   %2 = "relax.max_pool2d"(%y) {kernel = array<i64: 2, 2>} : (tensor<2x8x7x7xf32>) -> tensor<2x8x6x6xf32>
   return %1, %2 : tensor<2x8x7x7xf32>, tensor<2x8x6x6xf32>
 }
+
+// What resizes an image, products with a matrix along its rows and its columns and elements taken along these, is done in the layout.
+// CHECK-LABEL: func.func @resized
+// CHECK: %[[P:.*]] = "relax.max_pool2d"
+// CHECK: %[[R:.*]] = "relax.reshape"(%[[P]]) {{.*}} -> tensor<2x7x56xf32>
+// CHECK: %[[D:.*]] = "relax.matmul"(%{{.*}}, %[[R]]) : (tensor<14x7xf32>, tensor<2x7x56xf32>) -> tensor<2x14x56xf32>
+// CHECK: %[[S:.*]] = "relax.reshape"(%[[D]]) {{.*}} -> tensor<2x14x7x8xf32>
+// CHECK: %[[M:.*]] = "relax.permute_dims"(%{{.*}}) {axes = array<i64: 1, 0>} : (tensor<7x14xf32>) -> tensor<14x7xf32>
+// CHECK: %[[E:.*]] = "relax.matmul"(%[[M]], %[[S]]) : (tensor<14x7xf32>, tensor<2x14x7x8xf32>) -> tensor<2x14x14x8xf32>
+// CHECK: %[[T:.*]] = "relax.take"(%[[E]], %{{.*}}) {axis = 2 : i64} : (tensor<2x14x14x8xf32>, tensor<3xi64>) -> tensor<2x14x3x8xf32>
+// CHECK: "relax.matmul"(%[[T]], %{{.*}}) : (tensor<2x14x3x8xf32>, tensor<8x5xf32>) -> tensor<2x14x3x5xf32>
+func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x5x14x3xf32> {
+  %down = "relax.constant"() {value = dense<1.0> : tensor<14x7xf32>} : () -> tensor<14x7xf32>
+  %across = "relax.constant"() {value = dense<2.0> : tensor<7x14xf32>} : () -> tensor<7x14xf32>
+  %mix = "relax.constant"() {value = dense<3.0> : tensor<8x5xf32>} : () -> tensor<8x5xf32>
+  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
+  %1 = "relax.matmul"(%down, %0) : (tensor<14x7xf32>, tensor<2x8x7x7xf32>) -> tensor<2x8x14x7xf32>
+  %2 = "relax.matmul"(%1, %across) : (tensor<2x8x14x7xf32>, tensor<7x14xf32>) -> tensor<2x8x14x14xf32>
+  %3 = "relax.take"(%2, %places) {axis = 3 : i64} : (tensor<2x8x14x14xf32>, tensor<3xi64>) -> tensor<2x8x14x3xf32>
+  %4 = "relax.permute_dims"(%3) {axes = array<i64: 0, 2, 3, 1>} : (tensor<2x8x14x3xf32>) -> tensor<2x14x3x8xf32>
+  %5 = "relax.matmul"(%4, %mix) : (tensor<2x14x3x8xf32>, tensor<8x5xf32>) -> tensor<2x14x3x5xf32>
+  %6 = "relax.permute_dims"(%5) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x14x3x5xf32>) -> tensor<2x5x14x3xf32>
+  return %6 : tensor<2x5x14x3xf32>
+}
