@@ -42,8 +42,8 @@ SHARE = 2       # of the second cache, its inverse, that rows take
 @dataclass(frozen=True)
 class FusePointwiseDepthwise(ModulePass):
     """Merges calls of pointwise convolutions of f32 with constant filters with those of depthwise ones that alone read their results, where
-    images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN there. Kernels without calls are left
-    for symbol-dce."""
+    images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN there. Kernels that nothing calls any
+    more are erased."""
 
     name: ClassVar[str] = "tir-fuse-pointwise-depthwise"
     rounding: ClassVar[Rounding] = Rounding(ulps=4, specials=False)
@@ -64,7 +64,8 @@ class PointwiseDepthwiseFuser:
     module: Module
     kernels: StructuredKernels
     machine: CpuMachine
-    made: dict[tuple[str, str], FusedKernel | None] = field(default_factory=dict)    # by the names of both kernels
+    forms: dict[tuple[str, str], FusedForm | None] = field(default_factory=dict)    # by the names of both kernels
+    made: dict[tuple[str, str], FusedKernel] = field(default_factory=dict)
     packed: dict[Any, str] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -74,11 +75,8 @@ class PointwiseDepthwiseFuser:
         left = {name: len(found) for name, found in calls.items()}
         for before, call in list(self._pairs(functions, calls)):
             names = callee_of(before), callee_of(call)
-            if names not in self.made:
-                form = self._form(*(functions[name] for name in names))
-                self.made[names] = None if form is None else FusedKernel.build(self.module.module, form, self.machine)
-            kernel = self.made[names]
-            if kernel is not None and are_constant(kernel.form.pointwise.filter, [before]):
+            kernel = self._kernel(functions[names[0]], functions[names[1]], before)
+            if kernel is not None:
                 work = self._work(before, call, functions)
                 new = kernel.replace(before, call, constants, self.packed)
                 if work is not None:
@@ -103,6 +101,18 @@ class PointwiseDepthwiseFuser:
                     continue
                 if before.block == call.block and has_one_use(images):
                     yield before, call
+
+    def _kernel(self, first: func.FuncOp, second: func.FuncOp, call: ir.Operation) -> FusedKernel | None:
+        """The kernel of both, where a call of the first has a constant filter; None where it has not, or they are better apart."""
+        names = first.name.value, second.name.value
+        if names not in self.forms:
+            self.forms[names] = self._form(first, second)
+        form = self.forms[names]
+        if form is None or not are_constant(form.pointwise.filter, [call]):
+            return None
+        if names not in self.made:
+            self.made[names] = FusedKernel.build(self.module.module, form, self.machine)
+        return self.made[names]
 
     def _work(self, before: ir.Operation, call: ir.Operation, kernels: Container[str]) -> tuple[Size, Size] | None:
         """The work of both calls, without what the first writes and the second reads."""

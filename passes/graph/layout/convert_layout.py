@@ -46,20 +46,19 @@ class ConvertLayout(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         constants = Constants(module)
         for function in relax_functions(module):
-            converter = Converter(self.data_layout, self.kernel_layout)
             ops = graph_ops(function)
-            converter.has_images = any(RULES.get(op.name) in ON_IMAGES for op in ops)
+            converter = Converter(self.data_layout, self.kernel_layout, any(RULES.get(op.name) in ON_IMAGES for op in ops))
             for op in ops:
                 converter.convert(op)
             erase_dead(function, constants)
 
 
 class Converter:
-    """The conversion of one function: the values held as another tensor, and their layouts."""
+    """The conversion of one function: the values held as another tensor, and their layouts. ``has_images``: whether it has ops that the
+    wanted layout is for."""
 
-    def __init__(self, data_layout: str, kernel_layout: str):
-        self.data_layout, self.kernel_layout = data_layout, kernel_layout
-        self.has_images = True      # whether the function has ops that the wanted layout is for
+    def __init__(self, data_layout: str, kernel_layout: str, has_images: bool):
+        self.data_layout, self.kernel_layout, self.has_images = data_layout, kernel_layout, has_images
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}
 

@@ -53,8 +53,12 @@ def model(cases: Sequence[tuple[tuple[int, ...], int, dict]], symbolic: bool = F
 
 def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, fused: int) -> None:
     """``fused``: how many calls compute two convolutions."""
-    calls = [line for line in str(legato.lower(legato.from_onnx(bytes_), target, last="fused")).splitlines() if "call @" in line]
+    lines = str(legato.lower(legato.from_onnx(bytes_), target, last="fused")).splitlines()
+    calls = [line for line in lines if "call @" in line]
     assert sum(line.count("relax.conv2d") == 2 for line in calls) == fused
+    kernels, called = ({line.split("@")[1].split("(")[0] for line in found} for found in
+                       ([line for line in lines if "func.func private" in line], calls))
+    assert kernels == called
     expected = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"]).run(None, arrays)
     results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
     for case, wanted, result in zip(CASES, expected, results, strict=False):
