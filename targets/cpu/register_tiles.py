@@ -6,12 +6,11 @@ R*C multiply-adds for R+C loads in each step of the reduction.
 from dataclasses import dataclass
 from functools import cache
 
-# Costs in a step of the reduction, in multiply-adds: fitted to measured times of tiles on AVX2 and AVX-512.
-IN_FLIGHT = 9  # multiply-adds that must be independent: latency 4, two per cycle, and one to spare
-LOAD = 1.2  # a load: slightly fewer are started per cycle
+from legato.core.register_costs import step_time
+
+# Costs in a step of the reduction, in multiply-adds, besides those of core.register_costs
 PANEL_LOAD = 3  # a vector of the weight from the L2 cache
 FAR_LOAD = 4  # a line of the other operand from beyond the L2 cache
-STEP = 2  # the loop itself, and multiply-adds that start late
 EXTRA_TILE = 1 / 32  # another kind of tile, relative to the whole: code size and compile time
 
 
@@ -26,7 +25,7 @@ class RegisterTiles:
 def steps(rows: int, vectors: int, far_lines: float = 0) -> float:
     """The time of one step of the reduction for a tile, in multiply-adds. ``far_lines``: cache lines of each row that are read from beyond
     the L2 cache."""
-    return max(rows * vectors, LOAD * (rows + vectors), PANEL_LOAD * vectors, IN_FLIGHT) + FAR_LOAD * rows * far_lines + STEP
+    return step_time(rows, vectors, PANEL_LOAD * vectors) + FAR_LOAD * rows * far_lines
 
 
 def fits(rows: int, vectors: int, registers: int) -> bool:

@@ -11,15 +11,12 @@ from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Term
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref, vector
+from legato.core.register_costs import step_time
 from legato.core.vector_loops import Size, below, if_else, loop, minus, plus, read, remainder, times, value_of
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.window_loops import Positions, WindowRow, tiles_of
 
-# Costs of a step of the sums, in multiply-adds
-IN_FLIGHT = 9           # that must be independent
-LOAD = 1.2
-STEP = 2                # the loop itself
 MOST_VECTORS = 4        # of a panel
 
 
@@ -60,13 +57,9 @@ def panels_of(form: DirectForm, machine: CpuMachine) -> Panels:
 
 def _cost(needed: int, columns: int, vectors: int, positions: int) -> float:
     whole, rest = divmod(columns, positions)
-    row = whole * _step(vectors, positions) + (_step(vectors, rest) if rest else 0)
+    row = whole * step_time(positions, vectors) + (step_time(rest, vectors) if rest else 0)
     last = needed % vectors
     return needed // vectors * row + (row * last / vectors + 1 if last else 0)
-
-
-def _step(vectors: int, positions: int) -> float:
-    return max(vectors * positions, LOAD * (vectors + positions), IN_FLIGHT) + STEP
 
 
 def pack(filters: np.ndarray, result: np.ndarray) -> None:
