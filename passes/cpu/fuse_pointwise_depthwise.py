@@ -74,7 +74,7 @@ class PointwiseDepthwiseFuser:
         calls, constants = calls_by_callee(self.module), Constants(self.module)
         left = {name: len(found) for name, found in calls.items()}
         for before, call in list(self._pairs(functions, calls)):
-            names = callee_of(before), callee_of(call)
+            names = before.attributes["callee"].value, call.attributes["callee"].value
             kernel = self._kernel(functions[names[0]], functions[names[1]], before)
             if kernel is not None:
                 work = self._work(before, call, functions)
@@ -97,7 +97,7 @@ class PointwiseDepthwiseFuser:
             for call in calls[name]:
                 images = call.operands[ir.BlockArgument(form.source).arg_number]
                 before = defining_op(images)
-                if before is None or before.name != "func.call" or callee_of(before) not in functions:
+                if before is None or before.name != "func.call" or before.attributes["callee"].value not in functions:
                     continue
                 if before.block == call.block and has_one_use(images):
                     yield before, call
@@ -187,8 +187,3 @@ class FusedKernel:
         shape, f32 = self.form.packed_shape, np.dtype(np.float32)
         give_transformed(new, pointwise.filter.arg_number, constants, packed, "pointwise", shape, f32, pack)
         return new
-
-
-def callee_of(call: ir.Operation) -> str:
-    """The name of the kernel that a call calls."""
-    return ir.FlatSymbolRefAttr(call.attributes["callee"]).value

@@ -14,7 +14,7 @@ from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
-from legato.core.mlir import ir, memref
+from legato.core.mlir import ir
 from legato.core.vector_loops import (
     Size,
     exceeds,
@@ -109,14 +109,11 @@ class FusedLoops(DepthwiseLoops):
         super().__init__(form.depthwise, machine, depthwise_tiles(form.depthwise, machine), buffers)
         self.fused, self.panels, self.chunks = form, form.panels, form.chunks(self.threads)
         self.made = PointwiseRows(form.pointwise, machine, form.panels, buffers)
-        self.images = buffers.of(form.pointwise.source)
         self.ring = Ring(ring, 0, 0)
 
     def build_loops(self) -> None:
         """Builds all loops."""
         panels, chunks = self.panels.count, self.chunks
-        images = self.images.type.shape[0]
-        count: Size = images if images >= 0 else memref.DimOp(self.images, value_of(0)).result
 
         def part(number: ir.Value, thread: Size) -> None:
             image, rest = quotient(number, panels * chunks), remainder(number, panels * chunks)
@@ -124,7 +121,7 @@ class FusedLoops(DepthwiseLoops):
             self.ring = Ring(self.source, thread, times(panel, self.panels.width))
             self._chunk(value_of(image), quotient(rest, panels), panel)
 
-        in_parts(times(count, panels * chunks), self.threads, part)
+        in_parts(times(self.made.images(), panels * chunks), self.threads, part)
 
     def _chunk(self, image: ir.Value, chunk: Size, panel: Size) -> None:
         """A part of the rows, for a panel of features."""

@@ -141,12 +141,15 @@ class WindowLoops(ABC):
 
     def build(self, macs: int) -> None:
         """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
-        units = self.units
-        images = self.source.type.shape[0]
-        count: Size = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
+        units, images = self.units, self.source.type.shape[0]
         work = max(images, 1) * macs * prod(axis.count * axis.taps for axis in (*self.across, self.columns))
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(count, units * self.rows), self._row)
+        each(times(self.images(), units * self.rows), self._row)
+
+    def images(self) -> Size:
+        """The number of images."""
+        count = self.source.type.shape[0]
+        return count if count >= 0 else memref.DimOp(self.source, value_of(0)).result
 
     def _row(self, number: ir.Value) -> None:
         image = value_of(quotient(number, self.units * self.rows))

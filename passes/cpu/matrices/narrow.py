@@ -11,8 +11,8 @@ from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
+from legato.dialects.relax import origins
 from legato.dialects.relax.calls import fresh_name
-from legato.dialects.relax.markers import WORK
 from legato.passes.cpu.kernel_loops import retype
 from legato.passes.graph.functions import defining_op
 
@@ -100,10 +100,9 @@ def _is_read_by(call: ir.Operation, readers: Container[tuple[ir.Operation, int]]
 
 def _count_narrow(call: ir.Operation, shape: Sequence[int]) -> None:
     """Counts a tensor of this shape, for profiles, as bf16 in place of f32, where all sizes are known."""
-    operations, size = (ir.StringAttr(one).value for one in call.attributes[WORK]) if WORK in call.attributes else ("", "")
-    if size.isdigit():
-        size = str(int(size) - 2 * prod(shape))
-        call.attributes[WORK] = ir.ArrayAttr.get([ir.StringAttr.get(operations), ir.StringAttr.get(size)])
+    work = origins.work_of(call)
+    if work is not None and isinstance(work[1], int):
+        origins.set_work(call, work[0], work[1] - 2 * prod(shape))
 
 
 def read_narrow(one: ConvolutionCalls, number: int) -> None:
