@@ -19,6 +19,7 @@ from onnx import TensorProto, helper
 
 from legato.core import cpu
 from legato.core.errors import LegatoError
+from legato.targets.cpu.machine import Machine
 
 from . import light, models
 from .engines import ENGINES, PRECISIONS, Run, versions
@@ -102,7 +103,7 @@ def workloads(names: Sequence[str], precisions: Sequence[str]) -> Iterator[Workl
             found = stored(Path(name))
             if found.precision in precisions:
                 yield found
-            if found.precision == "f32" and "bf16" in precisions and "amx-bf16" in cpu.host_features():
+            if found.precision == "f32" and "bf16" in precisions and Machine.host().multiplies_pairs:
                 yield replace(found, precision="bf16")
         elif "f32" in precisions:
             yield from (Workload(case.name, case.path, case.inputs, "f32") for case in models.cases(name, shipped=False))

@@ -50,6 +50,11 @@ class CpuMachine(Protocol):
         """Whether an instruction sums four products of unsigned bytes by signed ones."""
         ...
 
+    @property
+    def multiplies_pairs(self) -> bool:
+        """Whether an instruction sums products of pairs of bf16."""
+        ...
+
     def has(self, feature: str) -> bool:
         """Whether a feature, by LLVM's name without the sign, is on."""
         ...

@@ -33,12 +33,14 @@ FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops)
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
+# of groups of narrow elements, by instructions
+PRODUCTS = "tir-lower-matrix-products{target=%s},tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
           "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
           "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
-VECTORS = ("tir-lower-dot-products,tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,"
+VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,"
            "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
@@ -79,7 +81,7 @@ def cpu_stages(target: "Target") -> Stages:
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
-        ("llvm", f"tir-prefetch-weights,tir-lower-matrix-products{{target=%s}},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
+        ("llvm", f"tir-prefetch-weights,{PRODUCTS},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
                  f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )
 

@@ -159,8 +159,8 @@ class Target:
         return bool(self._asked("fuses_attention_function", ask, kernel)) or self.attention(kernel) is not None
 
     def winograd(self, kernel: StructuredKernel) -> WinogradTilesLike | None:
-        """The sizes of the blocks of a convolution that is computed by Winograd's algorithm, or None."""
-        return self._asked("winograd_function", ask, kernel)
+        """The sizes of the blocks of a convolution that is computed by Winograd's algorithm; None for others, and with winograd=false."""
+        return None if self.options.get("winograd") is False else self._asked("winograd_function", ask, kernel)
 
     def packing(self, kernel: StructuredKernel) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""

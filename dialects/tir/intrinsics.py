@@ -11,7 +11,7 @@ class Intrinsic:
     """Members shared by the op classes below. They are copied, since classes of the bindings take a single base."""
 
     TAKES = FLOAT
-    # result types: "same" (as the first operand), "i1" or "i32"; vectors have the first operand's shape
+    # result types: "same" (as the first operand), "i1", "i32" or "f32"; vectors have the first operand's shape
     GIVES: tuple[str, ...] = ("same",)
 
     def verify_invariants(self) -> bool:
@@ -45,7 +45,7 @@ def _typed(first: ir.Type, kind: str) -> ir.Type:
     if kind == "same":
         return first
     with ir.Location.unknown(first.context):
-        element = ir.IntegerType.get_signless(int(kind[1:]))
+        element = ir.F32Type.get() if kind == "f32" else ir.IntegerType.get_signless(int(kind[1:]))
         return ir.VectorType.get(first.shape, element, scalable=first.scalable_dims) if isinstance(first, ir.VectorType) else element
 
 
@@ -92,6 +92,8 @@ INTRINSICS: dict[str, type] = {cls.OPERATION_NAME: cls for cls in (
       for x, y, signs in (("u8", "s8", "x unsigned, y signed"), ("s8", "s8", "both signed"), ("u8", "u8", "both unsigned"))),
     _define("dot2_s16s16", "sums + x0 y0 + x1 y1, where lanes of i32 hold two signed integers of 16 bits each; wraps.",
             {"x": "i32", "y": "i32", "sums": "i32"}, takes=INTEGER, gives=("i32",)),
+    _define("dot2_bf16bf16", "sums + x1 y1 + x0 y0 in this order, where lanes of i32 hold two bf16 each; each addition rounds once. "
+            "Instructions may take denormal numbers for 0.", {"x": "i32", "y": "i32", "sums": "f32"}, takes=INTEGER, gives=("f32",)),
     _define("gcd", "The greatest common divisor of unsigned integers; gcd(x, 0) = x.", _XY, takes=INTEGER),
 )}
 

@@ -2,14 +2,14 @@
 
 A contraction of two vectors of bytes, widened to i32, whose innermost reduction has four steps, is computed row by row: the four bytes of a
 row's element are one lane, repeated, and the four bytes of each column are the lanes of a vector (``tir.dot4_u8s8``, ...). So are integers
-of 16 bits in groups of two (``tir.dot2_s16s16``).
+of 16 bits in groups of two (``tir.dot2_s16s16``), and bf16, widened to f32 (``tir.dot2_bf16bf16``).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from legato.analysis.structured.ops import producer
+from legato.analysis.structured.ops import bits_of, producer
 from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.module import Module
@@ -17,13 +17,14 @@ from legato.dialects.tir import intrinsics
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 LANE = 32       # bits
-WIDENING = {"arith.extui": "u", "arith.extsi": "s"}
-INTRINSICS = ("dot4_u8s8", "dot4_s8s8", "dot4_u8u8", "dot2_s16s16")
+WIDENING = {"arith.extui": "u", "arith.extsi": "s", "arith.extf": "bf"}
+INTRINSICS = ("dot4_u8s8", "dot4_s8s8", "dot4_u8u8", "dot2_s16s16", "dot2_bf16bf16")
 
 
 @dataclass(frozen=True)
 class LowerDotProducts(ModulePass):
-    """Contractions of widened bytes in groups of four, or of 16 bits in groups of two, become sums of products in lanes of 32 bits."""
+    """Contractions of widened bytes in groups of four, or of integers of 16 bits or bf16 in groups of two, become sums of products in
+    lanes of 32 bits."""
 
     name: ClassVar[str] = "tir-lower-dot-products"
 
@@ -42,8 +43,8 @@ class LowerDotProducts(ModulePass):
 
 @dataclass(frozen=True)
 class NarrowFactor:
-    """An operand of a contraction: the integers before they are widened, in the shape that the contraction reads; ``kind``: their sign and
-    bits."""
+    """An operand of a contraction: the numbers before they are widened, in the shape that the contraction reads; ``kind``: their sign and
+    bits, or bf16."""
 
     value: ir.Value
     shape: tuple[int, ...]
@@ -53,8 +54,8 @@ class NarrowFactor:
 
     @classmethod
     def of(cls, value: ir.Value, map_: ir.AffineMap) -> "NarrowFactor | None":
-        """The factor behind an operand; None unless it is widened integers of 8 or 16 bits. Without the dimensions along which it is
-        broadcast, as a single row is along the columns."""
+        """The factor behind an operand; None unless it is widened integers of 8 or 16 bits, or bf16. Without the dimensions along which it
+        is broadcast, as a single row is along the columns."""
         if not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
             return None
         dims = dict(zip((e.position for e in map_.results), value.type.shape))
@@ -69,15 +70,17 @@ class NarrowFactor:
         if op is None or op.name not in WIDENING or op.operands[0].type.element_type.width not in (8, 16):
             return None
         source = op.operands[0]
+        if isinstance(source.type.element_type, ir.F16Type):
+            return None
         return cls(source, tuple(dims.values()), tuple(dims), f"{WIDENING[op.name]}{source.type.element_type.width}")
 
     @property
     def per_lane(self) -> int:
-        """The integers in a lane."""
+        """The numbers in a lane."""
         return LANE // self.value.type.element_type.width
 
     def grouped(self, group: int, outer: list[int]) -> ir.Value | None:
-        """The integers as ``[product of outer, per_lane]``, where ``outer`` are loops in order; other loops must have one step."""
+        """The numbers as ``[product of outer, per_lane]``, where ``outer`` are loops in order; other loops must have one step."""
         steps = dict(zip(self.dims, self.shape))
         if any(steps[d] != 1 for d in self.dims if d not in outer and d != group):
             return None
@@ -97,7 +100,7 @@ class NarrowFactor:
 
 @dataclass(frozen=True)
 class NarrowContraction:
-    """A contraction of integers of 8 or 16 bits: columns are the result's last loop, rows its others."""
+    """A contraction of integers of 8 or 16 bits, or of bf16: columns are the result's last loop, rows its others."""
 
     op: ir.Operation
     rows: NarrowFactor
@@ -110,7 +113,7 @@ class NarrowContraction:
         """The form of a ``vector.contract``; None where it is of another kind."""
         maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
         result = op.results[0].type
-        if not isinstance(result, ir.VectorType) or result.element_type != ir.IntegerType.get_signless(32):
+        if not isinstance(result, ir.VectorType) or bits_of(result.element_type) != LANE:
             return None
         if "add" not in str(op.attributes["kind"]):
             return None

@@ -1,11 +1,11 @@
-"""tir-matrix-convolutions: convolutions of bf16 as products of matrices, where the CPU has instructions for these (AMX), and those of f32
-rounded to bf16 where the target's ``matmul-precision`` says so.
+"""tir-matrix-convolutions: convolutions of bf16 as products of pairs, where the CPU has instructions for these: on matrices (AMX), or in
+the lanes of vectors (AVX512-BF16). Those of f32 are rounded to bf16 where the target's ``matmul-precision`` says so.
 
 First the image is copied, padded and rounded, so that the inputs of neighbouring positions follow each other for each tap of the window:
 one after the other through all rows, since a row of the copy is as long as one of positions. What is computed for the columns that this
 adds at the end of each row is not stored. Where windows are some steps apart, the copy consists of phases, one for each place in a step.
 Then tiles of positions are multiplied with panels of features, tap by tap. Of few channels, a position has all that its window reads in a
-row.
+row. Vectors take tiles of positions of one row, and nothing is computed for the ends of rows.
 """
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.matrices.convolution import MatrixConvolution
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
-from legato.passes.cpu.matrices.packing import FEW, pack_filters, packed_shape, read_shape
+from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
+from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
+from legato.passes.cpu.matrices.packing import FEW, PairTiles, pack_filters, packed_shape, read_shape
 from legato.passes.graph.functions import Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -43,8 +44,9 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 @dataclass(frozen=True)
 class MatrixConvolutions(ModulePass):
     """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
-    bf16, and with ``matmul-precision=bf16`` of all. Others, and those of few features, or with little to sum, are left as they are. What
-    such convolutions pass on to such convolutions only, as images or to be added to results, is bf16, too."""
+    bf16, and with ``matmul-precision=bf16`` of all. Others, those of few features, or with little to sum, and on vectors those that
+    Winograd's algorithm computes faster, are left as they are. What such convolutions pass on to such convolutions only, as images or to be
+    added to results, is bf16, too."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -52,8 +54,8 @@ class MatrixConvolutions(ModulePass):
     target: TargetText = option("llvm", "the target whose CPU may multiply bf16 faster")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.cpu(self.target)
-        if not machine.has("amx-bf16"):
+        target, machine = context.target(self.target), context.cpu(self.target)
+        if not machine.multiplies_pairs:
             return
         calls, constants = calls_by_callee(module), Constants(module)
         kernels = {kernel.name.value: context.kernels.of(kernel) for kernel in tir.prim_funcs(module.module) if not kernel.is_external}
@@ -66,6 +68,8 @@ class MatrixConvolutions(ModulePass):
                 form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
                 if form is None or not is_worth_it(form) or not are_constant(form.filter, sites):
                     continue
+                if not machine.has("amx-bf16") and target.winograd(context.kernels.of(kernel)) is not None:
+                    continue
                 one = ConvolutionCalls(form, sites)
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
                 if machine.rounds_factors or (is_narrow and makers(one, exact)):
@@ -76,8 +80,9 @@ class MatrixConvolutions(ModulePass):
                 one.apply()
             for one in (one.kernel for one in narrow):
                 read = read_shape(one.form.filter_shape, one.form.dilations)
-                place, shape = one.form.filter.arg_number, packed_shape(read)
-                rewrite_kernel(one.form, machine, shape)
+                tiles = matrix_tiles(one.form) if machine.has("amx-bf16") else vector_tiles(one.form, machine)
+                place, shape = one.form.filter.arg_number, packed_shape(read, tiles)
+                rewrite_kernel(one.form, machine, tiles, shape)
                 context.kernels.drop(one.form.kernel.function)
                 for call in one.calls:
                     give_transformed(call, place, constants, made, "bf16", shape, BF16, partial(pack_filters, shape=read))
@@ -126,13 +131,14 @@ def read_before_widening(found: Sequence[ConvolutionCalls], kernels: Collection[
             maker.erase()
 
 
-def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, shape: list[int]) -> None:
+def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, tiles: PairTiles, shape: list[int]) -> None:
     """Replaces the structured ops of one kernel by loops, and its filter by the packed one of this shape."""
     element = ir.BF16Type.get()
+    kind = MatrixConvolution if machine.has("amx-bf16") else VectorConvolution
 
     def build(buffers: Buffers) -> None:
         packed = bufferization.ToBufferOp(ir.MemRefType.get(shape, element), form.filter, read_only=True).result
-        MatrixConvolution(form, machine, buffers, packed).build()
+        kind(form, machine, tiles, buffers, packed).build()
 
     into_loops(form.kernel.function, form.op.location, [form.source, *(value for value, _ in form.reads)], build)
     retype(form.kernel.function, form.filter, shape, element)

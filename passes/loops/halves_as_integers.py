@@ -25,6 +25,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
 HALVES = (ir.BF16Type, ir.F16Type)
 CASTS = ("arith.extf", "arith.truncf")
+INTRINSIC = "llvm.call_intrinsic"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class HalvesAsIntegers(ModulePass):
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
-    """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards. ``rounds``: whether the CPU has AVX-512's
+    """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards but operands of calls of LLVM's intrinsics, which
+    take them so. ``rounds``: whether the CPU has AVX-512's
     instruction that rounds to bf16, and flushes denormal numbers."""
     casts: list[tuple[ir.Operation, bool]] = []  # each cast, and whether it is of bf16
     others: list[ir.Operation] = []
@@ -69,8 +71,12 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
                 value = _rounded_at_once(op) if rounds and FLUSHES in op.attributes else _truncated(op, brain)
         op.results[0].replace_all_uses_with(value)
         op.erase()
+    given = [(op, place, v.type) for op in others if op.name == INTRINSIC for place, v in enumerate(op.operands) if is_half(v.type, kinds)]
     for op in others:
         retype(op, kinds)
+    for op, place, type_ in given:
+        with ir.InsertionPoint(op), op.location:
+            op.operands[place] = arith.BitcastOp(type_, op.operands[place]).result
 
 
 def element_of(type_: ir.Type) -> ir.Type:
@@ -201,7 +207,7 @@ def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
 def _rounded_at_once(op: ir.Operation) -> ir.Value:
     """The bits of bf16, i16, of a vector of f32 of one register of AVX-512."""
     bf16 = op.results[0].type
-    made = ir.Operation.create("llvm.call_intrinsic", [bf16], [op.operands[0]], {
+    made = ir.Operation.create(INTRINSIC, [bf16], [op.operands[0]], {
         "intrin": ir.StringAttr.get("llvm.x86.avx512bf16.cvtneps2bf16.512"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])})
     return arith.BitcastOp(like(bf16, ir.IntegerType.get_signless(16)), made.results[0]).result

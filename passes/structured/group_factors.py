@@ -13,6 +13,7 @@ from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredO
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.groups import fills_registers
 from legato.analysis.structured.ops import PARALLEL, producer
+from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import copy
 from legato.core.mlir import ir, linalg, tensor
 from legato.core.slices import dim, shape_of
@@ -27,7 +28,8 @@ PAIR = 2
 
 @dataclass(frozen=True)
 class GroupFactors(ModulePass):
-    """Splits the reductions of contractions of bf16 by constant weights into pairs, where the CPU multiplies matrices of pairs."""
+    """Splits the reductions of contractions of bf16 by constant weights into pairs, where the CPU multiplies these: of enough rows for
+    matrices (AMX), or of any in the lanes of vectors (AVX512-BF16)."""
 
     name: ClassVar[str] = "tir-group-factors"
     keeps_kernels: ClassVar[bool] = True
@@ -35,27 +37,27 @@ class GroupFactors(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.cpu(self.target)
-        if not machine.has("amx-bf16"):
+        if not machine.multiplies_pairs:
             return
         calls = calls_by_callee(module)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
                 found = [op for op in context.kernels.of(kernel).structured if op.kind == CONTRACTION]
-                if any([group(op, calls.get(kernel.name.value, [])) for op in found]):
+                if any([group(op, calls.get(kernel.name.value, []), machine) for op in found]):
                     context.kernels.drop(kernel)
 
 
-def group(op: StructuredOp, calls: Sequence[ir.Operation]) -> bool:
+def group(op: StructuredOp, calls: Sequence[ir.Operation], machine: CpuMachine) -> bool:
     """Splits the reduction of one contraction. Returns whether it has one to split."""
     form = ContractionForm.of_op(op)
-    if form is None or not fits_pairs(op, form, ir.BF16Type) or not _is_constant(op.inputs[form.weight], calls):
+    if form is None or not fits_pairs(op, form, ir.BF16Type, machine) or not _is_constant(op.inputs[form.weight], calls):
         return False
     with ir.InsertionPoint(op.op), op.op.location:
         rebuild(op, form.reductions[-1])
     return True
 
 
-def fits_pairs(op: StructuredOp, form: ContractionForm, element: type[ir.Type]) -> bool:
+def fits_pairs(op: StructuredOp, form: ContractionForm, element: type[ir.Type], machine: CpuMachine) -> bool:
     """Whether a contraction of this type reads whole pairs of both factors, and enough of them."""
     types = [value.type.element_type for value in op.op.operands]
     loop, row = form.reductions[-1], form.row
@@ -64,7 +66,11 @@ def fits_pairs(op: StructuredOp, form: ContractionForm, element: type[ir.Type]) 
     depth = form.extents[loop]
     if len(form.reductions) != 1 or not depth or depth % PAIR:
         return False
-    if row is None or not fills_registers(form.extents[row], form.extents[form.column], depth // PAIR):
+    rows, columns = None if row is None else form.extents[row], form.extents[form.column]
+    if machine.has("amx-bf16"):
+        if row is None or not fills_registers(rows, columns, depth // PAIR):
+            return False
+    elif columns is None or columns < machine.lanes(form.bits):
         return False
     return op.loops_of(1 - form.weight)[-1] == loop and loop in op.loops_of(form.weight)
 

@@ -18,6 +18,7 @@ from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredO
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.ops import PARALLEL, producer
 from legato.core.elementwise import elementwise
+from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import copy, present
 from legato.core.mlir import arith, func, ir, linalg
 from legato.dialects import relax, tir
@@ -35,8 +36,8 @@ LARGE = 1 << 18     # elements of a weight that is not found in the second cache
 
 @dataclass(frozen=True)
 class RoundFactors(ModulePass):
-    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies matrices of bf16; of few rows
-    only the weight, if it is large."""
+    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies pairs of bf16; of few rows only the
+    weight, if it is large."""
 
     name: ClassVar[str] = "tir-round-factors"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -44,7 +45,8 @@ class RoundFactors(ModulePass):
     target: TargetText = option("llvm", "the target whose CPU may multiply bf16 faster")
 
     def run(self, module: Module, context: PassContext) -> None:
-        if not context.cpu(self.target).has("amx-bf16"):
+        machine = context.cpu(self.target)
+        if not machine.multiplies_pairs:
             return
         calls, constants = calls_by_callee(module), Constants(module)
         rounded: dict[str, str] = {}
@@ -52,18 +54,19 @@ class RoundFactors(ModulePass):
             for kernel in tir.schedulable(module.module):
                 sites = calls.get(kernel.name.value, [])
                 found = [op for op in context.kernels.of(kernel).structured if op.kind == CONTRACTION]
-                if any([round_factors(op, kernel, sites, constants, rounded) for op in found]):
+                if any([round_factors(op, kernel, sites, constants, rounded, machine) for op in found]):
                     context.kernels.drop(kernel)
 
 
 def round_factors(op: StructuredOp, kernel: func.FuncOp, calls: Sequence[ir.Operation], constants: Constants,
-                  rounded: dict[str, str]) -> bool:
+                  rounded: dict[str, str], machine: CpuMachine) -> bool:
     """Rounds the factors of one contraction. Returns whether it is one that is faster for it. ``rounded``: keys of weights, and those of
     their rounded values."""
     form = ContractionForm.of_op(op)
     if form is None or op.summed_product is None:
         return False
-    pairs = fits_pairs(op, form, ir.F32Type)
+    rows = 1 if form.row is None else form.extents[form.row]
+    pairs = fits_pairs(op, form, ir.F32Type, machine) and (rows is None or rows >= FEW_ROWS)
     if not pairs and not reads_much(op, form):
         return False
     argument = _argument(op.inputs[form.weight])

@@ -1,8 +1,9 @@
-"""Sums of four products of bytes, or of two of integers of 16 bits, in each lane of 32 bits, by x86's instructions.
+"""Sums of four products of bytes, or of two of integers of 16 bits or of bf16, in each lane of 32 bits, by x86's instructions.
 
 ``vpdpbusd`` (AVX512-VNNI, AVX-VNNI) multiplies unsigned bytes by signed ones, and its sums wrap. Without it, or for other signs, the bytes
 at even and at odd places are widened to 16 bits in place, and ``pmaddwd`` sums the products of each: two multiplications a step, exact,
-where ``pmaddubsw`` saturates. Of integers of 16 bits one ``pmaddwd`` sums the products.
+where ``pmaddubsw`` saturates. Of integers of 16 bits one ``pmaddwd`` sums the products, of bf16 one ``vdpbf16ps`` (AVX512-BF16), whose
+denormal numbers are 0.
 """
 from collections.abc import Callable
 
@@ -14,7 +15,9 @@ from legato.targets.rule import intrinsic
 
 SIGNS = {"tir.dot4_u8s8": (False, True), "tir.dot4_s8s8": (True, True), "tir.dot4_u8u8": (False, False)}
 VPDPBUSD = {16: "llvm.x86.avx512.vpdpbusd.512", 8: "llvm.x86.avx512.vpdpbusd.256", 4: "llvm.x86.avx512.vpdpbusd.128"}
+DPBF16 = {16: "llvm.x86.avx512bf16.dpbf16ps.512", 8: "llvm.x86.avx512bf16.dpbf16ps.256", 4: "llvm.x86.avx512bf16.dpbf16ps.128"}
 PMADDWD = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
+ZEROS = {"i32": "0 : i32", "f32": "0.0 : f32"}
 Step = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 
 
@@ -47,6 +50,21 @@ def dot_of_shorts(op, x, y, sums):
     return _by_registers(step, x, y, sums, _widest(op.machine))
 
 
+@intrinsic("tir.dot2_bf16bf16", dtypes=("i32",))
+def dot_of_halves(op, x, y, sums):
+    """Vectors of lanes, in registers of 16, 8 or 4."""
+    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
+        return Refusal("the instruction takes vectors")
+    if not op.machine.has("avx512bf16"):
+        return Refusal("the CPU has no AVX512-BF16")
+
+    def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+        halves = ir.VectorType.get([2 * sums.type.shape[0]], ir.BF16Type.get())
+        return call_intrinsic(DPBF16[sums.type.shape[0]], [sums, *(vector.BitCastOp(halves, value).result for value in (x, y))])
+
+    return _by_registers(step, x, y, sums, 16)
+
+
 def _widest(machine: Machine) -> int:
     """The lanes of the widest register that ``pmaddwd`` takes."""
     return 16 if machine.has("avx512bw") else 8 if machine.has("avx2") else 4
@@ -75,7 +93,7 @@ def _part(value: ir.Value, at: int, lanes: int) -> ir.Value:
 def _widened(value: ir.Value) -> ir.Value:
     """A vector of fewer than four lanes in one of four, the others 0."""
     type_ = ir.VectorType.get([4], value.type.element_type)
-    zeros = splat_of(type_, 0)
+    zeros = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.Attribute.parse(ZEROS[str(type_.element_type)]))).result
     return vector.InsertStridedSliceOp(value, zeros, [0], [1]).result
 
 
@@ -117,4 +135,4 @@ def _odd(v: ir.Value, signed: bool) -> ir.Value:
     return (arith.shrsi if signed else arith.shrui)(v, splat_of(v.type, 8))
 
 
-RULES = (*dot_of_bytes, dot_of_shorts)
+RULES = (*dot_of_bytes, dot_of_shorts, dot_of_halves)

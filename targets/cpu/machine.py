@@ -58,6 +58,11 @@ class Machine:
         """Whether an instruction sums four products of unsigned bytes by signed ones (VNNI)."""
         return (self.has("avx512vnni") and self.has("avx512vl")) or self.has("avxvnni")
 
+    @property
+    def multiplies_pairs(self) -> bool:
+        """Whether an instruction sums products of pairs of bf16: of matrices (AMX), or in the lanes of vectors (AVX512-BF16)."""
+        return self.has("amx-bf16") or self.has("avx512bf16")
+
     @classmethod
     def named(cls, cpu: str, threads: int = 1) -> "Machine":
         """A CPU by LLVM's name (``x86-64-v3``, ``znver4``). Raises ``UnknownCpuError`` (a LegatoError), with the nearest names."""

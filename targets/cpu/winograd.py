@@ -82,7 +82,10 @@ def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
     weights = 9 * channels * features
     vectors = -(-features // machine.lanes(32))
     computed = DIRECT * images * rows * columns * 9 * channels * vectors / 2 * _inside(form)
-    return max((computed + 4 * weights / STREAM) / threads, 4 * weights / _memory(threads))
+    size = 4
+    if machine.rounds_factors and machine.multiplies_pairs and form.depth is None:
+        computed, size = computed / 2, 2    # of pairs of bf16
+    return max((computed + size * weights / STREAM) / threads, size * weights / _memory(threads))
 
 
 def _inside(form: ConvolutionForm) -> float:

@@ -68,7 +68,8 @@ RULES = (
     expression("tir.gcd", x.gcd, dtypes=(), unsigned=True),
     expression("math.ipowi", x.ipowi, dtypes=()),
     *(expression(f"tir.{function.__name__}", function, ("i32",)) for function in (
-        packed_bytes.dot4_u8s8, packed_bytes.dot4_s8s8, packed_bytes.dot4_u8u8, packed_bytes.dot2_s16s16)),
+        packed_bytes.dot4_u8s8, packed_bytes.dot4_s8s8, packed_bytes.dot4_u8u8, packed_bytes.dot2_s16s16,
+        packed_bytes.dot2_bf16bf16)),
     *(expression(f"math.{function.__name__}", function) for function in (x.isinf, x.isfinite, cbrt)),
     expression("math.erfc", gamma.erfc, ("f32",)),
     *(polynomial(f"math.{function.__name__}", function) for function in (

@@ -1,4 +1,4 @@
-"""Sums of products of the four bytes, or two halves, in lanes of 32 bits, in plain arithmetic of i32."""
+"""Sums of products of the four bytes, or two halves, in lanes of 32 bits, in plain arithmetic."""
 from legato.core.mlir import arith, ir
 from legato.targets.intrinsics.lanes import Lanes
 
@@ -35,4 +35,12 @@ def dot2_s16s16(e: Lanes, x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
     half = e.const(16)
     for part in (lambda lanes: arith.shrsi(arith.shli(lanes, half), half), lambda lanes: arith.shrsi(lanes, half)):
         sums = e.add(sums, e.mul(part(x), part(y)))
+    return sums
+
+
+def dot2_bf16bf16(e: Lanes, x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+    """Pairs of bf16, which are the upper halves of numbers of f32."""
+    f = e.over(ir.F32Type.get())
+    for part in (lambda lanes: arith.andi(lanes, e.const(-1 << 16)), lambda lanes: arith.shli(lanes, e.const(16))):
+        sums = f.fma(f.from_bits(part(x)), f.from_bits(part(y)), sums)
     return sums

@@ -1,5 +1,6 @@
-"""Filters of convolutions in the order in which products of matrices read them."""
+"""Filters of convolutions in the order in which products of pairs read them, and the sizes of the steps of these products."""
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -10,9 +11,19 @@ DEPTH = 16              # pairs of channels that a matrix sums
 COLUMNS = 32            # features of a panel: two matrices
 
 
-def blocks(channels: int) -> int:
-    """The blocks of channels that a step sums each; the last one is padded with zeros."""
-    return -(-channels // (PAIR * DEPTH))
+@dataclass(frozen=True)
+class PairTiles:
+    """The sizes of a step of a product: ``positions`` by ``features`` sums, of ``depth`` pairs of channels each. ``in_rows``: whether the
+    positions of a tile lie in one row of the result, or follow each other through all rows of the image's copy."""
+
+    positions: int
+    features: int = COLUMNS
+    depth: int = DEPTH
+    in_rows: bool = False
+
+    def blocks(self, channels: int) -> int:
+        """The blocks of channels that a step sums each; the last one is padded with zeros."""
+        return -(-channels // (PAIR * self.depth))
 
 
 def read_shape(shape: Sequence[int], dilations: Sequence[int]) -> list[int]:
@@ -21,19 +32,19 @@ def read_shape(shape: Sequence[int], dilations: Sequence[int]) -> list[int]:
     return [height, 1, width * channels, features] if channels < FEW and dilations[1] == 1 else [height, width, channels, features]
 
 
-def packed_shape(shape: Sequence[int]) -> list[int]:
+def packed_shape(shape: Sequence[int], tiles: PairTiles) -> list[int]:
     """The shape of packed filters, of what ``read_shape`` gives: panels of features, taps and blocks of channels, then a matrix of pairs of
     channels."""
     height, width, channels, features = shape
-    return [-(-features // COLUMNS), height * width * blocks(channels), DEPTH, COLUMNS, PAIR]
+    return [-(-features // tiles.features), height * width * tiles.blocks(channels), tiles.depth, tiles.features, PAIR]
 
 
 def pack_filters(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -> None:
     """Writes filters, rounded to bf16, to ``result`` of the shape ``packed_shape``. ``shape``: how they are read."""
     height, width, channels, features = shape
-    panels, depth = result.shape[0], blocks(channels) * DEPTH * PAIR
-    padded = np.zeros((height * width, depth, panels * COLUMNS), ml_dtypes.bfloat16)
+    panels, steps, deep, columns, pair = result.shape
+    padded = np.zeros((height * width, steps // (height * width) * deep * pair, panels * columns), ml_dtypes.bfloat16)
     with np.errstate(over="ignore", invalid="ignore"):
         padded[:, :channels, :features] = filters.reshape(height * width, channels, features)
-    pairs = padded.reshape(height * width * blocks(channels), DEPTH, PAIR, panels, COLUMNS)
+    pairs = padded.reshape(steps, deep, pair, panels, columns)
     result[...] = pairs.transpose(3, 0, 1, 4, 2)

@@ -70,6 +70,31 @@ func.func @shorts(%a: vector<2x1x2xi16>, %w: vector<8x2xi16>, %sums: vector<2x8x
   return %3 : vector<2x8xi32>
 }
 
+// So are bf16, in f32.
+// CHECK-LABEL: func.func @halves(
+// CHECK: vector.bitcast {{.*}} : vector<16xbf16> to vector<8xi32>
+// CHECK-COUNT-2: "tir.dot2_bf16bf16"(%{{.*}}, %{{.*}}, %{{.*}}) : (vector<8xi32>, vector<8xi32>, vector<8xf32>) -> vector<8xf32>
+// CHECK-NOT: vector.contract
+func.func @halves(%a: vector<2x1x2xbf16>, %w: vector<8x2xbf16>, %sums: vector<2x8xf32>) -> vector<2x8xf32> {
+  %0 = arith.extf %a : vector<2x1x2xbf16> to vector<2x1x2xf32>
+  %1 = arith.extf %w : vector<8x2xbf16> to vector<8x2xf32>
+  %2 = vector.shape_cast %1 : vector<8x2xf32> to vector<1x8x2xf32>
+  %3 = vector.contract {indexing_maps = [affine_map<(m, n, k, q) -> (m, k, q)>, affine_map<(m, n, k, q) -> (k, n, q)>, affine_map<(m, n, k, q) -> (m, n)>],
+                        iterator_types = ["parallel", "parallel", "reduction", "reduction"]} %0, %2, %sums : vector<2x1x2xf32>, vector<1x8x2xf32> into vector<2x8xf32>
+  return %3 : vector<2x8xf32>
+}
+
+// f16 has no such instruction.
+// CHECK-LABEL: func.func @other_halves(
+// CHECK: vector.contract
+func.func @other_halves(%a: vector<2xf16>, %b: vector<8x2xf16>, %sums: vector<8xf32>) -> vector<8xf32> {
+  %0 = arith.extf %a : vector<2xf16> to vector<2xf32>
+  %1 = arith.extf %b : vector<8x2xf16> to vector<8x2xf32>
+  %2 = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (n, q)>, affine_map<(n, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction"]} %0, %1, %sums : vector<2xf32>, vector<8x2xf32> into vector<8xf32>
+  return %2 : vector<8xf32>
+}
+
 // Unsigned integers of 16 bits have no instruction, nor have factors of different widths.
 // CHECK-LABEL: func.func @no_instruction(
 // CHECK-NOT: tir.dot

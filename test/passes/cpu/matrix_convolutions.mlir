@@ -1,4 +1,5 @@
 // RUN: rm -rf %t && mkdir %t && legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=sapphirerapids,matmul-precision=bf16}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
+// RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=znver4,matmul-precision=bf16}' --canonicalize --cse -o %t/vectors.mlir && filecheck %s --check-prefix=VECTORS < %t/vectors.mlir
 // RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=x86-64-v4,matmul-precision=bf16}' | filecheck %s --check-prefix=PLAIN
 
 // The filter is packed: three panels of 32 features, nine taps of two blocks of 32 channels, in pairs.
@@ -26,6 +27,24 @@
 // CHECK: linalg.conv_2d_nhwc_hwcf
 // CHECK-LABEL: func.func private @computed(
 // CHECK: linalg.conv_2d_nhwc_hwcf
+
+// On vectors, the sums of nine positions of a row, and of two vectors of features, are in registers; the columns of the filter are in panels
+// of 32, and a step takes one pair of the 20 of its 40 channels.
+// VECTORS-LABEL: func.func @main(
+// VECTORS: "relax.constant"{{.*}} -> tensor<3x180x1x32x2xbf16>
+// VECTORS-LABEL: func.func private @conv(
+// VECTORS: memref.collapse_shape {{.*}} : memref<3x180x1x32x2xbf16> into memref<3x180x64xbf16>
+// VECTORS: memref.alloc() {{.*}} : memref<{{[0-9]+}}x48xbf16>
+// VECTORS-COUNT-2: vector.load {{.*}} vector<32xbf16>
+// VECTORS: vector.load {{.*}} vector<2xbf16>
+// VECTORS: vector.broadcast {{.*}} : i32 to vector<16xi32>
+// VECTORS-COUNT-18: "tir.dot2_bf16bf16"
+// VECTORS-COUNT-18: vector.maskedstore
+// VECTORS-NOT: linalg
+// VECTORS-LABEL: func.func private @few(
+// VECTORS: linalg.conv_2d_nhwc_hwcf
+// VECTORS-LABEL: func.func private @computed(
+// VECTORS: linalg.conv_2d_nhwc_hwcf
 
 // PLAIN-LABEL: func.func private @conv(
 // PLAIN: linalg.conv_2d_nhwc_hwcf

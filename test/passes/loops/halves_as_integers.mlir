@@ -19,6 +19,16 @@ func.func @brain(%x: memref<16xbf16>, %y: memref<16xf32>) {
   return
 }
 
+// LLVM's intrinsics take bf16 as it is.
+// CHECK-LABEL: func.func @intrinsic(
+// CHECK-SAME: vector<32xi16>
+// CHECK: %[[PAIRS:.*]] = arith.bitcast %{{.*}} : vector<32xi16> to vector<32xbf16>
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%{{.*}}, %[[PAIRS]], %{{.*}}) : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>)
+func.func @intrinsic(%sums: vector<16xf32>, %x: vector<32xbf16>) -> vector<16xf32> {
+  %0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sums, %x, %x) : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
 // f16 stays where the CPU converts it; without F16C its casts would be calls of a library, one an element.
 // CHECK-LABEL: func.func @half(
 // CHECK-SAME: f16

@@ -1,6 +1,8 @@
 // RUN: legato-opt %s --tir-group-factors=target=llvm{cpu=sapphirerapids} --split-input-file | filecheck %s
+// RUN: legato-opt %s --tir-group-factors=target=llvm{cpu=znver4} --split-input-file | filecheck %s --check-prefix=VECTORS
 // RUN: legato-opt %s --tir-group-factors=target=llvm{cpu=x86-64-v4} --split-input-file | filecheck %s --check-prefix=WITHOUT
-// Where the CPU multiplies matrices of pairs, products of bf16 by constant weights read pairs along the reduction.
+// Where the CPU multiplies matrices of pairs, products of bf16 by constant weights read pairs along the reduction; where it multiplies pairs
+// in the lanes of vectors (VECTORS), products of a single row, too.
 
 // CHECK: affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>
 // CHECK: affine_map<(d0, d1, d2, d3) -> (d2, d3, d1)>
@@ -37,6 +39,12 @@ func.func private @variable(%x: tensor<16x64xbf16>, %w: tensor<64x96xbf16>, %out
 }
 // CHECK-LABEL: func.func private @row
 // CHECK: linalg.matmul
+// VECTORS-LABEL: func.func private @matmul
+// VECTORS: linalg.generic {{.*}} ins(%{{.*}} : tensor<?x32x2xbf16>, tensor<32x2x96xbf16>)
+// VECTORS-LABEL: func.func private @variable
+// VECTORS: linalg.matmul
+// VECTORS-LABEL: func.func private @row
+// VECTORS: linalg.generic {{.*}} ins(%{{.*}} : tensor<1x32x2xbf16>, tensor<32x2x96xbf16>)
 func.func private @row(%x: tensor<1x64xbf16>, %w: tensor<64x96xbf16>, %out: tensor<1x96xf32> {tir.out, bufferization.writable = true})
     -> tensor<1x96xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32

@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=sapphirerapids} | filecheck %s
+// RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=znver4} | filecheck %s
 // RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=x86-64-v4} | filecheck %s --check-prefix=WITHOUT
 // The factors of products by constant weights are rounded to bf16, the weight at once, and the products are added up in f32.
 

@@ -10,7 +10,10 @@ from legato.dialects import relax
 from legato.targets.cpu.machine import Machine
 
 RNG = np.random.default_rng(9)
-ROUNDS = Machine.host().has("amx-bf16")
+HOST = Machine.host()
+ROUNDS = HOST.multiplies_pairs
+# AVX512-BF16's vectors too, where AMX's matrices come first
+CPUS = ["host", "cooperlake"] if HOST.has("amx-bf16") and HOST.has("avx512bf16") else ["host"]
 
 
 def numbers(*shape):
@@ -25,9 +28,10 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=3e-6 * max(np.abs(expected).max(initial=0), 1e-30))
 
 
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_products(threads):
-    net, arrays, expected = Net(f"llvm{{matmul-precision=bf16 threads={threads}}}", first=None), [], []
+def test_products(threads, cpu):
+    net, arrays, expected = Net(f"llvm{{matmul-precision=bf16 threads={threads} cpu={cpu}}}", first=None), [], []
     for rows, depth, columns in ((8, 64, 32), (15, 64, 40), (16, 32, 16), (33, 96, 65), (64, 128, 64), (31, 80, 48), (130, 256, 96)):
         x, w = numbers(rows, depth), numbers(depth, columns)
         net.output(net.op("relax.matmul", [net.input(x.shape), net.weight(w)]))
@@ -50,9 +54,10 @@ def test_few_rows_by_large_weights(threads):
         close(found, wanted)
 
 
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("rows", [0, 3, 32, 50])
-def test_rows_known_at_run_time(rows):
-    net = Net("llvm{matmul-precision=bf16}", first=None)
+def test_rows_known_at_run_time(rows, cpu):
+    net = Net(f"llvm{{matmul-precision=bf16 cpu={cpu}}}", first=None)
     x, w = numbers(rows, 64), numbers(64, 48)
     net.output(net.op("relax.matmul", [net.input(("n", 64)), net.weight(w)]))
     close(net.run(x)[0], rounded(x) @ rounded(w))
@@ -89,9 +94,32 @@ def test_what_is_rounded():
         weights = [str(module.weights.type_of(key)[0]) for key in module.weights]
         return weights, "bf16" in str(module.operation), len(find(module.operation, "linalg.matmul"))
 
-    assert types("llvm{cpu=sapphirerapids matmul-precision=bf16}") == (["bfloat16"], True, 0)
-    for options in ("cpu=sapphirerapids", "cpu=sapphirerapids matmul-precision=f32", "cpu=x86-64-v3 matmul-precision=bf16"):
+    for cpu in ("sapphirerapids", "znver4"):
+        assert types(f"llvm{{cpu={cpu} matmul-precision=bf16}}") == (["bfloat16"], True, 0)
+    for options in ("cpu=sapphirerapids", "cpu=znver4", "cpu=znver4 matmul-precision=f32", "cpu=x86-64-v3 matmul-precision=bf16"):
         assert types(f"llvm{{{options}}}") == (["float32"], False, 1)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 14])
+def test_pairs_are_multiplied_by_instructions(rows):
+    """Of models in bf16, too: each vector of a register tile takes one instruction for a step, and nothing is widened."""
+    net = Net("llvm{cpu=znver4}", first=None)
+    with net.building():
+        net.output(relax.matmul(net.input((rows, 64), "bf16"), net.weight(numbers(64, 64).astype(ml_dtypes.bfloat16))))
+    text = str(net.lowered())
+    assert text.count("llvm.x86.avx512bf16.dpbf16ps.512") >= rows and "llvm.zext" not in text
+
+
+def test_convolutions_of_fewer_multiplications_come_first():
+    """By Winograd's algorithm in f32, where that is faster than pairs of bf16."""
+    def convolved(size, channels):
+        net = Net("llvm{cpu=znver4 matmul-precision=bf16}", first=None)
+        net.output(net.op("relax.conv2d", [net.input((1, channels, size, size)), net.weight(numbers(channels, channels, 3, 3))],
+                          padding=[1, 1, 1, 1]))
+        module = net.lowered("fused")
+        return [str(module.weights.type_of(key)[0]) for key in module.weights]
+
+    assert convolved(56, 64) == ["float32"] and convolved(7, 512) == ["bfloat16"]
 
 
 def test_other_precisions_are_refused():

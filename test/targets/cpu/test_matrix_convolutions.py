@@ -11,7 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 import legato
 from legato.targets.cpu.machine import Machine
 
-ROUNDS = Machine.host().has("amx-bf16")
+ROUNDS = Machine.host().multiplies_pairs
+# AVX512-BF16's vectors too, where AMX's matrices come first
+CPUS = ["host", "cooperlake"] if Machine.host().has("amx-bf16") and Machine.host().has("avx512bf16") else ["host"]
+ROUNDED = "matmul-precision=bf16,winograd=false"    # of what has fewer multiplications, the factors are not rounded
 # shape of the input and features, then what differs from windows of 3 x 3 with a padding of 1
 CASES = [
     ((1, 32, 14, 14), 32, {}), ((1, 16, 7, 7), 48, {}), ((2, 40, 5, 9), 65, {}), ((1, 17, 30, 17), 16, {"pads": [0, 1, 2, 0]}),
@@ -78,31 +81,36 @@ def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch
         np.testing.assert_allclose(np.from_dlpack(result), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max(), err_msg=str(case))
 
 
-def test_windows_paddings_and_epilogues():
-    check(CASES, "llvm{matmul-precision=bf16}")
+@pytest.mark.parametrize("cpu", CPUS)
+def test_windows_paddings_and_epilogues(cpu):
+    check(CASES, f"llvm{{{ROUNDED},cpu={cpu}}}")
 
 
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("batch", ["", "n"])
-def test_threads(batch, monkeypatch):
+def test_threads(batch, cpu, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
-    check(CASES[:7] + CASES[11:12], "llvm{matmul-precision=bf16,threads=3}", batch)
+    check(CASES[:7] + CASES[11:12], f"llvm{{{ROUNDED},cpu={cpu},threads=3}}", batch)
 
 
-def test_chunks_of_positions(monkeypatch):
+@pytest.mark.parametrize("cpu", CPUS)
+def test_chunks_of_positions(cpu, monkeypatch):
     """Where the inputs of all positions do not fit the cache, each chunk of them is multiplied by all panels of features."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.SHARE", 512)
-    check(CASES[:6] + CASES[14:15], "llvm{matmul-precision=bf16}")
+    check(CASES[:6] + CASES[14:15], f"llvm{{{ROUNDED},cpu={cpu}}}")
 
 
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("batch", ["", "n"])
-def test_signals(batch, monkeypatch):
+def test_signals(batch, cpu, monkeypatch):
     """Of one dimension."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
-    check(SIGNALS, "llvm{matmul-precision=bf16,threads=2}", batch)
+    check(SIGNALS, f"llvm{{{ROUNDED},cpu={cpu},threads=2}}", batch)
 
 
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_models_of_bf16(threads, monkeypatch):
+def test_models_of_bf16(threads, cpu, monkeypatch):
     """An image is read as it is, without being widened; two convolutions may read one. Others than the products stay as they are."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
     rng = np.random.default_rng(4)
@@ -127,13 +135,14 @@ def test_models_of_bf16(threads, monkeypatch):
     reference = model(TensorProto.FLOAT, lambda array: array.astype(np.float32))
     session = onnxruntime.InferenceSession(reference, providers=["CPUExecutionProvider"])
     bf16 = model(TensorProto.BFLOAT16, lambda array: array)
-    results = legato.compile(legato.from_onnx(bf16), f"llvm{{threads={threads}}}")(x)
+    results = legato.compile(legato.from_onnx(bf16), f"llvm{{threads={threads},cpu={cpu}}}")(x)
     for result, wanted, ulps in zip(results, session.run(None, {"x": x.astype(np.float32)}), (1, 1, 4, 4, 4), strict=True):
         wanted = np.asarray(wanted)
         found = np.from_dlpack(result).astype(np.float32) if not isinstance(result, np.ndarray) else result.astype(np.float32)
         assert np.abs(found - wanted).max() <= ulps * 2.0**-8 * np.abs(wanted).max()
-    lowered = str(legato.lower(legato.from_onnx(bf16), "llvm{cpu=sapphirerapids}", last="fused"))
-    assert lowered.count('.bf16"') == 6 and "call @kernel_conv2d_elementwise" not in lowered
+    for made_for in ("sapphirerapids", "znver4"):
+        lowered = str(legato.lower(legato.from_onnx(bf16), f"llvm{{cpu={made_for}}}", last="fused"))
+        assert lowered.count('.bf16"') == 6 and "call @kernel_conv2d_elementwise" not in lowered
 
 
 def residual_blocks(rounding: bool, sizes: Sequence[int]) -> bytes:
@@ -163,13 +172,14 @@ def residual_blocks(rounding: bool, sizes: Sequence[int]) -> bytes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
 
 
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize(("threads", "sizes"), [(1, [9, 11]), (2, [9, 11]), (2, [70])])
-def test_what_convolutions_pass_on_is_bf16(threads, sizes, monkeypatch):
+def test_what_convolutions_pass_on_is_bf16(threads, sizes, cpu, monkeypatch):
     """Images, and what is added to results: as if it were rounded where it is passed on, but for sums that are rounded the other way."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
     session = onnxruntime.InferenceSession(residual_blocks(True, sizes), providers=["CPUExecutionProvider"])
     model = residual_blocks(False, sizes)
-    compiled = legato.compile(legato.from_onnx(model), f"llvm{{matmul-precision=bf16,threads={threads}}}")
+    compiled = legato.compile(legato.from_onnx(model), f"llvm{{{ROUNDED},cpu={cpu},threads={threads}}}")
     for count in (1, 3):
         x = np.random.default_rng(count).standard_normal((count, 48, *sizes)).astype(np.float32)
         wanted = np.asarray(session.run(None, {"x": x})[0])

@@ -1,0 +1,62 @@
+"""How the copy of an image lies in memory, of which products of pairs read the windows of a convolution."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from legato.analysis.structured import ConvolutionForm
+from legato.core.vector_loops import Size, plus, quotient, remainder, times
+from legato.passes.cpu.matrices.packing import read_shape
+
+
+@dataclass(frozen=True)
+class CopyGeometry:
+    """The inputs of neighbouring positions of the result follow each other in the copy for each tap of the window, through all rows.
+
+    ``taps``: of the window, whose inputs are read apart; ``run``: the elements of one, those of a column, or of all columns where channels
+    are few; ``rows`` by ``columns``: of the result; ``step``, ``dilation``: between windows, and between taps; ``reach``: from the first
+    tap to the last; ``phases``: copies for windows that are steps apart, one for each place in a step; ``height`` by ``pitch``: positions
+    of a copy; ``positions``: from the first of the result to the last.
+    """
+
+    taps: tuple[int, int]
+    run: int
+    rows: int
+    columns: int
+    step: tuple[int, int]
+    dilation: tuple[int, int]
+
+    @classmethod
+    def of(cls, form: ConvolutionForm) -> CopyGeometry:
+        """That of a convolution of images, whose sizes are known."""
+        height, width, run, _ = read_shape(form.filter_shape, form.dilations)
+        rows, columns = form.result_shape[1:3]
+        return cls((height, width), run, rows, columns, form.strides, form.dilations)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        down, right = ((taps - 1) * dilation for taps, dilation in zip(self.taps, self.dilation))
+        return down, right
+
+    @property
+    def phases(self) -> tuple[int, int]:
+        down, right = (min(step, one + 1) for step, one in zip(self.step, self.reach))
+        return down, right
+
+    @property
+    def pitch(self) -> int:
+        return self.columns + self.reach[1] // self.step[1]
+
+    @property
+    def height(self) -> int:
+        return self.rows + self.reach[0] // self.step[0]
+
+    @property
+    def positions(self) -> int:
+        return (self.rows - 1) * self.pitch + self.columns
+
+    def shifted(self, position: Size, i: Size, j: Size) -> tuple[Size, Size]:
+        """Where the input of tap (i, j) lies, in its phase; and the phase."""
+        down, right = times(i, self.dilation[0]), times(j, self.dilation[1])
+        phase = plus(times(remainder(down, self.step[0]), self.phases[1]), remainder(right, self.step[1]))
+        shift = plus(times(quotient(down, self.step[0]), self.pitch), quotient(right, self.step[1]))
+        return plus(position, shift), phase
