@@ -28,7 +28,7 @@ GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
-SPLIT = "tir-group-factors{target=%s},tir-widen-factors,tir-split-kernels,tir-merge-calls"
+SPLIT = "tir-group-factors{target=%s},tir-widen-factors,tir-split-kernels,tir-merge-calls,tir-repeat-widenings"
 FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"

@@ -44,6 +44,7 @@ PASSES: dict[str, str] = {
     "tir-widen-factors": "passes.cpu.widen_factors:WidenFactors",
     "tir-split-kernels": "passes.structured.split_kernels:SplitKernels",
     "tir-merge-calls": "passes.structured.merge_calls:MergeCalls",
+    "tir-repeat-widenings": "passes.structured.repeat_widenings:RepeatWidenings",
     "tir-fuse-attention": "passes.structured.fuse_attention:FuseAttention",
     "tir-fuse": "passes.structured.fuse:Fuse",
     "tir-simplify-conversions": "passes.structured.simplify_conversions:SimplifyConversions",

@@ -1,52 +1,36 @@
-"""tir-simplify-conversions: conversions of floats to integers lose tests that bounds decide, and detours by narrow types.
+"""tir-simplify-conversions: conversions between floats and integers lose what bounds show to be unneeded.
 
 What is clipped to the range of a type is converted to that type by tests of the same range: ``QuantizeLinear`` clips, and its conversion
-saturates. Comparisons that never hold become false. An integer that a conversion makes, and that is widened, is made as wide at once: the
-conversion is of no float that the narrow type does not hold.
+saturates. Comparisons that never hold become false, and tests for NaN of what is none true. An integer that a conversion makes, and that
+is widened, is made as wide at once: the conversion is of no float that the narrow type does not hold.
+
+A value that is quantized and dequantized again stays a float: ``sitofp(fptosi(clip(round(x) + z, low, high)) - z)`` becomes
+``clip(round(x), low - z, high - z)``, plus 0, which makes -0 an integer's 0.
 """
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.structured.numbers import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, ORDERED, KnownNumbers, predicate_of
+from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-ROUNDING: dict[str, Callable[[float], float]] = {"math.roundeven": round, "math.floor": math.floor, "math.ceil": math.ceil,
-                                                 "math.trunc": math.trunc}
+TO_INTEGER = ("arith.fptosi", "arith.fptoui")
+TO_FLOAT = ("arith.sitofp", "arith.uitofp")
 WIDENING = {"arith.extsi": "arith.fptosi", "arith.extui": "arith.fptoui"}
-LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (arith.CmpFPredicate.OLT, arith.CmpFPredicate.OLE, arith.CmpFPredicate.OGT,
-                                            arith.CmpFPredicate.OGE)
-
-
-@dataclass(frozen=True)
-class FloatBounds:
-    """The least and the greatest number that a float can be, if it is not NaN."""
-
-    low: float = -math.inf
-    high: float = math.inf
-
-    def union(self, other: FloatBounds) -> FloatBounds:
-        """The numbers of both."""
-        return FloatBounds(min(self.low, other.low), max(self.high, other.high))
-
-    def below(self, bound: float) -> FloatBounds:
-        """The numbers up to a bound."""
-        return FloatBounds(self.low, min(self.high, bound))
-
-    def above(self, bound: float) -> FloatBounds:
-        """The numbers from a bound on."""
-        return FloatBounds(max(self.low, bound), self.high)
+EXACT = 1 << 23     # up to here, f32 has all integers, and sums of two
 
 
 @dataclass(frozen=True)
 class SimplifyConversions(ModulePass):
-    """Comparisons of clipped floats that cannot hold become false; widened conversions to integers become conversions to wider ones."""
+    """Comparisons of clipped floats that cannot hold become false; widened conversions to integers become conversions to wider ones;
+    what is quantized and dequantized again is clipped and rounded as floats."""
 
     name: ClassVar[str] = "tir-simplify-conversions"
     keeps_kernels: ClassVar[bool] = True
@@ -54,73 +38,144 @@ class SimplifyConversions(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:
             for kernel in tir.schedulable(module.module):
-                known: dict[ir.Value, FloatBounds] = {}
-                tests, casts = find(kernel.operation, "arith.cmpf"), find(kernel.operation, *WIDENING)
-                if any([*(fold(op, known) for op in tests), *(widen(op) for op in casts)]):
+                if simplify(kernel.operation):
                     context.kernels.drop(kernel)
 
 
-def fold(op: ir.Operation, known: dict[ir.Value, FloatBounds]) -> bool:
-    """Replaces one comparison by false, if it never holds. Returns whether it did."""
-    a, b = (bounds_of(operand, known) for operand in op.operands)
+def simplify(kernel: ir.Operation) -> bool:
+    """Simplifies the conversions of one kernel. Returns whether there were some."""
+    known = KnownNumbers()
+    changed = [fold(op, known) for op in find(kernel, "arith.cmpf")]
+    changed += [widen(op) for op in find(kernel, *WIDENING)]
+    changed += [shift(op) for op in find(kernel, "arith.addi", "arith.subi")]
+    known = KnownNumbers()
+    changed += [stay_float(op, known) for op in find(kernel, *TO_FLOAT)]
+    known = KnownNumbers()
+    return any([*changed, *(fold(op, known) for op in find(kernel, "arith.cmpf"))])
+
+
+def fold(op: ir.Operation, known: KnownNumbers) -> bool:
+    """Replaces one comparison by false, if it never holds, or by true, if it says that a number is none. Returns whether it did."""
+    a, b = (known.of(operand) for operand in op.operands)
+    predicate = predicate_of(op)
     never = {LESS: a.low >= b.high, LESS_EQUAL: a.low > b.high, GREATER: a.high <= b.low, GREATER_EQUAL: a.high < b.low}
-    if not never.get(_predicate(op), False):
+    always = predicate == ORDERED and a.some and b.some
+    if not always and not never.get(predicate, False):
         return False
+    for user in dict.fromkeys(use.owner.operation for use in op.results[0].uses):
+        if user.name == "arith.select" and user.operands[0] == op.results[0]:
+            user.results[0].replace_all_uses_with(user.operands[1 if always else 2])
+            user.erase()
     with ir.InsertionPoint(op), op.location:
-        op.results[0].replace_all_uses_with(arith.ConstantOp(op.results[0].type, ir.BoolAttr.get(False)).result)
+        op.results[0].replace_all_uses_with(arith.ConstantOp(op.results[0].type, ir.BoolAttr.get(always)).result)
     op.erase()
     return True
 
 
 def widen(op: ir.Operation) -> bool:
     """Replaces the extension of a converted float by a conversion to the wide type. Returns whether it did."""
-    made = op.operands[0].owner
-    if isinstance(made, ir.Block) or made.name != WIDENING[op.name]:
+    made = producer(op.operands[0])
+    if made is None or made.name != WIDENING[op.name]:
         return False
     with ir.InsertionPoint(op), op.location:
         op.results[0].replace_all_uses_with(ir.Operation.create(made.name, [op.results[0].type], list(made.operands)).results[0])
     op.erase()
+    if next(iter(made.results[0].uses), None) is None:
+        made.erase()
     return True
 
 
-def bounds_of(value: ir.Value, known: dict[ir.Value, FloatBounds]) -> FloatBounds:
-    """What is known of a scalar float."""
-    if value not in known:
-        known[value] = _computed(value, known)
-    return known[value]
+def shift(op: ir.Operation) -> bool:
+    """Has a clipped sum of whole floats, which is converted to an integer, add what is added to that integer. Returns whether it did."""
+    made, term = producer(op.operands[0]), _whole_constant(op.operands[1])
+    if made is None or made.name not in TO_INTEGER or term is None or op.results[0].type.width < 32:
+        return False
+    chain = ClippedSum.of(made.operands[0])
+    if chain is None or not _is_only_use(made):
+        return False
+    more = term if op.name == "arith.addi" else -term
+    with ir.InsertionPoint(op), op.location:
+        op.results[0].replace_all_uses_with(arith.FPToSIOp(op.results[0].type, chain.shifted(more)).result)
+    op.erase()
+    return True
 
 
-def _computed(value: ir.Value, known: dict[ir.Value, FloatBounds]) -> FloatBounds:
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or not isinstance(value.type, ir.FloatType):
-        return FloatBounds()
-    if op.name == "arith.constant":
-        number = ir.FloatAttr(op.attributes["value"]).value
-        return FloatBounds() if math.isnan(number) else FloatBounds(number, number)
-    if op.name in ROUNDING:
-        found = bounds_of(op.operands[0], known)
-        low, high = (ROUNDING[op.name](bound) if math.isfinite(bound) else bound for bound in (found.low, found.high))
-        return FloatBounds(low, high)
-    if op.name == "arith.select":
-        condition, *chosen = op.operands
-        holds, fails = (_under(condition, branch, outcome, known) for branch, outcome in zip(chosen, (True, False)))
-        return holds.union(fails)
-    return FloatBounds()
+def stay_float(op: ir.Operation, known: KnownNumbers) -> bool:
+    """Replaces a whole float that is converted to an integer and back by itself. Returns whether it did."""
+    made = producer(op.operands[0])
+    if made is None or made.name not in TO_INTEGER or not isinstance(op.results[0].type, ir.F32Type):
+        return False
+    value = made.operands[0]
+    found = known.of(value)
+    if value.type != op.results[0].type or not (found.some and found.whole and max(-found.low, found.high) <= EXACT):
+        return False
+    if "arith.fptoui" == made.name and found.low < 0:
+        return False
+    with ir.InsertionPoint(op), op.location:
+        op.results[0].replace_all_uses_with(arith.addf(value, _constant(0)))
+    op.erase()
+    return True
 
 
-def _under(condition: ir.Value, value: ir.Value, outcome: bool, known: dict[ir.Value, FloatBounds]) -> FloatBounds:
-    """What is known of a value where a condition, that it is less or greater than another one, has this outcome."""
-    found = bounds_of(value, known)
-    op = None if isinstance(condition.owner, ir.Block) else condition.owner.operation
-    if op is None or op.name != "arith.cmpf" or op.operands[0] != value:
-        return found
-    bound, predicate = bounds_of(op.operands[1], known), _predicate(op)
-    if predicate in (LESS, LESS_EQUAL):
-        return found.below(bound.high) if outcome else found.above(bound.low)
-    if predicate in (GREATER, GREATER_EQUAL):
-        return found.above(bound.low) if outcome else found.below(bound.high)
-    return found
+@dataclass(frozen=True)
+class ClippedSum:
+    """``clip(x + term)`` of whole numbers: ``steps`` are its selections, the innermost first, each with its comparison and the constant
+    that takes the value's place."""
+
+    x: ir.Value
+    term: int
+    steps: Sequence[tuple[arith.CmpFPredicate, int]]
+
+    @classmethod
+    def of(cls, value: ir.Value) -> ClippedSum | None:
+        """What makes a value of f32; None where it is not made so, or other ops read what comes before it."""
+        steps: list[tuple[arith.CmpFPredicate, int]] = []
+        op = producer(value)
+        while op is not None and op.name == "arith.select":
+            test, constants = producer(op.operands[0]), [_whole_constant(operand) for operand in op.operands[1:]]
+            if test is None or test.name != "arith.cmpf":
+                return None
+            predicate = predicate_of(test)
+            inner, constant = (op.operands[1], constants[1]) if predicate == ORDERED else (op.operands[2], constants[0])
+            if predicate not in (ORDERED, LESS, GREATER) or constant is None or test.operands[0] != inner:
+                return None
+            if _whole_constant(test.operands[1]) != constant if predicate != ORDERED else test.operands[1] != inner:
+                return None
+            if not {use.owner.operation for use in inner.uses} <= {op, test}:
+                return None
+            steps.insert(0, (predicate, constant))
+            op = producer(inner)
+        term = None if op is None or op.name != "arith.addf" else _whole_constant(op.operands[1])
+        if op is None or term is None or not isinstance(op.results[0].type, ir.F32Type) or {LESS, GREATER} - {kind for kind, _ in steps}:
+            return None
+        return cls(op.operands[0], term, steps) if KnownNumbers().of(op.operands[0]).whole else None
+
+    def shifted(self, more: int) -> ir.Value:
+        """The sum and ``more``, at the insertion point."""
+        value = self.x if self.term + more == 0 else arith.addf(self.x, _constant(self.term + more))
+        for predicate, constant in self.steps:
+            other = _constant(constant + more)
+            if predicate == ORDERED:
+                value = arith.select(arith.cmpf(predicate, value, value), value, other)
+            else:
+                value = arith.select(arith.cmpf(predicate, value, other), other, value)
+        return value
 
 
-def _predicate(op: ir.Operation) -> arith.CmpFPredicate:
-    return arith.CmpFPredicate(ir.IntegerAttr(op.attributes["predicate"]).value)
+def _is_only_use(op: ir.Operation) -> bool:
+    """Whether an op's result, and what it converts, are read once."""
+    return all(len(list(value.uses)) == 1 for value in (op.results[0], op.operands[0]))
+
+
+def _whole_constant(value: ir.Value) -> int | None:
+    """A constant that is a whole number, of which f32 has all near ones."""
+    op = producer(value)
+    if op is None or op.name != "arith.constant" or not isinstance(value.type, (ir.F32Type, ir.IntegerType)):
+        return None
+    number = op.attributes["value"].value
+    return int(number) if abs(number) <= EXACT and number == int(number) else None
+
+
+def _constant(number: int) -> ir.Value:
+    f32 = ir.F32Type.get()
+    return arith.ConstantOp(f32, ir.FloatAttr.get(f32, float(number))).result

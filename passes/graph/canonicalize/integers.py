@@ -15,6 +15,7 @@ from legato.dialects.relax import dims
 from legato.passes.graph.rewriter import GraphRewriter, attributes
 
 LANE = 4    # bytes
+FEW_CHANNELS = 16   # bytes, which are copied slower than longer pieces
 FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
@@ -46,6 +47,9 @@ def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:
     """The windows of an image [N, H, W, C] along its channels: [N, OH, OW, KH * KW * C]."""
     if tuple(kernel) == (1, 1) and tuple(strides) == (1, 1):
         return x
+    if x.type.shape[3] < FEW_CHANNELS and 1 not in kernel:    # longer pieces: those of the columns first, then those of the rows
+        columns = _windows(x, (1, kernel[1]), (x.type.shape[1], out[1]), (1, strides[1]), (1, dilations[1]))
+        return _windows(columns, (kernel[0], 1), out, (strides[0], 1), (dilations[0], 1))
     parts = []
     for place in np.ndindex(*kernel):
         begin = [k * d for k, d in zip(place, dilations)]

@@ -80,3 +80,89 @@ func.func private @widened(%x: tensor<8xf32>, %y: tensor<8xi32> {tir.out}) -> te
   } -> tensor<8xi32>
   return %0 : tensor<8xi32>
 }
+
+// What is quantized and dequantized again stays a float, of which the zero point is taken off before it is clipped; 0 makes -0 an integer's 0.
+// What was a finite integer is no NaN behind arithmetic.
+// CHECK-LABEL: func.func private @detour(
+// CHECK-DAG: %[[LOW:.*]] = arith.constant -1.310000e+02 : f32
+// CHECK-DAG: %[[HIGH:.*]] = arith.constant 1.240000e+02 : f32
+// CHECK: %[[ROUND:.*]] = math.roundeven
+// CHECK-NEXT: arith.cmpf olt, %[[ROUND]], %[[LOW]] : f32
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: arith.cmpf ogt, %{{.*}}, %[[HIGH]] : f32
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: arith.cmpf ord
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: linalg.yield
+func.func private @detour(%x: tensor<8xf32>, %y: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%y : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %zero = arith.constant 0.0 : f32
+    %three = arith.constant 3.0 : f32
+    %point = arith.constant 3 : i32
+    %scale = arith.constant 0.5 : f32
+    %1 = math.roundeven %in : f32
+    %2 = arith.addf %1, %three : f32
+    %3 = arith.cmpf olt, %2, %low : f32
+    %4 = arith.select %3, %low, %2 : f32
+    %5 = arith.cmpf ogt, %4, %high : f32
+    %6 = arith.select %5, %high, %4 : f32
+    %7 = arith.cmpf ord, %6, %6 : f32
+    %8 = arith.select %7, %6, %zero : f32
+    %9 = arith.fptosi %8 : f32 to i8
+    %10 = arith.extsi %9 : i8 to i32
+    %11 = arith.subi %10, %point : i32
+    %12 = arith.sitofp %11 : i32 to f32
+    %13 = arith.mulf %12, %scale : f32
+    %14 = arith.cmpf ord, %13, %13 : f32
+    %15 = arith.select %14, %13, %zero : f32
+    linalg.yield %15 : f32
+  } -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// Not where a fraction is cut off, where others read the integer, and where the sum that is clipped is none of whole numbers.
+// CHECK-LABEL: func.func private @no_detour(
+// CHECK-COUNT-3: arith.fptosi
+// CHECK: linalg.yield
+func.func private @no_detour(%x: tensor<8xf32>, %y: tensor<8xf32> {tir.out}, %z: tensor<8xi32> {tir.out}) -> (tensor<8xf32>, tensor<8xi32>)
+    attributes {tir.prim_func} {
+  %0:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%y, %z : tensor<8xf32>, tensor<8xi32>) {
+  ^bb0(%in: f32, %out: f32, %other: i32):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %three = arith.constant 3.0 : f32
+    %point = arith.constant 3 : i32
+    %1 = arith.cmpf olt, %in, %low : f32
+    %2 = arith.select %1, %low, %in : f32
+    %3 = arith.cmpf ogt, %2, %high : f32
+    %4 = arith.select %3, %high, %2 : f32
+    %5 = arith.fptosi %4 : f32 to i32
+    %6 = arith.sitofp %5 : i32 to f32
+    %7 = math.roundeven %in : f32
+    %8 = arith.addf %7, %three : f32
+    %9 = arith.cmpf olt, %8, %low : f32
+    %10 = arith.select %9, %low, %8 : f32
+    %11 = arith.cmpf ogt, %10, %high : f32
+    %12 = arith.select %11, %high, %10 : f32
+    %13 = arith.fptosi %12 : f32 to i32
+    %14 = arith.subi %13, %point : i32
+    %15 = arith.addf %in, %three : f32
+    %16 = arith.cmpf olt, %15, %low : f32
+    %17 = arith.select %16, %low, %15 : f32
+    %18 = arith.cmpf ogt, %17, %high : f32
+    %19 = arith.select %18, %high, %17 : f32
+    %20 = arith.fptosi %19 : f32 to i32
+    %21 = arith.subi %20, %point : i32
+    %22 = arith.addi %14, %21 : i32
+    %23 = arith.muli %22, %13 : i32
+    linalg.yield %6, %23 : f32, i32
+  } -> (tensor<8xf32>, tensor<8xi32>)
+  return %0#0, %0#1 : tensor<8xf32>, tensor<8xi32>
+}

@@ -46,6 +46,12 @@ class Product:
         return sum(op.attributes["intrin"].value == "llvm.x86.avx2.pmadd.ub.sw" for op in calls)
 
 
+@pytest.fixture(autouse=True)
+def same_numbers():
+    """A test draws the same numbers, whichever ran before it."""
+    RNG.bit_generator.state = np.random.default_rng(3).bit_generator.state
+
+
 @pytest.mark.parametrize("zeros", ZEROS)
 @pytest.mark.parametrize("blocks, block", [(1, 8), (5, 16), (7, 24), (3, 32), (2, 64), (2, 128), (1, 256)])
 def test_random_rows(blocks, block, zeros):

@@ -1,0 +1,135 @@
+"""What is known of the numbers that a scalar in a body can be: their range, and whether they are whole, and numbers at all."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from legato.analysis.structured.ops import producer
+from legato.core.mlir import arith, ir
+
+ROUNDING: dict[str, Callable[[float], float]] = {"math.roundeven": round, "math.floor": math.floor, "math.ceil": math.ceil,
+                                                 "math.trunc": math.trunc}
+ARITHMETIC: dict[str, Callable[[float, float], float]] = {"arith.addf": lambda a, b: a + b, "arith.subf": lambda a, b: a - b,
+                                                          "arith.mulf": lambda a, b: a * b}
+INTEGER_ARITHMETIC: dict[str, Callable[[int, int], int]] = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b}
+LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, ORDERED = (arith.CmpFPredicate.OLT, arith.CmpFPredicate.OLE, arith.CmpFPredicate.OGT,
+                                                     arith.CmpFPredicate.OGE, arith.CmpFPredicate.ORD)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The least and the greatest number that a value can be, if it is not NaN. ``some``: whether it is never NaN; ``whole``: whether it
+    has no fraction, where it is finite."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    some: bool = False
+    whole: bool = False
+
+    @property
+    def finite(self) -> bool:
+        """Whether it is neither NaN nor infinite."""
+        return self.some and math.isfinite(self.low) and math.isfinite(self.high)
+
+    def union(self, other: Numbers) -> Numbers:
+        """The numbers of both."""
+        return Numbers(min(self.low, other.low), max(self.high, other.high), self.some and other.some, self.whole and other.whole)
+
+    def below(self, bound: float) -> Numbers:
+        """The numbers up to a bound."""
+        return replace(self, high=min(self.high, bound))
+
+    def above(self, bound: float) -> Numbers:
+        """The numbers from a bound on."""
+        return replace(self, low=max(self.low, bound))
+
+
+class KnownNumbers:
+    """What is known of the scalars of a module that does not change meanwhile."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, Numbers] = {}
+
+    def of(self, value: ir.Value) -> Numbers:
+        """What is known of a scalar, an integer being signed."""
+        if value not in self._known:
+            self._known[value] = self._computed(value)
+        return self._known[value]
+
+    def _computed(self, value: ir.Value) -> Numbers:
+        if isinstance(value.type, ir.IntegerType):
+            return self._integer(value)
+        op = producer(value)
+        if op is None or not isinstance(value.type, ir.FloatType):
+            return Numbers()
+        if op.name == "arith.constant":
+            number = ir.FloatAttr(op.attributes["value"]).value
+            return Numbers() if math.isnan(number) else Numbers(number, number, True, not math.isinf(number) and number == round(number))
+        if op.name in ROUNDING:
+            found = self.of(op.operands[0])
+            low, high = (ROUNDING[op.name](bound) if math.isfinite(bound) else bound for bound in (found.low, found.high))
+            return Numbers(low, high, found.some, True)
+        if op.name == "arith.select":
+            condition, *chosen = op.operands
+            holds, fails = (self._under(condition, branch, outcome) for branch, outcome in zip(chosen, (True, False)))
+            return holds.union(fails)
+        if op.name in ("arith.sitofp", "arith.uitofp") and isinstance(value.type, ir.F32Type):
+            whole = self.of(op.operands[0])
+            found = whole if op.name == "arith.sitofp" or whole.low >= 0 else Numbers(0, 2.0 ** op.operands[0].type.width)
+            return _outward(replace(found, some=True, whole=True))
+        if op.name in ARITHMETIC and isinstance(value.type, ir.F32Type):
+            a, b = map(self.of, op.operands)
+            if not (a.finite and b.finite):
+                return Numbers()
+            ends = [ARITHMETIC[op.name](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+            return _outward(Numbers(min(ends), max(ends), True))
+        return Numbers()
+
+    def _integer(self, value: ir.Value) -> Numbers:
+        op, bits = producer(value), value.type.width
+        every = Numbers(-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1, True, True)
+        found = every
+        if op is None:
+            return every
+        if op.name == "arith.constant":
+            number = ir.IntegerAttr(op.attributes["value"]).value
+            found = Numbers(number, number, True, True)
+        elif op.name in ("arith.fptosi", "arith.fptoui"):
+            given = self.of(op.operands[0])      # of a float that the type holds
+            found = Numbers(math.trunc(given.low), math.trunc(given.high), True, True) if given.finite else every
+        elif op.name == "arith.extsi":
+            found = self.of(op.operands[0])
+        elif op.name in INTEGER_ARITHMETIC:
+            a, b = map(self.of, op.operands)
+            ends = [INTEGER_ARITHMETIC[op.name](x, y) for x in (int(a.low), int(a.high)) for y in (int(b.low), int(b.high))]
+            found = Numbers(min(ends), max(ends), True, True)
+        return found if every.low <= found.low and found.high <= every.high else every
+
+    def _under(self, condition: ir.Value, value: ir.Value, outcome: bool) -> Numbers:
+        """What is known of a value where a condition, that it is less or greater than another one, or not NaN, has this outcome."""
+        found, op = self.of(value), producer(condition)
+        if op is None or op.name != "arith.cmpf" or op.operands[0] != value:
+            return found
+        bound, predicate = self.of(op.operands[1]), predicate_of(op)
+        if predicate == ORDERED and outcome:
+            return replace(found, some=True)
+        if predicate in (LESS, LESS_EQUAL):
+            return found.below(bound.high) if outcome else found.above(bound.low)
+        if predicate in (GREATER, GREATER_EQUAL):
+            return found.above(bound.low) if outcome else found.below(bound.high)
+        return found
+
+
+def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:
+    """The predicate of a comparison of floats."""
+    return arith.CmpFPredicate(ir.IntegerAttr(op.attributes["predicate"]).value)
+
+
+def _outward(found: Numbers) -> Numbers:
+    """Numbers that are rounded to f32."""
+    with np.errstate(over="ignore"):
+        low, high = (float(np.nextafter(np.float32(end), np.float32(far))) for end, far in ((found.low, -np.inf), (found.high, np.inf)))
+    return replace(found, low=low, high=high)
