@@ -17,13 +17,15 @@ func.func @main(%x: tensor<8xi8>) -> (tensor<8xi32>, tensor<8xi32>) attributes {
 
 // One that a product reads, too, or the caller, is there anyhow; and what does more than to widen is computed once.
 // CHECK-LABEL: func.func @once(
-// CHECK: call @widen(
-// CHECK-NOT: call @widen(
-// CHECK: call @widen(
-// CHECK-NOT: call @widen(
-// CHECK-COUNT-1: call @raise(
-// CHECK-NOT: call @raise(
-// CHECK: return
+// CHECK: %[[X:.*]] = call @widen(%arg0
+// CHECK-NEXT: call @double(%[[X]]
+// CHECK-NEXT: call @dot(%[[X]], %[[X]]
+// CHECK-NEXT: %[[Y:.*]] = call @widen(%arg1
+// CHECK-NEXT: %[[TWICE:.*]] = call @double(%[[Y]]
+// CHECK-NEXT: %[[RAISED:.*]] = call @raise(%arg1
+// CHECK-NEXT: call @sum(%[[RAISED]], %[[TWICE]]
+// CHECK-NEXT: call @double(%[[RAISED]]
+// CHECK-NEXT: return
 func.func @once(%x: tensor<8xi8>, %y: tensor<8xi8>) -> (tensor<8xi32>, tensor<i32>, tensor<8xi32>, tensor<8xi32>, tensor<8xi32>)
     attributes {relax.function} {
   %e = tensor.empty() : tensor<8xi32>
