@@ -106,8 +106,15 @@ def root(kernel: KernelOps, scalar: BodyScalar) -> BodyScalar:
         scalar = yielded(op, read[1])
 
 
-def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None) -> Iterator[tuple[ir.Value, Index]]:
-    """The elements that a scalar is computed from: of ``stop``, and of tensors that no elementwise op makes. Untraceable otherwise."""
+def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None,
+           seen: set[tuple] | None = None) -> Iterator[tuple[ir.Value, Index]]:
+    """The elements that a scalar is computed from: of ``stop``, and of tensors that no elementwise op makes. Untraceable otherwise.
+    ``seen``: the scalars that have been followed, each once: a clip reads its value twice, and a chain of many would have no end."""
+    seen = set() if seen is None else seen
+    key = scalar.value, tuple(scalar.loops.items())
+    if key in seen:
+        return
+    seen.add(key)
     read = scalar.operand
     if read is not None:
         tensor, index = read
@@ -115,12 +122,12 @@ def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None) 
         if op is None:
             yield tensor, index
         else:
-            yield from leaves(kernel, yielded(op, index), stop)
+            yield from leaves(kernel, yielded(op, index), stop, seen)
     elif (inner := scalar.inner) is not None:
         if not inner.name.startswith(("arith.", "math.")) and inner.name != "linalg.index":
             raise Untraceable
         for operand in inner.operands:
-            yield from leaves(kernel, scalar.other(operand), stop)
+            yield from leaves(kernel, scalar.other(operand), stop, seen)
     elif (owner := producer(scalar.value)) is None or not owner.name.startswith("arith.constant"):
         raise Untraceable
 

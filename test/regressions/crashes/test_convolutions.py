@@ -69,3 +69,18 @@ def random_case(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_convolutions(seed):
     check(*random_case(seed))
+
+
+def test_many_clips_behind_a_convolution():
+    """A clip reads its value twice: following each reading doubled the time of the compile with every one of them."""
+    nodes, last = [helper.make_node("Conv", ["x", "w"], ["y0"])], "y0"
+    for k in range(32):
+        nodes.append(helper.make_node("Clip", [last, "low", f"high{k}"], [f"y{k + 1}"]))
+        nodes.append(helper.make_node("Mul", [f"y{k + 1}", "scale"], [f"z{k + 1}"]))
+        last = f"z{k + 1}"
+    rng = np.random.default_rng(0)
+    constants = {"w": rng.standard_normal((8, 3, 3, 3), np.float32), "low": np.float32(-1), "scale": np.float32(1.5)}
+    constants |= {f"high{k}": np.float32(1 + k / 8) for k in range(32)}
+    x = rng.standard_normal((1, 3, 9, 9), np.float32)
+    given = model(nodes, [value("x", x)], [last], constants=constants)
+    np.testing.assert_allclose(np.from_dlpack(legato.compile(legato.from_onnx(given))(x)), reference(given, {"x": x})[0], rtol=0, atol=1e-4)
