@@ -14,7 +14,7 @@ FEW_ROWS = 8       # below, products read keys and values in a cache as fast as 
 ONE_BY_ONE = 4     # up to here, rows read keys and values again faster than these are copied
 FEW_KEYS = 64      # below, scores take as little time as copies of transposed keys
 ROWS, COLUMNS = 32, 32     # of a tile of products of matrices: two by two registers
-MATRIX_BYTES = 6   # of a score and its exponential in bf16
+PAIR_BYTES = 6     # of a score and its exponential in bf16
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
@@ -25,9 +25,9 @@ class AttentionTiles:
     ``rows`` by ``vectors`` of ``lanes``: a register tile; ``queries``, a multiple of rows: those for which keys and values are put into
     panels once; ``keys``, a multiple of a tile's columns: those whose scores are computed before they are used; ``copied``: which of
     "query", "key" and "value" are copied into the order in which they are read, the others being read in place; ``one_by_one``: so many
-    rows or fewer are computed one by one, and read keys and values in place (0: not any); ``matrices``: whether other rows are computed by
-    instructions on matrices of bf16, which have copies of their own; ``registers``: the names of those that hold vectors; ``threads``:
-    parts that run in parallel.
+    rows or fewer are computed one by one, and read keys and values in place (0: not any); ``pairs``: whether other rows are computed by
+    instructions on pairs of bf16, which have copies of their own, ``matrices``: on matrices of these; ``registers``: the names of those
+    that hold vectors; ``threads``: parts that run in parallel.
     """
 
     rows: int
@@ -37,6 +37,7 @@ class AttentionTiles:
     keys: int
     copied: tuple[str, ...]
     one_by_one: int
+    pairs: bool
     matrices: bool
     registers: tuple[str, ...]
     threads: int
@@ -55,25 +56,27 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     lanes = machine.lanes(32)
     vectors = 1 if keys is not None and keys <= lanes else VECTORS
     panel = vectors * lanes
-    matrices = _by_matrices(form, machine)
-    if matrices:
+    pairs = _in_pairs(form, machine)
+    matrices = pairs and machine.has("amx-bf16")
+    if pairs:
         vectors, panel = COLUMNS // lanes, COLUMNS
+    if matrices:
         tile = ROWS if rows is None or rows > ROWS // 2 else ROWS // 2
     else:
         tile = choose(rows, panel, lanes, machine.registers, panel).rows[0]
     cached = machine.l2_bytes // (4 * 4 * (depth + columns))  # rows of two operands in a quarter of the L2 cache
-    most = min(machine.l1_bytes // ((MATRIX_BYTES if matrices else 2 * 4) * tile), cached)
+    most = min(machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), cached)
     queries, keys_at_once = _block(rows, cached, tile), _block(keys, most, panel)
     few = ONE_BY_ONE if _one_by_one(form) else 0
-    copied = tuple(name for name in _copied(form) if name == "query" and few) if matrices else _copied(form)
-    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, matrices, machine.vector_registers,
+    copied = tuple(name for name in _copied(form) if name == "query" and few) if pairs else _copied(form)
+    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, pairs, matrices, machine.vector_registers,
                           _threads(form, machine))
 
 
-def _by_matrices(form: AttentionForm, machine: Machine) -> bool:
-    """Whether the products are those of matrices of bf16: of factors that are bf16, or may be rounded to it."""
+def _in_pairs(form: AttentionForm, machine: Machine) -> bool:
+    """Whether the products are those of pairs of bf16: of factors that are bf16, or may be rounded to it."""
     rows, keys, depth = (form.extent(term) for term in "mnd")
-    if not machine.has("amx-bf16") or (rows or FEW_ROWS) < FEW_ROWS or (keys or COLUMNS) < COLUMNS // 2 or (depth or 0) < FEW_ROWS:
+    if not machine.multiplies_pairs or (rows or FEW_ROWS) < FEW_ROWS or (keys or COLUMNS) < COLUMNS // 2 or (depth or 0) < FEW_ROWS:
         return False
     half = ir.F16Type.get()
     return form.in_bf16 or (machine.rounds_factors and half not in _float_types(form))

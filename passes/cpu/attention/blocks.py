@@ -27,6 +27,7 @@ from legato.core.vector_loops import (
     times,
 )
 from legato.passes.cpu.attention.matrix_rows import MatrixRows
+from legato.passes.cpu.attention.pair_rows import PairRows
 from legato.passes.cpu.attention.row_by_row import RowByRow
 from legato.passes.cpu.attention.state import AttentionState
 from legato.passes.cpu.attention.vector_rows import VectorRows
@@ -41,8 +42,8 @@ class AttentionBlocks:
         self.form, self.tiles, self.buffers = form, tiles, buffers
         self.state = AttentionState(form, tiles, buffers)
         self.at, self.end = self.state.at, self.state.keys
-        self.matrices = MatrixRows(self.state) if tiles.matrices else None
-        self.tiled = self.matrices or VectorRows(self.state)
+        self.pairs = MatrixRows(self.state) if tiles.matrices else PairRows(self.state) if tiles.pairs else None
+        self.tiled = self.pairs or VectorRows(self.state)
         hides = not self.state.single and may_hide(form)
         self.visible = VisibleKeys(form, self.state.operands, self.state.keys) if hides else None
 
@@ -61,8 +62,8 @@ class AttentionBlocks:
         for _, size in batch:
             count = times(count, size)
         self.state.allocate()
-        if self.matrices is not None:
-            self.matrices.allocate()
+        if self.pairs is not None:
+            self.pairs.allocate()
         threads = self.tiles.threads
         if threads == 1:
             self.at.thread = 0
@@ -87,8 +88,8 @@ class AttentionBlocks:
         self.at.rows = least(minus(self.state.rows, self.at.first_row), self.tiles.queries)
         if "query" in self.tiles.copied:
             self.state.operands.pack_queries()
-        if self.matrices is not None:
-            self.matrices.pack_queries()
+        if self.pairs is not None:
+            self.pairs.pack_queries()
         if self.state.single:
             self._keys(0)
             return

@@ -135,7 +135,7 @@ class MatrixRows:
         rows = least(minus(self.at.rows, row), self.tiles.rows)
         whole = times(quotient(rows, TOGETHER), TOGETHER)
         loop(0, whole, TOGETHER, lambda i: self._softmax(row, i, TOGETHER))
-        if (self.form.extent("m") or 1) % TOGETHER:
+        if self.tiles.rows % TOGETHER or (self.form.extent("m") or 1) % TOGETHER:
             loop(whole, rows, 1, lambda i: self._softmax(row, i, 1))
         loop(0, self.panels, 1, lambda panel: self._product_with_values(panel, steps))
         loop(0, rows, 1, lambda i: self.state.take_sums(row, i))

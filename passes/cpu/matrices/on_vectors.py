@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from legato.analysis.structured import ConvolutionForm
 from legato.analysis.structured.elements import Index, Term
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import arith, ir, memref, vector
+from legato.core.mlir import arith, ir, memref
 from legato.core.register_costs import step_time
 from legato.core.vector_loops import Size, below, minus, plus, times, value_of, when
-from legato.dialects.tir import intrinsics
 from legato.passes.cpu.elements import Elements
 from legato.passes.cpu.matrices.convolution import PairConvolution, TilePlace
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
+from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
 
 WIDTHS = (2, 4, 1)      # vectors of features in a tile
 
@@ -49,27 +49,16 @@ class VectorConvolution(PairConvolution):
 
     def tile(self, image: ir.Value, place: TilePlace, panel: Size, thread: Size) -> None:
         """Builds the products of a tile with a panel of features, and what writes their sums."""
-        lanes, vectors = self.vectors.lanes, self.tiles.features // self.vectors.lanes
-        bits = self.vectors.of(ir.IntegerType.get_signless(32))
+        v, lanes, vectors = self.vectors, self.vectors.lanes, self.tiles.features // self.vectors.lanes
 
         def step(first: Size, matrix: Size, block: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            filters = [vector.BitCastOp(bits, self._halves(lanes * PAIR, self.rows, panel, matrix, PAIR * lanes * j)).result
-                       for j in range(vectors)]
-            result = []
-            for position in range(self.tiles.positions):
-                pair = self._halves(PAIR, self.read, plus(first, position), times(block, PAIR))
-                lane = vector.BitCastOp(ir.VectorType.get([1], bits.element_type), pair).result
-                spread = self.vectors.spread(vector.ExtractOp(lane, [], [0]).result)
-                result += [intrinsics.build("dot2_bf16bf16", spread, filters[j], sums[vectors * position + j]) for j in range(vectors)]
-            return result
+            filters = [load_pairs(v, self.rows, panel, matrix, PAIR * lanes * j) for j in range(vectors)]
+            inputs = [spread_pair(v, self.read, plus(first, position), times(block, PAIR)) for position in range(self.tiles.positions)]
+            return add_products(inputs, filters, sums)
 
-        sums = self.sums_of(place.first, step, [self.vectors.splat(0)] * (self.tiles.positions * vectors))
+        sums = self.sums_of(place.first, step, [v.splat(0)] * (self.tiles.positions * vectors))
         for j in range(vectors):
             self._write(image, place, plus(times(panel, self.tiles.features), j * lanes), sums[j::vectors])
-
-    def _halves(self, count: int, buffer: ir.Value, *at: Size) -> ir.Value:
-        """Neighbouring elements."""
-        return vector.LoadOp(ir.VectorType.get([count], buffer.type.element_type), buffer, [*map(value_of, at)]).result
 
     def _write(self, image: ir.Value, tile: TilePlace, feature: Size, sums: Sequence[ir.Value]) -> None:
         """Writes a vector of the result for each position of a tile, through the elementwise ops after the convolution; not the first

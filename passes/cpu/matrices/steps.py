@@ -1,4 +1,5 @@
-"""Steps of products of matrices of bf16, in the form that ``tir-lower-matrix-products`` makes AMX's instructions of."""
+"""Steps of products of bf16: of matrices, in the form that ``tir-lower-matrix-products`` makes AMX's instructions of, and of pairs in the
+lanes of vectors, by AVX512-BF16."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,6 +7,7 @@ from collections.abc import Sequence
 from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, value_of
+from legato.dialects.tir import intrinsics
 from legato.dialects.tir.markers import FLUSHES
 from legato.passes.cpu.matrices.packing import PAIR
 
@@ -35,6 +37,26 @@ def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
     indexing = ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])
     return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=ir.ArrayAttr.get(kinds),
                                 kind=ir.Attribute.parse("#vector.kind<add>")).result
+
+
+def add_products(left: Sequence[ir.Value], right: Sequence[ir.Value], sums: Sequence[ir.Value]) -> list[ir.Value]:
+    """The sums, row by row, and the products of pairs in their lanes: of each row's (``left``, in all lanes) with those of columns."""
+    return [intrinsics.build("dot2_bf16bf16", row, column, sums[len(right) * i + j]) for i, row in enumerate(left)
+            for j, column in enumerate(right)]
+
+
+def load_pairs(vectors: Vectors, buffer: ir.Value, *at: Size) -> ir.Value:
+    """Neighbouring pairs of bf16, one in each lane."""
+    type_ = ir.VectorType.get([PAIR * vectors.lanes], ir.BF16Type.get())
+    halves = vector.LoadOp(type_, buffer, [*map(value_of, at)]).result
+    return vector.BitCastOp(vectors.of(ir.IntegerType.get_signless(32)), halves).result
+
+
+def spread_pair(vectors: Vectors, buffer: ir.Value, *at: Size) -> ir.Value:
+    """A pair of bf16 in all lanes."""
+    halves = vector.LoadOp(ir.VectorType.get([PAIR], ir.BF16Type.get()), buffer, [*map(value_of, at)]).result
+    lane = vector.BitCastOp(ir.VectorType.get([1], ir.IntegerType.get_signless(32)), halves).result
+    return vectors.spread(vector.ExtractOp(lane, [], [0]).result)
 
 
 def write_sums(sums: ir.Value, buffer: ir.Value, *at: Size) -> None:

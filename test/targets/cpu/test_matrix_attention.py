@@ -1,4 +1,5 @@
-"""Attention by products of matrices of bf16, against onnxruntime's in f32. All cases of a test are one model.
+"""Attention by products of bf16, of matrices (AMX) or of pairs in the lanes of vectors (AVX512-BF16), against onnxruntime's in f32. All
+cases of a test are one model.
 
 Queries, keys, values and exponentials are rounded: results differ by some 2^-8 of the values' size. Cases whose numbers are all exact in
 bf16 have to be as exact as in f32.
@@ -13,19 +14,29 @@ from thoroughly import first_of
 import legato
 from legato.targets.cpu.machine import Machine
 
-pytestmark = pytest.mark.skipif(not Machine.host().has("amx-bf16"), reason="wants AMX")
+HOST = Machine.host()
+pytestmark = pytest.mark.skipif(not HOST.multiplies_pairs, reason="wants AMX, or AVX512-BF16")
+# AVX512-BF16's vectors too, where AMX's matrices come first
+CPUS = ["host", "cooperlake"] if HOST.has("amx-bf16") and HOST.has("avx512bf16") else ["host"]
 TARGET = "llvm{matmul-precision=bf16}"
 ROUNDED = 4e-2
 
 
-def count_products(graph: Graph, target: str = TARGET) -> int:
-    """The products of matrices in the code."""
-    return str(legato.lower(legato.from_onnx(graph.model), target, last="scheduled")).count("vector.contract")
+@pytest.fixture(autouse=True, params=CPUS)
+def cpu(request, monkeypatch):
+    """Compiles for each of these."""
+    monkeypatch.setitem(globals(), "TARGET", f"llvm{{matmul-precision=bf16,cpu={request.param}}}")
+
+
+def count_products(graph: Graph, target: str) -> int:
+    """The products of matrices in the code; of vectors, two for each kernel with some."""
+    text = str(legato.lower(legato.from_onnx(graph.model), target, last="scheduled"))
+    return text.count("vector.contract") or 2 * sum("tir.dot2_bf16bf16" in kernel for kernel in text.split("func.func"))
 
 
 def test_masks_and_layouts():
     graph = everything(21, 39)
-    assert count_products(graph) == 2 * len(graph.outputs)
+    assert count_products(graph, TARGET) == 2 * len(graph.outputs)
     check(graph, TARGET, tolerance=ROUNDED)
 
 
