@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.structured.numbers import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, ORDERED, KnownNumbers, predicate_of
+from legato.analysis.structured.float_bounds import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, ORDERED, KnownBounds, predicate_of
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
@@ -44,17 +44,17 @@ class SimplifyConversions(ModulePass):
 
 def simplify(kernel: ir.Operation) -> bool:
     """Simplifies the conversions of one kernel. Returns whether there were some."""
-    known = KnownNumbers()
+    known = KnownBounds()
     changed = [fold(op, known) for op in find(kernel, "arith.cmpf")]
     changed += [widen(op) for op in find(kernel, *WIDENING)]
     changed += [shift(op) for op in find(kernel, "arith.addi", "arith.subi")]
-    known = KnownNumbers()
+    known = KnownBounds()
     changed += [stay_float(op, known) for op in find(kernel, *TO_FLOAT)]
-    known = KnownNumbers()
+    known = KnownBounds()
     return any([*changed, *(fold(op, known) for op in find(kernel, "arith.cmpf"))])
 
 
-def fold(op: ir.Operation, known: KnownNumbers) -> bool:
+def fold(op: ir.Operation, known: KnownBounds) -> bool:
     """Replaces one comparison by false, if it never holds, or by true, if it says that a number is none. Returns whether it did."""
     a, b = (known.of(operand) for operand in op.operands)
     predicate = predicate_of(op)
@@ -100,7 +100,7 @@ def shift(op: ir.Operation) -> bool:
     return True
 
 
-def stay_float(op: ir.Operation, known: KnownNumbers) -> bool:
+def stay_float(op: ir.Operation, known: KnownBounds) -> bool:
     """Replaces a whole float that is converted to an integer and back by itself. Returns whether it did."""
     made = producer(op.operands[0])
     if made is None or made.name not in TO_INTEGER or not isinstance(op.results[0].type, ir.F32Type):
@@ -148,7 +148,7 @@ class ClippedSum:
         term = None if op is None or op.name != "arith.addf" else _whole_constant(op.operands[1])
         if op is None or term is None or not isinstance(op.results[0].type, ir.F32Type) or {LESS, GREATER} - {kind for kind, _ in steps}:
             return None
-        return cls(op.operands[0], term, steps) if KnownNumbers().of(op.operands[0]).whole else None
+        return cls(op.operands[0], term, steps) if KnownBounds().of(op.operands[0]).whole else None
 
     def shifted(self, more: int) -> ir.Value:
         """The sum and ``more``, at the insertion point."""

@@ -20,7 +20,7 @@ LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, ORDERED = (arith.CmpFPredicate.OLT, ar
 
 
 @dataclass(frozen=True)
-class Numbers:
+class FloatBounds:
     """The least and the greatest number that a value can be, if it is not NaN. ``some``: whether it is never NaN; ``whole``: whether it
     has no fraction, where it is finite."""
 
@@ -34,81 +34,82 @@ class Numbers:
         """Whether it is neither NaN nor infinite."""
         return self.some and math.isfinite(self.low) and math.isfinite(self.high)
 
-    def union(self, other: Numbers) -> Numbers:
+    def union(self, other: FloatBounds) -> FloatBounds:
         """The numbers of both."""
-        return Numbers(min(self.low, other.low), max(self.high, other.high), self.some and other.some, self.whole and other.whole)
+        return FloatBounds(min(self.low, other.low), max(self.high, other.high), self.some and other.some, self.whole and other.whole)
 
-    def below(self, bound: float) -> Numbers:
+    def below(self, bound: float) -> FloatBounds:
         """The numbers up to a bound."""
         return replace(self, high=min(self.high, bound))
 
-    def above(self, bound: float) -> Numbers:
+    def above(self, bound: float) -> FloatBounds:
         """The numbers from a bound on."""
         return replace(self, low=max(self.low, bound))
 
 
-class KnownNumbers:
+class KnownBounds:
     """What is known of the scalars of a module that does not change meanwhile."""
 
     def __init__(self) -> None:
-        self._known: dict[ir.Value, Numbers] = {}
+        self._known: dict[ir.Value, FloatBounds] = {}
 
-    def of(self, value: ir.Value) -> Numbers:
+    def of(self, value: ir.Value) -> FloatBounds:
         """What is known of a scalar, an integer being signed."""
         if value not in self._known:
             self._known[value] = self._computed(value)
         return self._known[value]
 
-    def _computed(self, value: ir.Value) -> Numbers:
+    def _computed(self, value: ir.Value) -> FloatBounds:
         if isinstance(value.type, ir.IntegerType):
             return self._integer(value)
         op = producer(value)
         if op is None or not isinstance(value.type, ir.FloatType):
-            return Numbers()
+            return FloatBounds()
         if op.name == "arith.constant":
             number = ir.FloatAttr(op.attributes["value"]).value
-            return Numbers() if math.isnan(number) else Numbers(number, number, True, not math.isinf(number) and number == round(number))
+            whole = math.isfinite(number) and number == round(number)
+            return FloatBounds() if math.isnan(number) else FloatBounds(number, number, True, whole)
         if op.name in ROUNDING:
             found = self.of(op.operands[0])
             low, high = (ROUNDING[op.name](bound) if math.isfinite(bound) else bound for bound in (found.low, found.high))
-            return Numbers(low, high, found.some, True)
+            return FloatBounds(low, high, found.some, True)
         if op.name == "arith.select":
             condition, *chosen = op.operands
             holds, fails = (self._under(condition, branch, outcome) for branch, outcome in zip(chosen, (True, False)))
             return holds.union(fails)
         if op.name in ("arith.sitofp", "arith.uitofp") and isinstance(value.type, ir.F32Type):
             whole = self.of(op.operands[0])
-            found = whole if op.name == "arith.sitofp" or whole.low >= 0 else Numbers(0, 2.0 ** op.operands[0].type.width)
+            found = whole if op.name == "arith.sitofp" or whole.low >= 0 else FloatBounds(0, 2.0 ** op.operands[0].type.width)
             return _outward(replace(found, some=True, whole=True))
         if op.name in ARITHMETIC and isinstance(value.type, ir.F32Type):
             a, b = map(self.of, op.operands)
             if not (a.finite and b.finite):
-                return Numbers()
+                return FloatBounds()
             ends = [ARITHMETIC[op.name](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-            return _outward(Numbers(min(ends), max(ends), True))
-        return Numbers()
+            return _outward(FloatBounds(min(ends), max(ends), True))
+        return FloatBounds()
 
-    def _integer(self, value: ir.Value) -> Numbers:
+    def _integer(self, value: ir.Value) -> FloatBounds:
         op, bits = producer(value), value.type.width
-        every = Numbers(-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1, True, True)
+        every = FloatBounds(-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1, True, True)
         found = every
         if op is None:
             return every
         if op.name == "arith.constant":
             number = ir.IntegerAttr(op.attributes["value"]).value
-            found = Numbers(number, number, True, True)
+            found = FloatBounds(number, number, True, True)
         elif op.name in ("arith.fptosi", "arith.fptoui"):
             given = self.of(op.operands[0])      # of a float that the type holds
-            found = Numbers(math.trunc(given.low), math.trunc(given.high), True, True) if given.finite else every
+            found = FloatBounds(math.trunc(given.low), math.trunc(given.high), True, True) if given.finite else every
         elif op.name == "arith.extsi":
             found = self.of(op.operands[0])
         elif op.name in INTEGER_ARITHMETIC:
             a, b = map(self.of, op.operands)
             ends = [INTEGER_ARITHMETIC[op.name](x, y) for x in (int(a.low), int(a.high)) for y in (int(b.low), int(b.high))]
-            found = Numbers(min(ends), max(ends), True, True)
+            found = FloatBounds(min(ends), max(ends), True, True)
         return found if every.low <= found.low and found.high <= every.high else every
 
-    def _under(self, condition: ir.Value, value: ir.Value, outcome: bool) -> Numbers:
+    def _under(self, condition: ir.Value, value: ir.Value, outcome: bool) -> FloatBounds:
         """What is known of a value where a condition, that it is less or greater than another one, or not NaN, has this outcome."""
         found, op = self.of(value), producer(condition)
         if op is None or op.name != "arith.cmpf" or op.operands[0] != value:
@@ -128,8 +129,8 @@ def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:
     return arith.CmpFPredicate(ir.IntegerAttr(op.attributes["predicate"]).value)
 
 
-def _outward(found: Numbers) -> Numbers:
-    """Numbers that are rounded to f32."""
+def _outward(found: FloatBounds) -> FloatBounds:
+    """The bounds of what is rounded to f32."""
     with np.errstate(over="ignore"):
         low, high = (float(np.nextafter(np.float32(end), np.float32(far))) for end, far in ((found.low, -np.inf), (found.high, np.inf)))
     return replace(found, low=low, high=high)
