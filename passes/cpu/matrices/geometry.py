@@ -13,9 +13,7 @@ class CopyGeometry:
     """The inputs of neighbouring positions of the result follow each other in the copy for each tap of the window, through all rows.
 
     ``taps``: of the window, whose inputs are read apart; ``run``: the elements of one, those of a column, or of all columns where channels
-    are few; ``rows`` by ``columns``: of the result; ``step``, ``dilation``: between windows, and between taps; ``reach``: from the first
-    tap to the last; ``phases``: copies for windows that are steps apart, one for each place in a step; ``height`` by ``pitch``: positions
-    of a copy; ``positions``: from the first of the result to the last.
+    are few; ``rows`` by ``columns``: of the result; ``step``, ``dilation``: between windows, and between taps.
     """
 
     taps: tuple[int, int]
@@ -34,24 +32,29 @@ class CopyGeometry:
 
     @property
     def reach(self) -> tuple[int, int]:
+        """Down and right, from the first tap to the last."""
         down, right = ((taps - 1) * dilation for taps, dilation in zip(self.taps, self.dilation))
         return down, right
 
     @property
     def phases(self) -> tuple[int, int]:
+        """The copies down and across, one for each place in a step between windows."""
         down, right = (min(step, one + 1) for step, one in zip(self.step, self.reach))
         return down, right
 
     @property
     def pitch(self) -> int:
+        """Positions of a copy in a row."""
         return self.columns + self.reach[1] // self.step[1]
 
     @property
     def height(self) -> int:
+        """Rows of a copy."""
         return self.rows + self.reach[0] // self.step[0]
 
     @property
     def positions(self) -> int:
+        """Positions from the first of the result to the last, with those between two rows."""
         return (self.rows - 1) * self.pitch + self.columns
 
     def shifted(self, position: Size, i: Size, j: Size) -> tuple[Size, Size]:
