@@ -117,6 +117,8 @@ class KnownBounds:
         bound, predicate = self.of(op.operands[1]), predicate_of(op)
         if predicate == ORDERED and outcome:
             return replace(found, some=True)
+        if not outcome and not bound.some:
+            return found            # nothing is less or greater than NaN
         if predicate in (LESS, LESS_EQUAL):
             return found.below(bound.high) if outcome else found.above(bound.low)
         if predicate in (GREATER, GREATER_EQUAL):

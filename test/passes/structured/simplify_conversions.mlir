@@ -62,6 +62,28 @@ func.func private @wider(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tenso
   return %0 : tensor<8xi8>
 }
 
+// What is clipped to a bound that may be NaN is as it was where the bound is NaN: the last test stays.
+// CHECK-LABEL: func.func private @bound(
+// CHECK-COUNT-4: arith.cmpf
+// CHECK: linalg.yield
+func.func private @bound(%x: tensor<8xf32>, %least: tensor<8xf32>, %y: tensor<8xi1> {tir.out}) -> tensor<8xi1> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %least : tensor<8xf32>, tensor<8xf32>) outs(%y : tensor<8xi1>) {
+  ^bb0(%in: f32, %given: f32, %out: i1):
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %1 = arith.cmpf olt, %given, %zero : f32
+    %2 = arith.select %1, %zero, %given : f32
+    %3 = arith.cmpf ogt, %2, %one : f32
+    %4 = arith.select %3, %one, %2 : f32
+    %5 = arith.cmpf olt, %in, %4 : f32
+    %6 = arith.select %5, %4, %in : f32
+    %7 = arith.cmpf olt, %6, %zero : f32
+    linalg.yield %7 : i1
+  } -> tensor<8xi1>
+  return %0 : tensor<8xi1>
+}
+
 // An integer that is widened is made as wide at once; one of the other sign is not.
 // CHECK-LABEL: func.func private @widened(
 // CHECK: arith.fptosi %{{.*}} : f32 to i32
