@@ -11,7 +11,7 @@ How windows and padding are gone through: ``window_loops``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any, ClassVar
@@ -93,27 +93,33 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     lanes, shape = machine.lanes(32), list(form.filter.type.shape)
     if form.axes[-1].taps > MOST_TAPS:   # they are written out
         return None
-    if form.groups == 1 and are_few(form.features, form.channels, lanes):
-        return DirectPlan(summed.positions(machine.registers, form.features), summed.packed_shape(shape, lanes), summed.pack,
-                          lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
     blocks = blocks_of(form, machine)
     columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
+    joins = blocks.together * form.channels <= 2 * lanes and columns.taps * form.channels * POSITIONS <= MOST_PRODUCTS
+    if are_few(form.features, form.channels, lanes) and not (blocks.together > 1 and joins):
+        return DirectPlan(summed.positions(machine.registers, form.features), summed.packed_shape(shape, lanes), summed.pack,
+                          lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
+    blocks = replace(blocks, joins=joins)
     plan = partial(DirectPlan, blocks.positions(machine.registers, columns), blocks.packed_shape(shape), partial(pack, blocks=blocks))
     if machine.threads > 1 and rows == 1 and blocks.units < machine.threads:
         return None    # there is no work for all threads
     if blocks.together > 1:
-        if blocks.together * form.channels > 2 * lanes or columns.taps * form.channels * POSITIONS > MOST_PRODUCTS:
-            return None
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters), clips=False)
     overlap = any(axis.stride < axis.taps for axis in form.axes)
-    if prod(axis.taps for axis in form.axes) == 1 or (form.groups == 1 and (machine.registers < MANY or not overlap)):
+    tiled = form.groups == 1 and (machine.registers < MANY or not overlap) and not streams_filters(form, machine)
+    if prod(axis.taps for axis in form.axes) == 1 or tiled:
         return None
     parts = parts_of(form, machine, blocks)
-    if form.features < lanes // 2 or parts == 0:
+    if form.features <= lanes // 4 or parts == 0:
         return None
     whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
     units = 1 if whole else max(1, blocks.units)
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts))
+
+
+def streams_filters(form: DirectForm, machine: CpuMachine) -> bool:
+    """Whether tiles of products, which lie in a row, are so short that the filter, larger than the second cache, comes too slowly."""
+    return form.axes[-1].count < POSITIONS and prod(form.filter.type.shape) * 4 > machine.l2_bytes
 
 
 def build_loops(form: DirectForm, plan: DirectPlan, tiles: Sequence[Positions], buffers: Buffers) -> None:

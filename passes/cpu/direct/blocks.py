@@ -19,18 +19,19 @@ SHARE = 2               # of the second cache, its inverse, that filters take
 @dataclass(frozen=True)
 class Blocks:
     """How the features of groups are cut into blocks of as many as a vector has lanes. ``channels``, ``features``: of a group; ``vectors``:
-    the blocks that are computed at once."""
+    the blocks that are computed at once; ``joins``: whether narrow groups share a block."""
 
     groups: int
     channels: int
     features: int
     lanes: int
     vectors: int
+    joins: bool = True
 
     @property
     def together(self) -> int:
         """The groups of a block: 1 where it has features of one group only."""
-        return max(1, min(self.groups, self.lanes // self.features))
+        return max(1, min(self.groups, self.lanes // self.features)) if self.joins else 1
 
     @property
     def each(self) -> int:
@@ -51,10 +52,14 @@ class Blocks:
         return max(1, min(POSITIONS, spare // (axis.stride + 1)))
 
     @property
+    def at_once(self) -> int:
+        """The features that are computed at once."""
+        return self.vectors * self.lanes
+
+    @property
     def units(self) -> int:
-        """The parts of as many features as are computed at once; 0 where there are no such."""
-        at_once = self.vectors * self.lanes
-        return 0 if self.together > 1 or self.features % at_once else self.groups * self.features // at_once
+        """The parts of as many features as are computed at once, or the rest of a group's; 0 where a block has several groups."""
+        return 0 if self.together > 1 else self.groups * -(-self.features // self.at_once)
 
     def packed_shape(self, shape: Sequence[int]) -> list[int]:
         """The shape of packed filters: blocks, then the windows' rows, the channels and the windows' columns, then the lanes of a block."""
@@ -90,7 +95,7 @@ def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
 def parts_of(form: DirectForm, machine: CpuMachine, blocks: Blocks) -> int:
     """The parts of the channels whose filters stay in the second cache, for the features that are computed at once; 0 where there are too
     many."""
-    most = MOST_PARTS if blocks.units and form.groups == 1 and form.returned.type.element_type == ir.F32Type.get() else 1
+    most = MOST_PARTS if blocks.units and form.returned.type.element_type == ir.F32Type.get() else 1
     return next((parts for parts in range(1, most + 1) if stays_in_cache(form, machine, max(1, blocks.units) * parts)), 0)
 
 

@@ -61,36 +61,44 @@ class SpreadLoops(DirectLoops):
 
     def build_row(self, row: WindowRow) -> None:
         """All features of a row, or those of a unit, each for all tiles: the filter of a block stays in the cache meanwhile."""
-        blocks, lanes = self.blocks, self.vectors.lanes
-        at_once = blocks.vectors * lanes
+        blocks, lanes, at_once = self.blocks, self.vectors.lanes, self.blocks.at_once
         whole = blocks.features - blocks.features % at_once
         rest = blocks.features - whole
-        counts = [min(lanes, rest - first) for first in range(0, rest, lanes)]
+        full, counts = [lanes] * blocks.vectors, [min(lanes, rest - first) for first in range(0, rest, lanes)]
+
+        def tiles(group: Size, feature: Size, counts: Sequence[int]) -> None:
+            block = plus(times(group, blocks.each), quotient(feature, lanes))
+            place = plus(times(group, blocks.features), feature)
+            self.each_tile(partial(self._tile, row, block, times(group, blocks.channels), place, counts))
 
         def of_group(group: ir.Value) -> None:
-            def tiles(feature: Size, counts: Sequence[int]) -> None:
-                block = plus(times(group, blocks.each), quotient(feature, lanes))
-                place = plus(times(group, blocks.features), feature)
-                self.each_tile(partial(self._tile, row, block, times(group, blocks.channels), place, counts))
-
-            if self.units > 1:
-                tiles(times(remainder(row.unit, whole // at_once), at_once), [lanes] * blocks.vectors)
-                return
             if whole:
-                loop(0, whole, at_once, lambda feature: tiles(feature, [lanes] * blocks.vectors))
+                loop(0, whole, at_once, lambda feature: tiles(group, feature, full))
             if rest:
-                tiles(whole, counts)
+                tiles(group, whole, counts)
 
-        if self.units > 1:
-            of_group(value_of(quotient(row.unit, whole // at_once)))
-        else:
+        if self.units == 1:
             loop(0, blocks.groups, 1, of_group)
+            return
+        each = -(-blocks.features // at_once)
+        group, number = quotient(row.unit, each), remainder(row.unit, each)
+
+        def full_unit() -> None:
+            tiles(group, times(number, at_once), full)
+
+        def rest_unit() -> None:
+            tiles(group, whole, counts)
+
+        if whole and rest:
+            if_else(below(number, each - 1), full_unit, rest_unit)
+        else:
+            (full_unit if whole else rest_unit)()
 
     def _tile(self, row: WindowRow, block: Size, channel: Size, feature: Size, counts: Sequence[int], tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for vectors of features of which ``counts`` exist."""
         lanes, vectors = self.vectors.lanes, len(counts)
         all_places = [{**row.places, "f": plus(feature, part * lanes)} for part in range(vectors)]
-        before = [] if self.parts == 1 else self._sums_before(tile, start, all_places)
+        before = [] if self.parts == 1 else self._sums_before(tile, start, all_places, counts)
         sums = self.sums_of(row, tile, start, vectors, partial(self._spread, row, block, channel, vectors), before)
 
         def write() -> None:
@@ -100,21 +108,25 @@ class SpreadLoops(DirectLoops):
         if self.parts == 1:
             write()
         else:
-            if_else(exceeds(self.part, self.parts - 2), write, lambda: self._keep(sums, tile, start, all_places))
+            if_else(exceeds(self.part, self.parts - 2), write, lambda: self._keep(sums, tile, start, all_places, counts))
 
-    def _sums_before(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]]) -> list[ir.Value]:
+    def _sums_before(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]], counts: Sequence[int]) -> list[ir.Value]:
         """The sums of the parts of the channels before this one, which the result keeps."""
         v, none = self.vectors, below(self.part, 1)
-        return [arith.select(none, v.splat(0), v.load(self.out, *at)) for at in self._kept(tile, start, all_places)]
+        return [arith.select(none, v.splat(0), v.load_if(mask, self.out, *at))
+                for mask, at in self._kept(tile, start, all_places, counts)]
 
-    def _keep(self, sums: Sequence[ir.Value], tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]]) -> None:
-        for value, at in zip(sums, self._kept(tile, start, all_places), strict=True):
-            self.vectors.store(value, self.out, *at)
+    def _keep(self, sums: Sequence[ir.Value], tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]],
+              counts: Sequence[int]) -> None:
+        for value, (mask, at) in zip(sums, self._kept(tile, start, all_places, counts), strict=True):
+            self.vectors.store_if(mask, value, self.out, *at)
 
-    def _kept(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]]) -> list[list[Size]]:
-        """Where the result keeps the sums of a tile."""
+    def _kept(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]],
+              counts: Sequence[int]) -> list[tuple[ir.Value | None, list[Size]]]:
+        """Where the result keeps the sums of a tile, each with the mask of the features that exist, of which ``counts`` has the numbers."""
+        masks = [None if count == self.vectors.lanes else self.vectors.mask(count) for count in counts]
         positions = [plus(start, position) for position in range(tile.positions)]
-        return [[{**places, "w": w}[term] for term in self.form.terms] for w in positions for places in all_places]
+        return [(mask, self.place({**places, "w": w})) for w in positions for mask, places in zip(masks, all_places, strict=True)]
 
     def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: Size,
                 line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, loop, quotient
+from legato.core.vector_loops import Size, loop, plus, quotient, times
 from legato.passes.cpu.direct.blocks import POSITIONS
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
@@ -24,7 +24,7 @@ def positions(registers: int, features: int) -> int:
 
 
 def packed_shape(shape: Sequence[int], lanes: int) -> list[int]:
-    """The shape of packed filters: features, the windows' rows, vectors of channels, the windows' columns, and a vector's lanes."""
+    """The shape of packed filters: features of all groups, the windows' rows, vectors of channels, the windows' columns, and a vector's lanes."""
     width, channels, features = shape[-3:]
     return [features, prod(shape[:-3]), -(-channels // lanes), width, lanes]
 
@@ -42,34 +42,36 @@ class SummedLoops(DirectLoops):
     """Builds the loops of one kernel at the insertion point."""
 
     def build_row(self, row: WindowRow) -> None:
-        """A row of the result."""
-        self.each_tile(partial(self._tile, row))
+        """A row of the result, group by group: the filter of one stays in the cache meanwhile."""
+        loop(0, self.form.groups, 1, lambda group: self.each_tile(partial(self._tile, row, group)))
 
-    def _tile(self, row: WindowRow, tile: Positions, start: Size) -> None:
-        """The positions from ``start`` on."""
+    def _tile(self, row: WindowRow, group: Size, tile: Positions, start: Size) -> None:
+        """The positions from ``start`` on, of a group."""
         v, features = self.vectors, self.form.features
-        sums = self.sums_of(row, tile, start, features, self._summed)
+        sums = self.sums_of(row, tile, start, features, partial(self._summed, group))
         rest = [v.number(0)] * (v.lanes - features)
         made = []
         for position in range(tile.positions):
             totals = [v.reduce("add", value) for value in sums[position * features:(position + 1) * features]]
             made.append(vector.FromElementsOp(v.type, [*totals, *rest]).result)
-        self.write(made, start, {**row.places, "f": 0}, features)
+        self.write(made, start, {**row.places, "f": times(group, features)}, features)
 
-    def _summed(self, tile: Positions, start: Size, tap: Size, line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
+    def _summed(self, group: Size, tile: Positions, start: Size, tap: Size, line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row."""
         v, channels = self.vectors, self.form.channels
         whole = channels - channels % v.lanes
-        of_channels = partial(self._products, tile, start, tap, line)
+        of_channels = partial(self._products, group, tile, start, tap, line)
         found = loop(0, whole, v.lanes, lambda channel, *sums: of_channels(channel, None, sums), sums) if whole else list(sums)
         return found if whole == channels else of_channels(whole, channels - whole, found)
 
-    def _products(self, tile: Positions, start: Size, tap: Size, line: WindowLine, channel: Size, count: int | None,
+    def _products(self, group: Size, tile: Positions, start: Size, tap: Size, line: WindowLine, channel: Size, count: int | None,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
-        """The sums with the products of a vector of channels, of which ``count`` exist (None: all)."""
-        v, features = self.vectors, self.form.features
+        """The sums with the products of a vector of channels of a group, of which ``count`` exist (None: all)."""
+        v, features, first = self.vectors, self.form.features, times(group, self.form.features)
         mask, chunk = None if count is None else v.mask(count), quotient(channel, v.lanes)
-        filters = [[v.load(self.filters, feature, tap, chunk, j, 0) for feature in range(features)] for j in range(self.columns.taps)]
+        filters = [[v.load(self.filters, plus(first, feature), tap, chunk, j, 0) for feature in range(features)]
+                   for j in range(self.columns.taps)]
+        channel = plus(times(group, self.form.channels), channel)
 
         def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
             value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))

@@ -27,6 +27,7 @@ CASES = [
     ((2, 50), 3, 16, 48, {"kernel_shape": [5], "pads": [2, 2], "strides": [2]}),
     ((1, 14, 14), 4, 16, 16, {"kernel_shape": [1, 1], "pads": [0] * 4}), ((1, 8, 9), 32, 3, 1, {}),
     ((1, 8, 7), 16, 4, 4, {"kernel_shape": [1, 1], "pads": [0] * 4}), ((1, 13, 14), 20, 1, 2, {"strides": [3, 3], "dilations": [2, 2]}),
+    ((1, 9, 11), 3, 24, 2, {}), ((1, 8, 7), 3, 20, 6, {"strides": [2, 1]}), ((1, 5, 4, 6), 4, 19, 1, {}),
     ((1, 4, 9, 8), 2, 16, 16, {}), ((2, 5, 6, 7), 6, 4, 4, {"strides": [2, 1, 2], "dilations": [1, 2, 1], "pads": [1, 2, 1, 0, 1, 3]}),
 ]
 
@@ -46,6 +47,7 @@ DENSE = [
     ((1, 8, 12, 13), 1, 3, 48, {"kernel_shape": [3, 7, 7], "pads": [1, 3, 3] * 2, "strides": [1, 2, 2]}),
     ((1, 100), 1, 24, 32, {"kernel_shape": [11], "dilations": [5], "pads": [25, 25]}),    # tiles beside the image
     ((1, 10, 9), 1, 12, 40, {"dilations": [12, 12], "pads": [12] * 4}), ((1, 5, 11), 1, 8, 32, {"pads": [1, 30, 1, 20], "strides": [1, 2]}),
+    ((1, 13, 12), 1, 9, 5, {}), ((1, 6, 7), 1, 4, 7, {"strides": [2, 2]}),
     ((1, 7, 6, 5), 1, 9, 64, {"kernel_shape": [2, 3, 1], "dilations": [3, 2, 1], "pads": [1, 2, 0, 2, 1, 0]}),
 ]
 
@@ -88,7 +90,7 @@ def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, cases: Sequ
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_widths_windows_and_epilogues(target):
     text = check(*model(CASES), target, CASES)
-    # all but wide 1 x 1, and groups that read too much; names of filters would not count, since small ones have none
+    # all but wide 1 x 1, and few features of few channels; names of filters would not count, since small ones have none
     assert text.count('tir.state = "scheduled"') == len(CASES) - 2
 
 
@@ -120,15 +122,26 @@ def test_few_features(target):
 @pytest.mark.parametrize("share, keeps", [(4, False), (16, True)])
 def test_filters_larger_than_the_cache(target, share, keeps, monkeypatch):
     """They go through all rows part by part, and each part fetches the next; of a smaller cache, through chunks of rows, and a part of the
-    channels after the other, but those of groups."""
+    channels after the other."""
     monkeypatch.setattr("legato.passes.cpu.direct.blocks.SHARE", share)
     monkeypatch.setattr("legato.passes.cpu.direct.spread.SHARE", share)
     cases = [((2, 14, 13), 1, 32, 96, {"strides": [2, 2]}), ((1, 7, 7), 1, 40, 64, {"strides": [2, 2]}), CASES[3],
              ((1, 90), 1, 80, 128, {"kernel_shape": [3], "pads": [1, 1]}), ((1, 3, 5, 6), 1, 12, 64, {"strides": [2, 2, 2]})]
+    uneven = [((1, 9, 8), 1, 40, 75, {}), ((1, 7, 10), 2, 33, 20, {"kernel_shape": [5, 5], "strides": [2, 1], "pads": [2] * 4})]
     for options in ("", ",threads=3"):
         text = check(*model(cases), target.replace("}", options + "}"), cases)
-        assert text.count(PACKED) == len(cases) - keeps and "memref.prefetch" in text
+        assert text.count(PACKED) == len(cases) and "memref.prefetch" in text
         assert ("scf.if" in text) == keeps    # the last part writes the result
+        assert check(*model(uneven), target.replace("}", options + "}"), uneven).count(PACKED) == len(uneven)
+
+
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_filters_are_read_once_where_rows_are_short(target, monkeypatch):
+    """Windows that do not overlap, and on CPUs with few registers all that have no groups, are tiles of products elsewhere."""
+    cases = [((1, 9, 11), 1, 30, 50, {"strides": [3, 3]}), ((1, 6, 9, 5), 1, 12, 40, {"strides": [3, 3, 3]})]
+    assert check(*model(cases), target, cases).count(PACKED) == 0
+    monkeypatch.setattr("legato.passes.cpu.direct_convolutions.streams_filters", lambda form, machine: True)
+    assert check(*model(cases), target, cases).count(PACKED) == len(cases)
 
 
 @pytest.mark.parametrize("batch", ["", "n"])
