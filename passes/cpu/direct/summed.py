@@ -24,7 +24,7 @@ def positions(registers: int, features: int) -> int:
 
 
 def packed_shape(shape: Sequence[int], lanes: int) -> list[int]:
-    """The shape of packed filters: features of all groups, the windows' rows, vectors of channels, the windows' columns, and a vector's lanes."""
+    """The shape of packed filters: features of all groups, the windows' rows, vectors of channels, the windows' columns, and lanes."""
     width, channels, features = shape[-3:]
     return [features, prod(shape[:-3]), -(-channels // lanes), width, lanes]
 
