@@ -66,10 +66,10 @@ func.func private @wider(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tenso
 // CHECK-LABEL: func.func private @bound(
 // CHECK-COUNT-4: arith.cmpf
 // CHECK: linalg.yield
-func.func private @bound(%x: tensor<8xf32>, %least: tensor<8xf32>, %y: tensor<8xi1> {tir.out}) -> tensor<8xi1> attributes {tir.prim_func} {
+func.func private @bound(%x: tensor<8xf32>, %least: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
   %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
-      ins(%x, %least : tensor<8xf32>, tensor<8xf32>) outs(%y : tensor<8xi1>) {
-  ^bb0(%in: f32, %given: f32, %out: i1):
+      ins(%x, %least : tensor<8xf32>, tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: f32, %given: f32, %out: i8):
     %zero = arith.constant 0.0 : f32
     %one = arith.constant 1.0 : f32
     %1 = arith.cmpf olt, %given, %zero : f32
@@ -79,9 +79,10 @@ func.func private @bound(%x: tensor<8xf32>, %least: tensor<8xf32>, %y: tensor<8x
     %5 = arith.cmpf olt, %in, %4 : f32
     %6 = arith.select %5, %4, %in : f32
     %7 = arith.cmpf olt, %6, %zero : f32
-    linalg.yield %7 : i1
-  } -> tensor<8xi1>
-  return %0 : tensor<8xi1>
+    %8 = arith.extui %7 : i1 to i8
+    linalg.yield %8 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
 }
 
 // An integer that is widened is made as wide at once; one of the other sign is not.
