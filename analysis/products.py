@@ -12,7 +12,8 @@ from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp
 
 SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
-CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.truncf", "arith.trunci", "arith.sitofp", "arith.uitofp")   # 0 stays 0
+CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.truncf", "arith.trunci", "arith.sitofp", "arith.uitofp",
+         "arith.bitcast")   # 0 stays 0
 
 
 class NoProduct(Exception):

@@ -19,6 +19,7 @@ from legato.dialects.tir.markers import SCHEDULE
 from legato.passes.gpu.serialize_threads import SerializeThreads
 from legato.passes.legalize.legalize_intrinsics import LegalizeIntrinsics
 from legato.passes.legalize.lower_intrinsics import LowerIntrinsics
+from legato.passes.loops.expand_float8 import ExpandFloat8
 from legato.passes.loops.lower_loops import LowerLoops
 from legato.passes.memory.bufferize.keep_partial_writes import keep_partial_writes
 from legato.passes.pipeline.base import PassContext, TargetText
@@ -48,6 +49,7 @@ def prepare(module: Module, kernels: set[str]) -> None:
 def lower(module: Module, context: PassContext, target: str) -> dict[str, tuple[tuple[np.dtype, int], ...]]:
     """Lowers a module of kernels to the LLVM dialect. Returns the memrefs that each returns, as (dtype, rank)."""
     operation = module.operation
+    ExpandFloat8().run(module, PassContext(context.resolve_target))
     names = {op.name for op in everything(operation)}
     if any(name in names for name in ("tir.for", "tir.block", "tir.alloc_buffer")):
         SerializeThreads().run(module, PassContext(context.resolve_target))

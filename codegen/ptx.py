@@ -14,6 +14,7 @@ from legato.core.errors import LegatoError
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 DEVICE_FUNCTION = re.compile(r"__nv_\w+")
+FLOAT8_PRODUCT = re.compile(r"llvm\.nvvm\.mma\.m16n8k32\.row\.col\.f32\.e\dm\d")     # in PTX 8.4 and later, of CUDA 12.4
 UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
 
 
@@ -24,7 +25,8 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     llvm = import_module("llvmlite.binding")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, opt=3)
+    features = "+ptx84" if any(map(FLOAT8_PRODUCT.search, codes)) else ""
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
     head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
     try:
         module, *others = (llvm.parse_assembly(head + for_llvm_22(code)) for code in codes)

@@ -100,6 +100,11 @@ def kind(dtype: Any) -> str:
     return _KIND[as_dtype(dtype)]
 
 
+def is_float8(element: ir.Type) -> bool:
+    """Whether a type is a float of 8 bits, which takes a byte in memory."""
+    return isinstance(element, ir.FloatType) and element.width == 8
+
+
 def element_bytes(element: ir.Type) -> int:
     """The bytes of one element in memory in LLVM's layout; booleans take one byte."""
     if isinstance(element, ir.IndexType):

@@ -131,7 +131,7 @@ def splat(value: ir.Value, constant: str) -> ir.DenseElementsAttr | None:
 
 
 def constant_number(value: ir.Value) -> float | None:
-    """The float that a constant scalar or vector, or the broadcast of one, has in all lanes; None for another value."""
+    """The number that a constant scalar or vector, or the broadcast of one, has in all lanes; None for another value."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in ("arith.constant", "vector.broadcast"):
         return None
@@ -142,7 +142,7 @@ def constant_number(value: ir.Value) -> float | None:
         if not attribute.is_splat:
             return None
         attribute = attribute.get_splat_value()
-    return attribute.value if isinstance(attribute, ir.FloatAttr) else None
+    return attribute.value if isinstance(attribute, (ir.FloatAttr, ir.IntegerAttr)) else None
 
 
 def declares(op: ir.OpView, type_: ir.FunctionType, marks: Mapping[str, ir.Attribute], names: Iterable[str]) -> bool:

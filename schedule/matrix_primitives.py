@@ -9,7 +9,7 @@ from legato.analysis.indices.forms import linear, roots
 from legato.core.ir_helpers import body, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.dialects.tir.schedule_ops import FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import rebuild
@@ -39,7 +39,8 @@ class TileAccess:
 def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
     """Replaces three loops, of 16 rows, 16 columns and 16 steps of depth, that multiply tiles in shared memory by two mma.sync.
 
-    The operands are f16 or bf16, the local result f32; f32 operands, in 8 steps of depth, are rounded to tf32, to 11 bits. The threads of a
+    The operands are f16 or bf16, the local result f32; f32 operands, in 8 steps of depth, are rounded to tf32, to 11 bits; floats of 8
+    bits, which are bytes in memory, are multiplied in 32 steps of depth, along which their tiles' rows are. The threads of a
     warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x; each has the elements of the result that the instruction
     gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1, 2x + 8, 2x + 9. The rows of the operands' buffers are made
     longer, so that the eight rows of a matrix lie in different banks. Returns the block with the loops over threads.
@@ -54,6 +55,7 @@ def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
         raise ScheduleError(f"tensorize: '{intrinsic}' is nested loops of {tile} steps around one block; under {loop.name} are loops "
                             f"of {[one.extent for one in own]} and {len(found)} blocks")
     operands = factors(found[0], [one.variable for one in own], intrinsic)
+    check_layout(operands, intrinsic)
     outer = blockize(kernel, loop)
     inner = found[0]
     operands = [TileAccess(ElementAccess(one.access.op), one.turned) for one in operands]
@@ -64,7 +66,7 @@ def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
         y, x = nest([(8, THREAD, "y", "threadIdx.y"), (4, THREAD, "x", "threadIdx.x")])
         with before_end(x.block):
             begins = [[rebuild(v, zeros) for v in one.access.indices] for one in operands]
-            multiply(operands, begins, y.variable, x.variable)
+            multiply(operands, begins, y.variable, x.variable, intrinsic)
     kernel.erase(loop.operation)
     return outer
 
@@ -89,6 +91,8 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
     values = list(term.operands) if term else []
     if operand_type(intrinsic) != "f32":
         values = [cast.operands[0] for v in values if (cast := operation(v, "arith.extf")) is not None]
+    if operand_type(intrinsic) in FLOAT8:
+        values = [cast.operands[0] for v in values if str(v.type) == operand_type(intrinsic) and (cast := operation(v, "arith.bitcast"))]
     sides = [loads.get(v) for v in values]
     known = [one for one in sides if one is not None]
     if len(known) != 2 or str(old[0].type) != "f32":
@@ -108,6 +112,18 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
 def operand_type(intrinsic: str) -> str:
     """The type of the operands of an instruction of a warp or a warpgroup."""
     return (MATRIX_INTRINSICS.get(intrinsic) or WARPGROUP_INTRINSICS[intrinsic])[0]
+
+
+def memory_type(intrinsic: str) -> str:
+    """The type of the elements of the operands' buffers."""
+    return "i8" if operand_type(intrinsic) in FLOAT8 else operand_type(intrinsic)
+
+
+def check_layout(operands: Sequence[TileAccess], intrinsic: str) -> None:
+    """ScheduleError where an instruction on bytes is given tiles along whose rows the depth is not."""
+    if operand_type(intrinsic) in FLOAT8 and (operands[0].turned or not operands[1].turned):
+        raise ScheduleError(f"tensorize: '{intrinsic}' takes tiles along whose rows the depth is: tile_product(..., unconverted=True, "
+                            "depth_last=True) makes them")
 
 
 def operation(value: ir.Value, name: str) -> ir.Operation | None:
@@ -130,7 +146,7 @@ def turned(access: ElementAccess, row: list[ir.Value], column: list[ir.Value]) -
 
 def check_memory(operands: Sequence[ElementAccess], result: ElementAccess, intrinsic: str) -> None:
     """ScheduleError for operands of another type, or buffers of other scopes."""
-    type_ = operand_type(intrinsic)
+    type_ = memory_type(intrinsic)
     for one, scope, wanted in (*((one, "shared", type_) for one in operands), (result, "local", "f32")):
         owner = one.buffer.owner
         made = None if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer" else owner.operation.opview
@@ -161,7 +177,7 @@ def spread_rows(buffer: ir.Value, by_words: bool) -> None:
     made.operation.erase()
 
 
-def multiply(operands: Sequence[TileAccess], begins: Sequence[Sequence[ir.Value]], y: ir.Value, x: ir.Value) -> None:
+def multiply(operands: Sequence[TileAccess], begins: Sequence[Sequence[ir.Value]], y: ir.Value, x: ir.Value, intrinsic: str) -> None:
     """One lane's part of two instructions, at the insertion point. ``begins``: the tiles' first elements; ``y``, ``x``: the lane is
     4 y + x."""
     left, right, result = operands
@@ -175,6 +191,9 @@ def multiply(operands: Sequence[TileAccess], begins: Sequence[Sequence[ir.Value]
         first = fragments(left.buffer, begins[0], y, x, across=left.turned, transpose=left.turned)
         second = fragments(right.buffer, begins[1], y, x, across=right.turned, transpose=not right.turned)
     each = first.type.shape[1]
+    if element.width == 8:
+        element = ir.Type.parse(operand_type(intrinsic))
+        first, second = (arith.BitcastOp(ir.VectorType.get([4, each], element), v).result for v in (first, second))
     attributes: dict[str, ir.Attribute] = {"mmaShape": ir.ArrayAttr.get(
         [ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size) for size in (ROWS, COLUMNS, 8 * each)])}
     if element.width == 32:

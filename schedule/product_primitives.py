@@ -20,7 +20,7 @@ Size = int | ir.Value
 Test = tuple[ir.Value, ir.Value]   # a value, and what it has to be less than
 
 
-def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False) -> list[BlockOp]:
+def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False, depth_last: bool = False) -> list[BlockOp]:
     """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in tiles; each letter is all axes of that kind together.
 
     ``tiles``: rows, columns and depth of a tile. The loops are the batch, the blocks of rows and those of columns; in them stand five
@@ -30,7 +30,8 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: 
     that the second one's last axis is always the columns. Returns the five blocks; the product's keeps its name.
 
     ``unconverted``: the operands' tiles have the operands' own element types, which are converted where they are multiplied, and the second
-    one's tile is contiguous along the same axis as the operand, too: what matrix instructions take.
+    one's tile is contiguous along the same axis as the operand, too: what matrix instructions take. ``depth_last``: both tiles are
+    contiguous along the depth, whatever the operands are: what matrix instructions on bytes take.
     """
     if len(tiles) != 3 or any(t < 1 for t in tiles):
         raise ScheduleError(f"tile_product: takes three sizes, of rows, columns and depth; not {tiles}")
@@ -46,7 +47,7 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: 
     for access in (form.left, form.right, form.store):
         only_accessed(kernel, access.buffer, "tile_product")
     with ir.InsertionPoint(top), block.operation.location:
-        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops], unconverted).build()
+        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops], unconverted, depth_last).build()
     kernel.replaced(block.operation, made[3].operation)
     kernel.erase(top)
     return made
@@ -96,8 +97,9 @@ def value_of(size: Size) -> ir.Value:
 class _Tiling:
     """Builds the loops and blocks of one product at the insertion point."""
 
-    def __init__(self, kernel: Kernel, form: ProductForm, tiles: Sequence[int], bounds: Sequence[ir.Value], unconverted: bool):
-        self.kernel, self.form, self.unconverted = kernel, form, unconverted
+    def __init__(self, kernel: Kernel, form: ProductForm, tiles: Sequence[int], bounds: Sequence[ir.Value], unconverted: bool,
+                 depth_last: bool):
+        self.kernel, self.form, self.unconverted, self.depth_last = kernel, form, unconverted, depth_last
         self.factors = (form.left.op.results[0], form.right.op.results[0]) if unconverted else form.factors   # as they are in tiles
         for name, tile in zip(LETTERS, (1, *tiles)):
             axes = getattr(form, name)
@@ -117,8 +119,9 @@ class _Tiling:
         rows, columns, depth = self.rows.tile, self.columns.tile, self.depth.tile
         across = form.run(form.left, form.rows) > 1 >= form.run(form.left, form.depth)
         along = form.run(form.right, form.depth) > 1 >= form.run(form.right, form.columns)
-        turned = along and self.unconverted
-        left = self.buffer(form.left, self.factors[0], (depth, rows) if across else (rows, depth), "shared")
+        high = across and not self.depth_last       # whether the left operand's tile has the depth along its columns
+        turned = self.depth_last or (along and self.unconverted)
+        left = self.buffer(form.left, self.factors[0], (depth, rows) if high else (rows, depth), "shared")
         right = self.buffer(form.right, self.factors[1], (columns, depth) if turned else (depth, columns), "shared")
         result = self.buffer(form.store, form.old.op.results[0], (rows, columns), "local")
         self.counts = {"b": self.batch.size, "i": self.rows.blocks, "j": self.columns.blocks, "l": self.depth.blocks}
@@ -132,12 +135,12 @@ class _Tiling:
                 step = steps.variable
                 first = self.tile_block(f"{name}_left", {"b": b, "i": i, "l": step},
                                         {"k": depth, "m": rows} if across else {"m": rows, "k": depth},
-                                        lambda at: self.take(form.left, self.factors[0], left, at, ("k", "m") if across else ("m", "k")))
+                                        lambda at: self.take(form.left, self.factors[0], left, at, ("k", "m") if high else ("m", "k")))
                 second = self.tile_block(f"{name}_right", {"b": b, "j": j, "l": step},
                                          {"n": columns, "k": depth} if along else {"k": depth, "n": columns},
                                          lambda at: self.take(form.right, self.factors[1], right, at, ("n", "k") if turned else ("k", "n")))
                 product = self.tile_block(name, {"b": b, "i": i, "j": j, "l": step}, {"m": rows, "n": columns, "k": depth},
-                                          lambda at: self.multiply(left, right, result, at, across, turned))
+                                          lambda at: self.multiply(left, right, result, at, high, turned))
             last = self.tile_block(f"{name}_result", {"b": b, "i": i, "j": j}, {"m": rows, "n": columns},
                                    lambda at: self.give(result, at))
         return [init, first, second, product, last]

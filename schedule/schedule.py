@@ -229,7 +229,7 @@ class ModuleSchedule:
         """
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
-    def tile_product(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False) -> list[Handle]:
+    def tile_product(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False, depth_last: bool = False) -> list[Handle]:
         """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in ``tiles`` of rows, columns and depth.
 
         Each letter is all axes of the block of that kind together: a convolution's rows are its places, its depth the filter's axes and
@@ -237,8 +237,10 @@ class ModuleSchedule:
         tile of the result (scope ``local``), the copies of a tile of each operand (``shared``) and the product, under a loop over the
         depth, and the one that writes the result. Beyond the ends of the operands the tiles are 0. With ``unconverted`` tiles have the
         types and the layout of the operands, as matrix instructions take them (``tensorize``); otherwise those of the multiplication.
+        With ``depth_last`` the operands' tiles have the depth along their rows, as those on bytes take them.
         """
-        return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **({"unconverted": True} if unconverted else {}))
+        flags = {name: True for name, given in (("unconverted", unconverted), ("depth_last", depth_last)) if given}
+        return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **flags)
 
     def tile_attention(self, block: Handle, tiles: Sequence[int | Knob]) -> list[Handle]:
         """Computes an attention, whose product with values ``block`` is, in ``tiles`` of rows, keys, depth and columns.

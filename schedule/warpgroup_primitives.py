@@ -9,11 +9,11 @@ from legato.analysis.indices.forms import linear
 from legato.core.ir_helpers import ancestors, constant_number, index, terminator
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
-from legato.dialects.tir.schedule_ops import WARPGROUP_INTRINSICS
+from legato.dialects.tir.schedule_ops import FLOAT8, WARPGROUP_INTRINSICS
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
-from legato.schedule.matrix_primitives import factors, plus
+from legato.schedule.matrix_primitives import check_layout, factors, plus
 from legato.schedule.reduction_primitives import rebuild
 from legato.schedule.state import Kernel, ScheduleError, statements
 from legato.schedule.tensor_primitives import blockize
@@ -58,6 +58,7 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
         check_tile(one.buffer, f"the {lies} of '{intrinsic}'")
     if type_ == "f32" and (operands[0].turned or not operands[1].turned):
         raise ScheduleError(f"tensorize: '{intrinsic}' takes tiles along whose rows the depth is")
+    check_layout(operands, intrinsic)
     outer = blockize(kernel, loop)
     with ir.InsertionPoint(loop.operation), loop.operation.location:
         zeros = {argument: index(0) for argument in inner.block.arguments}
@@ -66,14 +67,15 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
             result = ElementAccess(operands[2].access.op)
             begin = [rebuild(v, zeros) for v in result.indices]
             threads = (z.variable, y.variable, x.variable)
-            multiply([one.buffer for one in operands], begin, [one.turned for one in operands[:2]], threads, columns)
+            multiply([one.buffer for one in operands], begin, [one.turned for one in operands[:2]], threads, columns, type_)
     kernel.erase(loop.operation)
     return outer
 
 
 def multiply(buffers: Sequence[ir.Value], begin: Sequence[ir.Value], turned: Sequence[bool], thread: Sequence[ir.Value],
-             columns: int) -> None:
-    """One thread's part of a product, at the insertion point. ``begin``: the first element of the result's tile."""
+             columns: int, element: str) -> None:
+    """One thread's part of a product, at the insertion point. ``begin``: the first element of the result's tile; ``element``: the type of
+    the factors."""
     left, right, result = buffers
     z, y, x = thread
     row = plus(begin[-2], plus(arith.MulIOp(z, index(16)).result, y))
@@ -83,8 +85,10 @@ def multiply(buffers: Sequence[ir.Value], begin: Sequence[ir.Value], turned: Seq
     type_ = ir.VectorType.get([len(places)], ir.F32Type.get())
     old = vector.FromElementsOp(type_, [memref.LoadOp(result, place).result for place in places]).result
     first = arith.MulIOp(arith.DivUIOp(z, index(4)).result, index(ROWS)).result
-    new = ir.Operation.create(WARPGROUP_PRODUCT, [type_], [left, right, first, old], {
-        "left_turned": ir.BoolAttr.get(turned[0]), "right_turned": ir.BoolAttr.get(turned[1])}).results[0]
+    attributes: dict[str, ir.Attribute] = {"left_turned": ir.BoolAttr.get(turned[0]), "right_turned": ir.BoolAttr.get(turned[1])}
+    if element in FLOAT8:
+        attributes["element"] = ir.TypeAttr.get(ir.Type.parse(element))
+    new = ir.Operation.create(WARPGROUP_PRODUCT, [type_], [left, right, first, old], attributes).results[0]
     for number, place in enumerate(places):
         memref.StoreOp(vector.ExtractOp(new, [], [number]).result, result, place)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.dialects.tir.schedule_ops import FLOAT8
 from legato.targets.classified import classified
 from legato.targets.cpu.activations import RULES as CPU_ACTIVATIONS
 from legato.targets.cpu.arg_reductions import RULES as CPU_ARG_REDUCTIONS
@@ -50,10 +51,13 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
     precision = options["matmul-precision"]
     if precision not in NVIDIA_PRECISIONS:
         raise LegatoError(f"option 'matmul-precision' wants f32 or tf32, found '{precision}'")
-    ampere = number is not None and int(number[1]) >= 80
+    version = int(number[1]) if number is not None else 0
+    ampere = version >= 80
+    rounded = ("f32",) if precision == "tf32" else ()
+    types = (*(("f16", "bf16", *rounded) if ampere else ()), *(FLOAT8 if version >= 89 else ()))
     return Gpu(approx=options["approx"], merges=True, schedules=options["schedules"], async_copies=ampere,
                dynamic_shared_bytes=HOPPER_SHARED if options["chip"] == HOPPER else 48 << 10, warpgroups=options["chip"] == HOPPER,
-               matrix_types=() if not ampere else ("f16", "bf16", "f32") if precision == "tf32" else ("f16", "bf16"))
+               matrix_types=types)
 
 
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")

@@ -9,6 +9,7 @@ import re
 from functools import cached_property
 
 from legato.analysis.structured.maps import dim_positions, dims_in, is_identity, is_shifted
+from legato.core.dtypes import is_float8
 from legato.core.mlir import ir, linalg
 
 ELEMENTWISE, CONTRACTION, WINDOW, REDUCTION, OPAQUE = "elementwise", "contraction", "window", "reduction", "opaque"
@@ -122,6 +123,11 @@ class StructuredOp:
     def body_names(self) -> list[str]:
         """The names of the body's ops."""
         return [o.name for o in self.body]
+
+    @cached_property
+    def arithmetic(self) -> set[str]:
+        """The names of the body's ops, without those that take a byte for the float of 8 bits that it is."""
+        return {o.name for o in self.body if o.name != "arith.bitcast" or not is_float8(o.results[0].type)}
 
     @property
     def scalars(self) -> list[ir.BlockArgument]:
@@ -255,7 +261,7 @@ class StructuredOp:
     @cached_property
     def kind(self) -> str:
         """ELEMENTWISE, CONTRACTION (convolutions with output channels too), WINDOW (pooling, depthwise), REDUCTION or OPAQUE."""
-        if linalg.isa_contraction_op(self.op) and (self.op.name != "linalg.generic" or set(self.body_names) <= CASTED_PRODUCTS):
+        if linalg.isa_contraction_op(self.op) and (self.op.name != "linalg.generic" or self.arithmetic <= CASTED_PRODUCTS):
             return CONTRACTION
         if self.op.name == "linalg.generic":
             return self._generic_kind()
@@ -268,7 +274,7 @@ class StructuredOp:
             return OPAQUE
         if self.parallel:
             return ELEMENTWISE if is_identity(self.maps[-1]) else OPAQUE
-        names = set(self.body_names)
+        names = self.arithmetic
         if len(self.inputs) == 2 and names <= PRODUCTS and names & {"arith.mulf", "arith.muli"}:
             return CONTRACTION if self.convolution is not None and list(self.convolution.output_channel) else WINDOW
         return REDUCTION

@@ -40,7 +40,7 @@ MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
     "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
     "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
-    "unconverted": FLAG,
+    "unconverted": FLAG, "depth_last": FLAG,
 }
 EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
             MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
@@ -91,7 +91,7 @@ STEPS = {
                              optional=("side",)),
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
                          "result, copy one of each operand, multiply, and write the result.", ("tiles",), gives=5, numbers="tiles",
-                         optional=("unconverted",)),
+                         optional=("unconverted", "depth_last")),
     "tile_attention": Step("Computes an attention in tiles of rows and keys, by its product with values. Returns the blocks, which "
                            "``Schedule.tile_attention`` lists.", ("tiles",), gives=16, numbers="tiles"),
     "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
@@ -102,8 +102,11 @@ STEPS = {
 }
 
 # of tensorize: the operands' type, and the steps of depth
-MATRIX_INTRINSICS = {"mma_m16n16k16_f16": ("f16", 16), "mma_m16n16k16_bf16": ("bf16", 16), "mma_m16n16k8_tf32": ("f32", 8)}
-WARPGROUP_INTRINSICS = {"wgmma_m64k16_f16": ("f16", 16), "wgmma_m64k16_bf16": ("bf16", 16), "wgmma_m64k8_tf32": ("f32", 8)}
+MATRIX_INTRINSICS = {"mma_m16n16k16_f16": ("f16", 16), "mma_m16n16k16_bf16": ("bf16", 16), "mma_m16n16k8_tf32": ("f32", 8),
+                     "mma_m16n16k32_e4m3": ("f8E4M3FN", 32), "mma_m16n16k32_e5m2": ("f8E5M2", 32)}
+WARPGROUP_INTRINSICS = {"wgmma_m64k16_f16": ("f16", 16), "wgmma_m64k16_bf16": ("bf16", 16), "wgmma_m64k8_tf32": ("f32", 8),
+                        "wgmma_m64k32_e4m3": ("f8E4M3FN", 32), "wgmma_m64k32_e5m2": ("f8E5M2", 32)}
+FLOAT8 = ("f8E4M3FN", "f8E5M2")     # of these, bytes in memory; both operands have the depth along their rows
 
 READING = tuple(name for name in STEPS if name.startswith("get_") or name == "expect")
 

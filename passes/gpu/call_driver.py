@@ -33,7 +33,7 @@ GRID = 6             # of a launch's operands: sizes of the grid and of blocks
 CLUSTER, SHARED, PARAMETERS = slice(7, 10), 10, 11     # of its operandSegmentSizes
 SIZES = 8            # words before a launch's parameters: grid, block, dynamic shared memory, tensor maps
 MAP_WORDS = 16       # of a tensor map
-MAP_TYPES = {"f16": 6, "bf16": 9, "f32": 11}     # CUtensorMapDataType: f32 as tf32, to which the copy rounds
+MAP_TYPES = {"i8": 0, "f16": 6, "bf16": 9, "f32": 11}     # CUtensorMapDataType: f32 as tf32, to which the copy rounds
 OWN = ("memref.alloca", "memref.alloc")     # the host's memory
 VIEWS = ("memref.subview", "memref.view", "memref.reinterpret_cast", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
 

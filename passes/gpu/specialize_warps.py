@@ -278,7 +278,8 @@ class SpecializedKernel:
             left, right, row, sums = product.operands
             turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
             with ir.InsertionPoint(product), product.location:
-                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums)
+                element = ir.TypeAttr(product.attributes["element"]).value if "element" in product.attributes else self.tiles[left].element
+                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums, str(element))
             product.results[0].replace_all_uses_with(new)
             product.erase()
         with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:

@@ -18,7 +18,8 @@ GROUP = 8 * PANEL    # eight rows of a panel
 TURNS = 10_000_000   # nanoseconds, about, that a thread sleeps at most before it looks at a barrier again
 LAYOUT = 1 << 62     # of a matrix's description: the 128-byte swizzle
 ALONG = {False: "row", True: "col"}
-TYPES = {"f16": ("f16", 16), "bf16": ("bf16", 16), "f32": ("tf32", 8)}    # by the elements' type: that of wgmma, its steps of depth
+TYPES = {"f16": ("f16", 16), "bf16": ("bf16", 16), "f32": ("tf32", 8), "f8E4M3FN": ("e4m3", 32),
+         "f8E5M2": ("e5m2", 32)}    # by the factors' type: that of wgmma, its steps of depth
 
 
 @dataclass(frozen=True)
@@ -139,12 +140,13 @@ def copy_tile(tile: SharedTile, to: ir.Value, tensor_map: ir.Value, places: Sequ
 
 
 def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned: Sequence[bool], row: ir.Value,
-             sums: ir.Value) -> ir.Value:
+             sums: ir.Value, element: str) -> ir.Value:
     """The sums of a thread, a vector, with the products of 64 rows of the left tile, from ``row`` on, by the right one, for which it waits.
 
-    ``at``: the tiles' addresses; ``turned``: whether a row of the left tile is a step of the depth, and one of the right a column.
+    ``at``: the tiles' addresses; ``turned``: whether a row of the left tile is a step of the depth, and one of the right a column;
+    ``element``: the type of the factors.
     """
-    name, deep = TYPES[str(left.element)]
+    name, deep = TYPES[element]
     count = sums.type.shape[0]
     type_ = ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count)})>")
     value = ir.Operation.create("llvm.mlir.undef", [type_]).results[0]

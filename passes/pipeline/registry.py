@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "relax-legalize": "passes.legalize.legalize:Legalize",
     "tir-init-outputs": "passes.loops.init_outputs:InitOutputs",
     "tir-raise-loops": "passes.loops.raise_loops:RaiseLoops",
+    "tir-expand-float8": "passes.loops.expand_float8:ExpandFloat8",
     "tir-to-loops": "passes.loops.to_loops:ToLoops",
     "tir-materialize-factors": "passes.structured.materialize_factors:MaterializeFactors",
     "tir-convert-kernel-layout": "passes.structured.convert_kernel_layout:ConvertKernelLayout",

@@ -10,7 +10,7 @@ import numpy as np
 
 from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import arith, ir, math
-from legato.targets.builders.narrow import decode, encode
+from legato.dialects.tir.narrow import decode, encode
 
 _FLOAT = {"eq": "OEQ", "ne": "UNE", "lt": "OLT", "le": "OLE", "gt": "OGT", "ge": "OGE"}
 _SIGNED = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}

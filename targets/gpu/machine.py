@@ -9,7 +9,7 @@ class Gpu:
     block's shared buffers can take; ``registers``: of 32 bits, the most that a thread can have; ``vector_bytes``: the widest access of a
     thread; ``vector_lanes``: the most elements of a vector; ``grid``: the most blocks on an axis of the grid that every such device has;
     ``merges``: whether a thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules;
-    ``matrix_types``: of elements that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
+    ``matrix_types``: of factors that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
     to shared memory without waiting for it; ``dynamic_shared_bytes``: the most that a block has when a launch asks for it; ``warpgroups``:
     whether four warps multiply tiles in shared memory together (wgmma), which a copy engine fills by tensor maps."""
 

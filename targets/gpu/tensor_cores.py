@@ -1,5 +1,5 @@
-"""Schedules of products of half floats, and of f32 where it may be rounded, by the matrix instructions of NVIDIA's warps (mma.sync), with
-sums in f32.
+"""Schedules of products of half floats, of floats of 8 bits, and of f32 where it may be rounded, by the matrix instructions of NVIDIA's
+warps (mma.sync), with sums in f32.
 
 A block of threads computes a tile of the result, as in ``products``, and each warp of it a part: fragments of the operands' tiles come from
 shared memory by ldmatrix, sums stay in registers, and what reads the result is computed where it is written.
@@ -18,6 +18,7 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
 
 LEAST = 8          # rows, columns and depth from which on a tile is not mostly empty
+ROW_PADDING = 16   # bytes
 PAIR = 2           # neighbouring columns that a thread has
 MOST_STAGES = 4    # steps of the depth that have buffers of their own
 
@@ -32,10 +33,9 @@ class MatrixTiles:
     down: int
     across: int
 
-    @property
-    def elements(self) -> int:
-        """Of the operands' tiles in shared memory, with the most that is added to their rows."""
-        return (self.rows + self.columns) * self.depth + 8 * (max(self.rows, self.depth) + max(self.columns, self.depth))
+    def size(self, width: int) -> int:
+        """The bytes of the operands' tiles in shared memory, of elements of ``width`` bytes, with the most that is added to their rows."""
+        return width * (self.rows + self.columns) * self.depth + ROW_PADDING * (max(self.rows, self.depth) + max(self.columns, self.depth))
 
     @property
     def warps(self) -> int:
@@ -59,16 +59,27 @@ def choose(form: ProductForm) -> MatrixTiles:
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
     """The instruction that multiplies the operands of a product; None where the device has none for their types."""
-    types = {str(access.buffer.type.element_type) for access in (form.left, form.right)}
-    casts = [factor.owner.operation.name for factor in form.factors if not isinstance(factor.owner, ir.Block)]
-    loads = [access.op.results[0] for access in (form.left, form.right)]
-    wide = list(form.factors) == loads
-    direct = wide or all(factor.owner.operation.operands[0] == load for factor, load in zip(form.factors, loads))
-    name = types.pop()
-    if types or not direct or name not in machine.matrix_types or str(form.store.buffer.type.element_type) != "f32" or not (
-            wide if name == "f32" else casts == ["arith.extf"] * 2):
+    left, right = (multiplied_type(access.op.results[0], factor) for access, factor in zip((form.left, form.right), form.factors))
+    if left != right or left not in machine.matrix_types or str(form.store.buffer.type.element_type) != "f32":
         return None
-    return next((one for one, (type_, _) in MATRIX_INTRINSICS.items() if type_ == name), None)
+    return next((one for one, (type_, _) in MATRIX_INTRINSICS.items() if type_ == left), None)
+
+
+def layout(width: int) -> str:
+    """The attributes of ``tile_product`` for operands of elements of so many bits."""
+    return "unconverted = true, depth_last = true" if width == 8 else "unconverted = true"
+
+
+def multiplied_type(load: ir.Value, factor: ir.Value) -> str | None:
+    """The type of a factor before it is widened to f32: that of the load, or, of bytes, the float that these are; None for another cast."""
+    if factor == load:
+        return "f32" if str(load.type) == "f32" else None
+    cast = factor.owner.operation
+    if cast.name != "arith.extf" or str(factor.type) != "f32":
+        return None
+    narrow = cast.operands[0]
+    is_byte = narrow != load and narrow.owner.operation.name == "arith.bitcast" and narrow.owner.operation.operands[0] == load
+    return str(narrow.type) if narrow == load or is_byte else None
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -82,8 +93,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
             (size := form.extent(axes)) is not None and size < LEAST for axes in (form.rows, form.columns, form.depth)):
         return None
     tiles, width = choose(form), form.left.buffer.type.element_type.width // 8
-    if width > 2:
-        tiles = replace(tiles, depth=2 * tiles.depth // width)
+    tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
     if not products.fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("matrix_product")
@@ -93,12 +103,12 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
         sizes = f"array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>"
-        made = steps.step("tile_product", [block], f"tiles = {sizes}, unconverted = true", 5)
+        made = steps.step("tile_product", [block], f"tiles = {sizes}, {layout(8 * width)}", 5)
         for one in inlined:
             steps.inline(one)
         for one in readers:
             steps.step("reverse_compute_inline", [one])
-        stages = min(MOST_STAGES, machine.shared_bytes // (width * tiles.elements))
+        stages = min(MOST_STAGES, machine.shared_bytes // tiles.size(width))
         if machine.async_copies and stages > 1:
             steps.step("annotate", [steps.loops(made[1], 6)[3]], f'key = "pipeline_stages", value = {stages} : i64')
         finish(steps, made, tiles, intrinsic, operand_lanes(kernel, machine, form, tiles, chunk), vectors)
@@ -120,7 +130,8 @@ def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: M
     for access, side, size in ((form.left, form.rows, tiles.rows), (form.right, form.columns, tiles.columns)):
         deep, wide = form.run(access, form.depth), form.run(access, side)
         across = wide > 1 >= deep if side is form.rows else not deep > 1 >= wide     # as tile_product lays out the tile
-        found.append(products.lanes(kernel, machine, wide, access.buffer, size) if across
+        transposed = across and access.buffer.type.element_type.width == 8      # each byte goes to another row of the tile
+        found.append(1 if transposed else products.lanes(kernel, machine, wide, access.buffer, size) if across
                      else products.lanes(kernel, machine, gcd(deep, chunk), access.buffer, tiles.depth))
     return found
 

@@ -11,11 +11,11 @@ from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm, axes_of
 from legato.core.mlir import ir
-from legato.dialects.tir.schedule_ops import WARPGROUP_INTRINSICS
+from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of
+from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout
 
 PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
@@ -58,16 +58,16 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return None
     if not is_copied(kernel, form, form.left, form.rows) or not is_copied(kernel, form, form.right, form.columns):
         return None
-    element = form.left.buffer.type.element_type
-    intrinsic = next(name for name, (type_, _) in WARPGROUP_INTRINSICS.items() if type_ == str(element))
-    if element.width == 32 and any(form.run(one, form.depth) == 1 for one in (form.left, form.right)):
-        return None      # products of f32 take operands along whose rows the depth is
+    width = form.left.buffer.type.element_type.width
+    intrinsic = next(name for name, (type_, _) in WARPGROUP_INTRINSICS.items() if type_ == MATRIX_INTRINSICS[instruction][0])
+    if width != 16 and any(form.run(one, form.depth) == 1 for one in (form.left, form.right)):
+        return None      # products of f32 and of bytes take operands along whose rows the depth is
     before, after = products.around(kernel, product)
     steps = Steps("warpgroup_product")
     block = steps.block(product.name)
     inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
     sizes = f"array<i64: {tiles.rows}, {tiles.columns}, {step}>"
-    made = steps.step("tile_product", [block], f"tiles = {sizes}, unconverted = true", 5)
+    made = steps.step("tile_product", [block], f"tiles = {sizes}, {layout(width)}", 5)
     for one in inlined:
         steps.inline(one)
     for one in readers:

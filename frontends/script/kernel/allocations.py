@@ -13,7 +13,7 @@ from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.values import Scalar, as_index, dtype_of
 from legato.frontends.script.kernel.views import Reshaped, part
 from legato.frontends.script.language.source import Misuse
-from legato.frontends.script.language.types import dtype_name, memory_type
+from legato.frontends.script.language.types import FLOAT8, dtype_name, memory_type
 
 # the words that make a buffer, with its scope where the word determines it
 ALLOCATIONS = {"alloc_buffer": None, "sblock_alloc_buffer": None, "alloc_local": "local", "alloc_shared": "shared", "allocate": None,
@@ -83,7 +83,7 @@ def allocated(name: str, shape: tuple[Any, ...], dtype: str, scope: str) -> Buff
     dynamic = [as_index(s) for s in shape if isinstance(s, Scalar)]
     type_ = ir.MemRefType.get([DYNAMIC if isinstance(s, Scalar) else s for s in shape], memory_type(dtype))
     made = loops.make_buffer(type_, name, scope, dynamic)
-    if dtype.startswith("uint") or dtype == "bool":  # which the memref's type does not say
+    if dtype.startswith("uint") or dtype in ("bool", *FLOAT8):  # which the memref's type does not say
         made.owner.operation.attributes["dtype"] = ir.StringAttr.get(dtype)
     return Buffer(made, dtype, name)
 

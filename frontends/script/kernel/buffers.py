@@ -9,7 +9,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.frontends.script.kernel.arithmetic import binary, compare
 from legato.frontends.script.kernel.values import Scalar, as_index, cast, constant, number_of
 from legato.frontends.script.language.source import Misuse
-from legato.frontends.script.language.types import memory_type
+from legato.frontends.script.language.types import FLOAT8, memory_type, value_type
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -66,12 +66,16 @@ class Buffer:
         loaded = memref.LoadOp(self.value, self.indices(indices)).result
         if self.dtype == "bool":
             return compare("!=", Scalar(loaded, "int8"), 0)
+        if self.dtype in FLOAT8:
+            loaded = arith.BitcastOp(value_type(self.dtype), loaded).result
         return Scalar(loaded, self.dtype)
 
     def store(self, x: Any, indices: list[Any]) -> None:
         """Stores a value, in the buffer's element type, at indices. Misuse where they are outside."""
         x = cast(x, self.dtype) if isinstance(x, Scalar) else constant(x, self.dtype)
-        value = arith.ExtUIOp(memory_type("bool"), x.value).result if self.dtype == "bool" else x.value
+        value, type_ = x.value, memory_type(self.dtype)
+        if value.type != type_:     # a boolean, or a float of 8 bits
+            value = (arith.ExtUIOp if self.dtype == "bool" else arith.BitcastOp)(type_, value).result
         memref.StoreOp(value, self.value, self.indices(indices))
 
     def indices(self, indices: list[Any]) -> list[ir.Value]:

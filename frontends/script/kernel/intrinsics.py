@@ -198,8 +198,8 @@ def ceil_divide(a: Any, b: Any) -> Any:
 def lowest(dtype: str, high: bool = False) -> Scalar:
     """The least finite number of a type, or the greatest."""
     if check_dtype(dtype) in FLOATS:
-        largest = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
-                   "float64": 1.7976931348623157e308}
+        largest = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "float16": 65504.0, "bfloat16": 3.3895313892515355e38,
+                   "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}
         return constant(largest[dtype] if high else -largest[dtype], dtype)
     width = value_type(dtype).width
     if dtype.startswith("u") or dtype == "bool":

@@ -8,9 +8,9 @@ from typing import Any
 
 from legato.core.mlir import arith, ir
 from legato.frontends.script.language.source import Misuse
-from legato.frontends.script.language.types import value_type
+from legato.frontends.script.language.types import FLOAT8, value_type
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOATS = (*FLOAT8, "float16", "bfloat16", "float32", "float64")
 INT, FLOAT = "int", "float"  # the types of literals
 UNKNOWN_TRUTH = "whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select"
 
@@ -132,7 +132,7 @@ def common(a: Any, b: Any) -> str:
             return "float32" if low != INT else FLOAT
         return high
     if left in FLOATS:
-        width = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
+        width = {**dict.fromkeys(FLOAT8, 8), "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
         return left if width[left] > width[right] else right if width[left] < width[right] else "float32"
     bits = {d: int(d.removeprefix("u")[3:]) for d in (left, right)}
     return max((left, right), key=lambda d: (bits[d], d.startswith("u")))
@@ -144,8 +144,10 @@ def without_literals(dtype: str) -> str:
 
 
 def meet(a: Any, b: Any) -> tuple[Scalar, Scalar]:
-    """Two operands converted to one type."""
+    """Two operands converted to one type. Misuse for floats of 8 bits, in which kernels do not compute."""
     dtype = without_literals(common(a, b))
+    if dtype in FLOAT8:
+        raise Misuse(f"kernels do not compute in {dtype}: convert it by T.Cast(\"float32\", ...)")
     return convert(a, dtype), convert(b, dtype)
 
 
@@ -163,6 +165,8 @@ def cast(x: Any, dtype: str) -> Scalar:
     if x.dtype == dtype:
         return x
     type_, source = value_type(dtype), x.value.type
+    if (dtype in FLOAT8 and x.dtype != "float32") or (x.dtype in FLOAT8 and dtype != "float32"):
+        return cast(cast(x, "float32"), dtype)
     if dtype == "bool":
         return nonzero(x)
     if "index" in (dtype, x.dtype):

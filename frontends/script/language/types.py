@@ -12,8 +12,10 @@ from legato.core.mlir import ir
 from legato.dialects.relax import dims
 
 # element types by the script's name, in the names of core.dtypes
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")     # bytes in memory, from and to which values of f32 are converted
 DTYPES = {
     "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "bool",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
 }
 
@@ -86,8 +88,8 @@ def relax_element(dtype: str) -> ir.Type:
 
 
 def memory_type(dtype: str) -> ir.Type:
-    """The element type of a memref: signless integers, a byte for a boolean."""
-    if dtype == "bool":
+    """The element type of a memref: signless integers, a byte for a boolean and for a float of 8 bits."""
+    if dtype in ("bool", *FLOAT8):
         return ir.IntegerType.get_signless(8)
     if dtype in DTYPES and dtype.startswith("uint"):
         return ir.IntegerType.get_signless(int(dtype[4:]))
@@ -104,7 +106,9 @@ def value_type(dtype: str) -> ir.Type:
         return ir.IntegerType.get_signless(1)
     if dtype.startswith(("int", "uint")):
         return ir.IntegerType.get_signless(int(dtype.removeprefix("u")[3:]))
-    return {"float16": ir.F16Type, "bfloat16": ir.BF16Type, "float32": ir.F32Type, "float64": ir.F64Type}[dtype].get()
+    floats = {"float8_e4m3fn": ir.Float8E4M3FNType, "float8_e5m2": ir.Float8E5M2Type, "float16": ir.F16Type, "bfloat16": ir.BF16Type,
+              "float32": ir.F32Type, "float64": ir.F64Type}
+    return floats[dtype].get()
 
 
 def size_of(value: Any) -> Any:

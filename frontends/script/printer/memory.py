@@ -8,6 +8,7 @@ from legato.core.dtypes import array_of
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import DYNAMIC, constant_of
 from legato.frontends.script.kernel.own_ops import HANDLE
+from legato.frontends.script.language.types import FLOAT8
 from legato.frontends.script.printer.addresses import address_of
 from legato.frontends.script.printer.text import PrintedText, dtype_of, number
 from legato.frontends.script.printer.values import LOADED_TRUTH
@@ -66,6 +67,8 @@ def load(writer: KernelWriter, op: ir.Operation) -> None:
 def store(writer: KernelWriter, op: ir.Operation) -> None:
     """``A[i] = x``."""
     value, buffer, *indices = op.operands
+    if writer.dtypes[buffer] in FLOAT8:     # the byte of a value, which the script converts
+        value = value.owner.operands[0]
     text = writer.read(value)
     place = element(writer, buffer, indices)
     writer.disturb(writer.buffers[buffer])

@@ -5,7 +5,7 @@ from legato.core.mlir import arith, func, ir, memref, vector
 
 MATRIX_FUNCTIONS = {"standin_ldmatrix": "(i64, i32, i32, i64) -> ()", "standin_mma": "(i32, i64, i64, i64) -> ()"}
 FUNCTIONS = {**MATRIX_FUNCTIONS, "standin_copy": "(i64, i64, i32, i32) -> ()", "standin_commit": "() -> ()", "standin_wait": "(i32) -> ()"}
-TYPES = ("f16", "bf16", "f32")
+DEPTHS = {"f16": 16, "bf16": 16, "f32": 8, "f8E4M3FN": 32, "f8E5M2": 32}     # in the order of the stand-in's numbers
 
 
 def rewrite_matrices(module):
@@ -37,10 +37,10 @@ def load_matrices(op, entry):
 def multiply(op, entry):
     """The result of a lane is written over what is added to it."""
     type_ = str(op.operands[0].type.element_type)
-    assert [size.value for size in op.attributes["mmaShape"]] == [16, 8, 8 if type_ == "f32" else 16]
+    assert [size.value for size in op.attributes["mmaShape"]] == [16, 8, DEPTHS[type_]]
     assert ("tf32Enabled" in op.attributes) == (type_ == "f32")
     first, second, third = (given(entry, value) for value in op.operands)
-    call("standin_mma", number(TYPES.index(type_)), *map(address, (first, second, third)))
+    call("standin_mma", number(list(DEPTHS).index(type_)), *map(address, (first, second, third)))
     return taken(third, op.results[0].type)
 
 

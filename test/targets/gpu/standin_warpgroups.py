@@ -11,7 +11,7 @@ FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_arri
              "standin_wgmma_commit": "() -> ()", "standin_wgmma_wait": "() -> ()"}
 WARPGROUP_WAITING = ("standin_mbarrier_wait", "standin_wgmma_wait")
 MULTIPLY = "nvvm.wgmma.mma_async"
-TYPES = ("f16", "bf16", "tf32")
+DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32}     # in the order of the stand-in's numbers
 MOST_AXES = 5
 
 
@@ -70,12 +70,13 @@ def multiply(op, room):
     shape = str(op.attributes["shape"])
     columns = int(shape.split("n = ")[1].split(",")[0])
     kinds = [str(op.attributes[f"type{side}"]).split("<")[-1].rstrip(">") for side in "ABD"]
-    depth = 8 if kinds[0] == "tf32" else 16
+    depth = DEPTHS[kinds[0]]
     assert kinds[0] == kinds[1] and kinds[2] == "f32" and 2 * room.type.shape[0] == columns
     assert f"m = 64, n = {columns}, k = {depth}" in shape
     assert all(f"<{word}>" in str(op.attributes[name]) for name, word in (("scaleD", "one"), ("scaleA", "one"), ("scaleB", "one")))
     across = [int(wanted in str(op.attributes[f"layout{side}"])) for side, wanted in (("A", "<col>"), ("B", "<row>"))]
-    call("standin_wgmma", number(TYPES.index(kinds[0])), number(columns), *map(number, across), *list(op.operands)[1:], address(room))
+    kind = number(list(DEPTHS).index(kinds[0]))
+    call("standin_wgmma", kind, number(columns), *map(number, across), *list(op.operands)[1:], address(room))
 
 
 def place_of(pointer):

@@ -6,7 +6,7 @@ API void standin_ldmatrix(int64_t row, int count, int transposed, int64_t to) {
   threads[running].matrix = (struct matrix){LDMATRIX, count, transposed, (char *)row, (char *)to, 0};
   leave(AT_MATRIX);
 }
-API void standin_mma(int type, int64_t a, int64_t b, int64_t c) { /* m16n8k16 of f16 or bf16; 2: m16n8k8 of tf32 */
+API void standin_mma(int type, int64_t a, int64_t b, int64_t c) { /* m16n8k16 of f16 or bf16; 2: m16n8k8 of tf32; 3, 4: m16n8k32 of e4m3, e5m2 */
   threads[running].matrix = (struct matrix){MMA, type, 0, (char *)a, (char *)b, (char *)c};
   leave(AT_MATRIX);
 }
@@ -14,7 +14,16 @@ API long standin_conflicts(void) { return conflicts; } /* rows of matrices that 
 API long standin_instructions(int op) { return instructions[op]; }
 
 static float as_float(const char *at, int type) {
+  if (type == 3) { /* e4m3: the exponent's bias is 7; of the highest exponent only the last number is NaN */
+    int code = *at & 0x7f, exponent = code >> 3;
+    double value = code == 0x7f ? __builtin_nan("") : __builtin_ldexp((exponent ? 8 : 0) + code % 8, (exponent ? exponent : 1) - 10);
+    return (float)(*at & 0x80 ? -value : value);
+  }
   uint16_t bits;
+  if (type == 4) { /* e5m2: the upper byte of an f16 */
+    char half[2] = {0, *at};
+    return as_float(half, 0);
+  }
   memcpy(&bits, at, 2);
   if (type == 1) {
     uint32_t wide = (uint32_t)bits << 16;
@@ -52,13 +61,19 @@ static int load_matrices(const struct thread *lanes) { /* 8 rows of 8 elements o
   return 0;
 }
 static int multiply(const struct thread *lanes) {
-  float a[16][16], b[16][8];
-  int type = lanes->matrix.kind, depth = type == 2 ? 8 : 16;
+  float a[16][32], b[32][8];
+  int type = lanes->matrix.kind, depth = type > 2 ? 32 : type == 2 ? 8 : 16;
   for (int lane = 0; lane < 32; lane++) {
     int group = lane >> 2, in_group = lane % 4;
     if (type == 2) {
       for (int i = 0; i < 4; i++) a[i % 2 ? group + 8 : group][i < 2 ? in_group : in_group + 4] = as_tf32(lanes[lane].matrix.first + 4 * i);
       for (int i = 0; i < 2; i++) b[i ? in_group + 4 : in_group][group] = as_tf32(lanes[lane].matrix.second + 4 * i);
+      continue;
+    }
+    if (type > 2) {
+      for (int i = 0; i < 16; i++)
+        a[i < 4 || (8 <= i && i < 12) ? group : group + 8][in_group * 4 + (i & 3) + (i < 8 ? 0 : 16)] = as_float(lanes[lane].matrix.first + i, type);
+      for (int i = 0; i < 8; i++) b[in_group * 4 + (i & 3) + (i < 4 ? 0 : 16)][group] = as_float(lanes[lane].matrix.second + i, type);
       continue;
     }
     for (int i = 0; i < 8; i++)

@@ -130,8 +130,9 @@ static int64_t address_in(uint64_t description, int width, int across, int i, in
   if (across) return swizzled(begin + i / each * leading + i % each * width + k % 8 * 128 + k / 8 * stride);
   return swizzled(begin + i % 8 * 128 + i / 8 * stride + k * width);
 }
+static int width_of(int type) { return type > 2 ? 1 : type == 2 ? 4 : 2; }
 static double element_at(int64_t at, int type) {
-  if (!within(at, type == 2 ? 4 : 2)) { problem = 1; return 0; }
+  if (!within(at, width_of(type))) { problem = 1; return 0; }
   return type == 2 ? as_tf32((char *)(uintptr_t)at) : as_float((char *)(uintptr_t)at, type);
 }
 static void count_tile_conflicts(uint64_t description, int width, int across, int count, int depth) {
@@ -146,10 +147,10 @@ static void count_tile_conflicts(uint64_t description, int width, int across, in
     }
 }
 static void perform_product(struct thread *lanes, int number) {
-  static double a[64][16], b[256][16];
+  static double a[64][32], b[256][32];
   const struct product one = lanes->queue[number];
-  int width = one.type == 2 ? 4 : 2, depth = 32 / width;
-  if (one.type == 2 && (one.across_a || one.across_b)) problem = 1;
+  int width = width_of(one.type), depth = 32 / width;
+  if (width != 2 && (one.across_a || one.across_b)) problem = 1;
   for (int i = 0; i < 64; i++) for (int k = 0; k < depth; k++) a[i][k] = element_at(address_in(one.a, width, one.across_a, i, k), one.type);
   for (int j = 0; j < one.columns; j++) for (int k = 0; k < depth; k++) b[j][k] = element_at(address_in(one.b, width, one.across_b, j, k), one.type);
   count_tile_conflicts(one.a, width, one.across_a, 64, depth);
@@ -204,7 +205,7 @@ API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, 
                                     CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                     CUtensorMapFloatOOBfill fill) {
   BEGIN
-  uint8_t width = type == 6 || type == 9 ? 2 : type == 11 ? 4 : 0;
+  uint8_t width = type == 0 ? 1 : type == 6 || type == 9 ? 2 : type == 11 ? 4 : 0;
   struct tensor_map made = {MAGIC, (uint8_t)type, (uint8_t)rank, swizzle == 3, width, (uint64_t)(uintptr_t)memory, {0}, {0}, {0}};
   if ((uintptr_t)map % 64 || (uintptr_t)memory % 16 || rank < 1 || rank > 5 || !width || interleave || fill || promotion > 3 || (swizzle != 0 && swizzle != 3)) END(INVALID_VALUE)
   if (setting("STANDIN_CHIP", 80) < 90) END(INVALID_VALUE)
