@@ -66,8 +66,8 @@ class GpuMachine(Protocol):
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
     default; ``shared_bytes``: the most that a block's shared buffers can take; ``merges``: whether a thread's accesses of neighbours become
     one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``: whether threads copy to shared memory
-    without waiting; ``dynamic_shared_bytes``: the most shared memory that a launch can ask for; ``warpgroups``: whether four warps multiply
-    tiles in shared memory together.
+    without waiting; ``matrix_types``: of factors that matrix instructions multiply; ``dynamic_shared_bytes``: the most shared memory that
+    a launch can ask for; ``warpgroups``: whether four warps multiply tiles in shared memory together.
     """
 
     @property
@@ -84,6 +84,8 @@ class GpuMachine(Protocol):
     def schedules(self) -> bool: ...
     @property
     def async_copies(self) -> bool: ...
+    @property
+    def matrix_types(self) -> tuple[str, ...]: ...
     @property
     def dynamic_shared_bytes(self) -> int: ...
     @property

@@ -93,7 +93,7 @@ def gpu_stages(target: "Target") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     return (
-        ("relax", f"{INFER},{GRAPH}"),
+        ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),

@@ -16,6 +16,7 @@ PassClass = TypeVar("PassClass", bound=type[ModulePass])
 
 PASSES: dict[str, str] = {
     "relax-integer-contractions": "passes.graph.integers.contractions:IntegerContractions",
+    "relax-float8-products": "passes.graph.float8:Float8Products",
     "relax-quantized-weights": "passes.graph.integers.weights:QuantizedWeights",
     "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",

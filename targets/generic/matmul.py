@@ -1,9 +1,10 @@
-"""matmul with numpy's semantics: batch dimensions broadcast, and a vector is a row or column that the result lacks."""
+"""matmul with numpy's semantics: batch dimensions broadcast, and a vector is a row or column that the result lacks; matmul of floats of
+8 bits."""
 from collections.abc import Sequence
 
-from legato.core.mlir import ir, linalg
+from legato.core.mlir import arith, ir, linalg
 from legato.targets.builders.pointwise import element
-from legato.targets.builders.structured import accumulated, collapse, compute, multiply_add, named, of_size
+from legato.targets.builders.structured import accumulated, collapse, compute, filled, multiply_add, named, of_size
 from legato.targets.rule import kernel
 
 
@@ -27,6 +28,20 @@ def matmul(k, a, b, out):
     return accumulated(out, kind, lambda zeros: compute(zeros, loops, [left, right], multiply_add(kind)))
 
 
+@kernel("relax.matmul_float8")
+def matmul_float8(k, a, b, out):
+    """A generic loop nest, whose factors are bytes that it converts: a schedule may give them to an instruction as they are."""
+    narrow, wide = k.input_types[0].element_type, element(k.output_types[0])
+    a, b = of_size(a, -1, b.type.shape[-1]), of_size(b, -1, a.type.shape[-1])
+    batch = [f"b{i}" for i in range(out.type.rank - 2)]
+    operands = [_operand(a, out, batch, ["m", "k"]), _operand(b, out, batch, ["n", "k"])]
+
+    def body(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+        return wide.add(sums, wide.mul(*(arith.extf(wide.type, arith.bitcast(narrow, v)) for v in (x, y))))
+
+    return compute(filled(out, wide.const(0)), ", ".join([*batch, "m", "n", "+k"]), operands, body)
+
+
 def _same_batch(a: ir.Value, b: ir.Value) -> bool:
     return (a.type.shape[0] == 1) == (b.type.shape[0] == 1)
 
@@ -47,4 +62,4 @@ def _operand(value: ir.Value, out: ir.Value, batch: Sequence[str], inner: Sequen
     return collapse(value, groups), ", ".join(name for i, name in enumerate(indices) if i not in dropped)
 
 
-RULES = (matmul,)
+RULES = (matmul, matmul_float8)

@@ -121,6 +121,8 @@ def _matrices_and_norms() -> list[Case]:
         Case("matmul", ((5, 0), (0, 11)), {}, (5,)),
         Case("matmul_integer", ((5, 7), (7, 11)), {}, (5, 7, 11), {0: "uint8", 1: "int8"}, below=100),
         Case("matmul_integer", ((2, 5, 8), (8, 3)), {}, (2, 5), {0: "int8", 1: "uint8"}, below=100),
+        Case("matmul_float8", ((5, 7), (11, 7)), {}, (5, 7, 11), {0: "float8_e4m3fn", 1: "float8_e4m3fn"}, below=9),
+        Case("matmul_float8", ((2, 1, 5, 8), (3, 4, 8)), {}, (2, 3, 5), {0: "float8_e5m2", 1: "float8_e5m2"}, below=9),
         Case("conv2d_integer", ((2, 5, 9, 8), (4, 5, 3, 3)), {"strides": [2, 1], "dilations": [1, 2]}, (2, 9, 8), {0: "uint8", 1: "int8"},
              below=100),
         Case("conv2d_integer", ((2, 6, 5, 4), (3, 1, 4, 4)), {"data_layout": "NHWC", "kernel_layout": "HWIO"}, (2, 6),

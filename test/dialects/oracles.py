@@ -254,6 +254,7 @@ ORACLES = {
     "clip": lambda x, min, max: onnx_op("Clip", [x, *(None if b is None else np.array(b, x.dtype) for b in (min, max))], runtime=True),
     "matmul": np.matmul,
     "matmul_integer": lambda a, b: np.matmul(a.astype(np.int32), b.astype(np.int32)),
+    "matmul_float8": lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32).swapaxes(-1, -2)),
     "matmul_quantized": _matmul_quantized,
     "conv2d_integer": lambda x, w, strides, dilations, data_layout, kernel_layout: np.asarray(_conv(
         x.astype(np.float32), w.astype(np.float32), strides, [0] * 4, dilations, 1, data_layout, kernel_layout)).astype(np.int32),

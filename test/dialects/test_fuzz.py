@@ -2,6 +2,7 @@
 
 import random
 
+import ml_dtypes
 import numpy as np
 import pytest
 from cases import counted
@@ -42,7 +43,8 @@ def random_operands(rng, cls, sizes):
         shape = base if not types else rng.choices(shapes, [5, 4, 1, 1])[0]
         kinds = operand.kinds if operand is not None else {"float"}
         integer = np.int8 if cls.OPERATION_NAME.endswith("_integer") else np.int64
-        dtype = {"float": np.float32, "int": integer, "bool": np.bool_}[next(k for k in ("float", "int", "bool") if k in kinds)]
+        dtypes = {"float": np.float32, "int": integer, "bool": np.bool_, "narrow": ml_dtypes.float8_e4m3fn}
+        dtype = next(d for k, d in dtypes.items() if k in kinds)
         types.append(TensorType(tuple(shape), np.dtype(dtype)))
     return types
 

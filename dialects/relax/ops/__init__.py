@@ -4,6 +4,7 @@ from legato.dialects.relax.ops import (  # noqa: F401
     conv,
     count,
     detection,
+    float8,
     gather,
     integers,
     matmul,

@@ -61,16 +61,16 @@ def quantized(value: ir.Value) -> Quantized | None:
     if op.name == "relax.subtract":
         x = quantized(op.operands[0])
         plain = x is not None and x.zero is None and x.scale is None
-        return replace(x, zero=op.operands[1]) if x is not None and plain and _keeps_shape(value, op.operands[0]) else None
+        return replace(x, zero=op.operands[1]) if x is not None and plain and keeps_shape(value, op.operands[0]) else None
     if op.name == "relax.multiply" and dtype_of(value) == np.float32:
         for a, b in (op.operands, reversed(op.operands)):
             x = quantized(a)
-            if x is not None and x.scale is None and _keeps_shape(value, a):
+            if x is not None and x.scale is None and keeps_shape(value, a):
                 return replace(x, scale=b)
     return None
 
 
-def _keeps_shape(value: ir.Value, operand: ir.Value) -> bool:
+def keeps_shape(value: ir.Value, operand: ir.Value) -> bool:
     """Whether the other operand of an op with this result is broadcast to this one."""
     return list(dims(value.type)) == list(dims(operand.type)) and UNKNOWN not in dims(value.type)
 

@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from generic_samples import dtypes_of, normal, small, values
@@ -66,6 +67,14 @@ def integer_cases():
         yield Case("conv2d_integer", [bytes_of(a, 1, 6, 7, 8), bytes_of(b, 3, 3, 8, 16)], nhwc)
         yield Case("conv2d_integer", [bytes_of(a, 2, 4, 4, 3), bytes_of(b, 1, 1, 3, 5)], nhwc, shapes=[["n", 4, 4, 3], [1, 1, 3, 5]],
                    symbols={"n": 2})
+
+
+def float8_cases():
+    rng = np.random.default_rng(5)
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        for a, b in ([[4, 33], [17, 33]], [[2, 1, 5, 8], [3, 6, 8]], [["b", "n", 9], [20, 9]]):
+            inputs = [(rng.standard_normal([{"b": 2, "n": 3}.get(d, d) for d in shape]) * 4).astype(dtype) for shape in (a, b)]
+            yield Case("matmul_float8", inputs, shapes=[a, b], symbols={"b": 2, "n": 3} if "n" in a else {})
 
 
 def quantized_cases():
@@ -251,6 +260,6 @@ def region_cases():
 
 
 @pytest.mark.parametrize("part", first_of(range(3)))
-@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, quantized_cases, conv_cases, transposed_cases, pool_cases, region_cases])
+@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, float8_cases, quantized_cases, conv_cases, transposed_cases, pool_cases, region_cases])
 def test_semantics(cases, part):
     assert failures(list(cases())[part::3]) == []
