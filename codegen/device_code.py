@@ -30,19 +30,20 @@ def translated(module: ir.Module | ir.OpView) -> str:
 
 def embed_kernels(module: ir.Module) -> None:
     """Puts the PTX of a module's kernels, which its entry loads, into a global in their place, and into another the cubin that is tried
-    first, where the target wants one and ptxas is here; nothing for a module without kernels. LegatoError: see ``ptx.ptx``."""
+    first, where the target wants one and ptxas is here; of a model without kernels, which copies at most, both are empty, and for other
+    targets there are none. LegatoError: see ``ptx.ptx``."""
     kernels = [op for op in module.body.operations if op.operation.name == "gpu.module"]
-    if not kernels:
+    named = {op.attributes["sym_name"].value: op for op in module.body.operations if "sym_name" in op.attributes}
+    main = named.get("main")
+    if main is None or CHIP not in main.attributes or (not kernels and "value" in named[PTX].attributes):     # or they are there already
         return
-    main = next(op for op in module.body.operations if "sym_name" in op.attributes and op.attributes["sym_name"].value == "main")
     chip = main.attributes[CHIP].value
-    text = ptx(list(device_code(module).values()), chip)
+    text = ptx(list(device_code(module).values()), chip) if kernels else ""
     made = [constant_text(PTX, text)]
     if CUBIN in main.attributes:
-        made.append(bytes_text(BINARY, cubin(text, chip) or NO_BINARY, attributes=ALIGNED))
+        made.append(bytes_text(BINARY, (cubin(text, chip) if kernels else None) or NO_BINARY, attributes=ALIGNED))
     with module.context, ir.Location.unknown():
-        for op in list(module.body.operations):
-            if op in kernels or ("sym_name" in op.attributes and op.attributes["sym_name"].value in (PTX, BINARY)):
-                op.operation.erase()
+        for op in (*kernels, *(named[name] for name in (PTX, BINARY) if name in named)):
+            op.operation.erase()
         for one in made:
             ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(one))

@@ -6,12 +6,13 @@ are loops inside of a thread. Statements outside of parallel loops run on one th
 Upstream's gpu-map-parallel-loops,convert-parallel-loops-to-gpu gives each loop an axis of the grid, with one thread in a block (one lane of
 32 works), and no more than three loops; to tile for it first, the extents would have to be known and to divide.
 """
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.interfaces import GpuMachine
-from legato.core.ir_helpers import find, index
+from legato.core.ir_helpers import copy, find, index
 from legato.core.mlir import arith, func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -71,20 +72,52 @@ def launches(op: ir.Operation) -> bool:
 
 
 def sink_loads(kernel: func.FuncOp) -> None:
-    """Moves loads in front of parallel loops into them: memory is the device's."""
+    """Moves loads outside of loops, with the arithmetic on them, to where they are used: into parallel loops, since memory is the device's,
+    and behind the launches before other statements, which one thread runs, and which is not the thread of statements before."""
     block = kernel.body.blocks[0]
-    for load in [op.operation for op in block.operations if op.operation.name == "memref.load"]:
-        users: dict[ir.Operation, list[Any]] = {}
-        for use in load.results[0].uses:
-            users.setdefault(top_level(use.owner.operation, block), []).append(use)
-        for loop, uses in users.items():
-            if loop.name == "scf.parallel" and not written(load, loop):
-                with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]):
-                    copy = load.clone()
-                for use in uses:
-                    use.owner.operation.operands[use.operand_number] = copy.results[0]
-        if not any(True for _ in load.results[0].uses):
-            load.erase()
+    scalars: dict[ir.Operation, None] = {}
+    for op in (one.operation for one in block.operations):
+        if op.name == "memref.load" or (op.name.startswith("arith.") and any(is_of(v, scalars) for v in op.operands)):
+            scalars[op] = None
+    users: dict[ir.Operation, list[Any]] = {}
+    for scalar in scalars:
+        for use in scalar.results[0].uses:
+            user = top_level(use.owner.operation, block)
+            if user not in scalars:
+                users.setdefault(user, []).append(use)
+    for user, uses in users.items():
+        sink(user, uses, scalars)
+    for scalar in reversed(scalars):
+        if not any(True for _ in scalar.results[0].uses):
+            scalar.erase()
+
+
+def is_of(value: ir.Value, ops: Collection[ir.Operation]) -> bool:
+    """Whether one of these ops computes a value."""
+    return not isinstance(value.owner, ir.Block) and value.owner.operation in ops
+
+
+def sink(user: ir.Operation, uses: list[Any], scalars: Collection[ir.Operation]) -> None:
+    """Computes the scalars that a statement uses again: in it, if it is parallel loops, else in front of it. Nothing where memory that is
+    loaded is written before."""
+    chain: set[ir.Operation] = set()
+
+    def visit(value: ir.Value) -> None:
+        if is_of(value, scalars):
+            chain.add(value.owner.operation)
+            for operand in value.owner.operands:
+                visit(operand)
+
+    for use in uses:
+        visit(use.owner.operands[use.operand_number])
+    inside = user.name == "scf.parallel"
+    if any(op.name == "memref.load" and written(op, user, inside) for op in chain):
+        return
+    with ir.InsertionPoint.at_block_begin(user.regions[0].blocks[0]) if inside else ir.InsertionPoint(user):
+        mapping = copy([op for op in scalars if op in chain], {})
+    for use in uses:
+        owner = use.owner.operation
+        owner.operands[use.operand_number] = mapping[owner.operands[use.operand_number]]
 
 
 def top_level(op: ir.Operation, block: ir.Block) -> ir.Operation:
@@ -94,8 +127,8 @@ def top_level(op: ir.Operation, block: ir.Block) -> ir.Operation:
     return op
 
 
-def written(load: ir.Operation, last: ir.Operation) -> bool:
-    """Whether the loaded buffer is written between the load and the end of ``last``."""
+def written(load: ir.Operation, last: ir.Operation, through: bool) -> bool:
+    """Whether the loaded buffer is written between the load and ``last``, or, ``through``, its end."""
     found, seen = False, False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -104,6 +137,8 @@ def written(load: ir.Operation, last: ir.Operation) -> bool:
         return ir.WalkResult.ADVANCE
 
     for one in load.block.operations:
+        if one.operation == last and not through:
+            break
         if seen:
             one.operation.walk(visit)
         seen = seen or one.operation == load
@@ -163,7 +198,7 @@ def single(run: list[ir.Operation]) -> None:
     if not run:
         return
     for op in run:
-        if any(use.owner.operation not in run for result in op.results for use in result.uses):
+        if any(top_level(use.owner.operation, op.block) not in run for result in op.results for use in result.uses):
             raise PassFailed(f"{op.name} gives a value to what runs elsewhere on the GPU: keep it in memory", op)
     _, end = launch(run[-1], None, 1)
     for op in run:

@@ -115,6 +115,8 @@ def check_chip(device: CudaDevice) -> int:
 
 def load_kernels(device: CudaDevice) -> int:
     """Loads the model's code and finds its kernels. 0, or nonzero with the error raised."""
+    if MODEL.kernels == 0:
+        return 0
     log = stack(Text, LOG_BYTES)
     options = stack(Words)
     values = stack(Words, 2)

@@ -260,6 +260,7 @@ def region_cases():
 
 
 @pytest.mark.parametrize("part", first_of(range(3)))
-@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, float8_cases, quantized_cases, conv_cases, transposed_cases, pool_cases, region_cases])
+@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, float8_cases, quantized_cases, conv_cases, transposed_cases,
+                                   pool_cases, region_cases])
 def test_semantics(cases, part):
     assert failures(list(cases())[part::3]) == []

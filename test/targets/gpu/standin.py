@@ -89,7 +89,7 @@ def finished(outlined, target):
               if op.operation.name == "llvm.mlir.global" and text(op, "sym_name") in (PTX, BINARY)}
     PTX_OF[:] = [images[PTX].value.rstrip("\0")]
     place = kernels_of(PTX_OF[0].encode())
-    if not place.exists():
+    if counts and not place.exists():
         build(outlined, counts, place)
     if BINARY in images and (binary := images[BINARY].value_bytes) != NO_BINARY:
         shutil.copy(place, kernels_of(binary))

@@ -1,4 +1,4 @@
-"""Products of floats of 8 bits by matrix instructions: results on the stand-in, which has the fragments of PTX's definition, and the PTX."""
+"""Products of floats of 8 bits by matrix instructions: results on the stand-in, which has the fragments of PTX's definition; the PTX."""
 import re
 import subprocess
 
@@ -21,7 +21,7 @@ from legato.script import T
 from legato.targets.catalog import Catalog
 
 MMA, WGMMA, COPY = "nvgpu.mma.sync", "nvvm.wgmma.mma_async", "nvgpu.device_async_copy"
-TYPES = {"float8_e4m3fn": (ml_dtypes.float8_e4m3fn, TensorProto.FLOAT8E4M3FN), "float8_e5m2": (ml_dtypes.float8_e5m2, TensorProto.FLOAT8E5M2)}
+TYPES = {"float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
 
 
 def target(chip, monkeypatch):
@@ -58,7 +58,7 @@ def test_products_in_scripts_are_right(dtype, left, right, chip, instructions, m
     on = target(chip, monkeypatch)
     kernel = product(dtype, left, right, 72, 136, 272)
     assert used(kernel, on) == instructions
-    assert error(kernel, on, TYPES[dtype][0], left, right, 72, 136, 272) < 1e-4
+    assert error(kernel, on, TYPES[dtype], left, right, 72, 136, 272) < 1e-4
 
 
 def quantized(code, m, n, k, turned=False, halves=False, zero=False):
@@ -121,7 +121,8 @@ def test_a_wrong_lane_is_noticed(monkeypatch):
     right = matrix_primitives.fragments
     monkeypatch.setattr(matrix_primitives, "fragments", lambda *given, across, transpose: right(
         *given, across=not across, transpose=transpose))  # pyright: ignore[reportCallIssue]
-    assert error(product("float8_e4m3fn", False, True), target("sm_89", monkeypatch), ml_dtypes.float8_e4m3fn, False, True, 40, 56, 72) > 0.1
+    kernel, on = product("float8_e4m3fn", False, True), target("sm_89", monkeypatch)
+    assert error(kernel, on, ml_dtypes.float8_e4m3fn, False, True, 40, 56, 72) > 0.1
 
 
 @pytest.mark.parametrize("chip, wanted, registers", [("sm_89", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", 232),
@@ -134,7 +135,8 @@ def test_the_largest_tiles_suffice(chip, wanted, registers):
     assert text.count(wanted) == (64 if chip == "sm_89" else 4) and (chip == "sm_90a" or ".version 8.4" in text)
     assembler = find_ptxas()
     if assembler is not None:
-        done = subprocess.run([assembler, "-v", f"-arch={chip}", "-o", "/dev/null", "/dev/stdin"], input=text, capture_output=True, text=True)
+        command = [assembler, "-v", f"-arch={chip}", "-o", "/dev/null", "/dev/stdin"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
         assert done.returncode == 0 and "(C" not in done.stderr and " 0 bytes spill stores" in done.stderr, done.stderr
         assert int(re.findall(r"Used (\d+) registers", done.stderr)[0]) <= registers
 
@@ -165,10 +167,10 @@ def test_kernels_convert_floats_of_8_bits(on, monkeypatch):
     x = x.astype(np.float32)
     b, c = standin.compiled(through_float8, on)(x) if on.startswith("nvvm") else legato.compile(through_float8, target=on)(x)
     with np.errstate(invalid="ignore", over="ignore"):
-        wanted = (2 * x).astype(ml_dtypes.float8_e5m2), np.where(x > 0, x.astype(ml_dtypes.float8_e4m3fn).astype(np.float16), np.float16(0.5))
+        doubled, rounded = (2 * x).astype(ml_dtypes.float8_e5m2), x.astype(ml_dtypes.float8_e4m3fn).astype(np.float16)
     assert b.dtype == ml_dtypes.float8_e5m2
-    np.testing.assert_array_equal(b.astype(np.float32), wanted[0].astype(np.float32))
-    np.testing.assert_array_equal(c, wanted[1])
+    np.testing.assert_array_equal(b.astype(np.float32), doubled.astype(np.float32))
+    np.testing.assert_array_equal(c, np.where(x > 0, rounded, np.float16(0.5)))
 
 
 def test_kernels_do_not_compute_in_floats_of_8_bits():
