@@ -242,17 +242,22 @@ def _truncated(method: Method) -> Rule:
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
         if bits == 1:
             return None
-        natural = all(map(numbers.is_natural, operands))
-        return method(numbers, *operands) if natural else numbers.truncated(op.name, *operands)
+        exact = all(map(numbers.is_natural, operands)) or is_by_one(numbers, op, operands)
+        return method(numbers, *operands) if exact else numbers.truncated(op.name, *operands)
     return rule
 
 
 def _unsigned(method: Method) -> Rule:
     """A rule of unsigned arithmetic, which is the signed one where nothing is negative."""
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
-        natural = all(map(numbers.is_natural, operands))
-        return method(numbers, *operands) if natural else numbers.bitwise(op.name, operands[0], operands[1], bits)
+        exact = all(map(numbers.is_natural, operands)) or is_by_one(numbers, op, operands)
+        return method(numbers, *operands) if exact else numbers.bitwise(op.name, operands[0], operands[1], bits)
     return rule
+
+
+def is_by_one(numbers: Numbers, op: ir.Operation, operands: list) -> bool:
+    """Whether an op is a division by 1, or its remainder, which have no sign to look at."""
+    return op.name.startswith(("arith.div", "arith.rem", "arith.ceildiv")) and numbers.known(operands[1]) == 1
 
 
 def _selected(numbers: Numbers, op: ir.Operation, operands: list, bits: int):

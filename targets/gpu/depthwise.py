@@ -9,7 +9,7 @@ from legato.targets.gpu.products import around, keeps_lanes, moves_plainly, prod
 from legato.targets.gpu.steps import Steps
 
 THREADS = 128
-MOST_COPIES = 49   # steps of the filter that are copied
+MOST_COPIES = 25   # steps of the filter that are copied: loads of more of them at once leave no registers
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -25,12 +25,17 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     runs = [form.run(access, form.batch) for access in (form.left, form.right, form.store)]
     if any(run % lanes for run in runs) or not all(map(keeps_lanes, after)) or not all(map(moves_plainly, before)):
         return None
-    filters = form.extent(form.depth)
-    return write(product, before, after, lanes, form, filters is not None and filters <= MOST_COPIES).text()
+    copied, steps = 0, 1
+    for axis in reversed(form.depth):
+        extent = form.block.extents[axis]
+        if extent is None or steps * extent > MOST_COPIES:
+            break
+        copied, steps = copied + 1, steps * extent
+    return write(product, before, after, lanes, form, copied).text()
 
 
-def write(product: KernelBlock, before: list[KernelBlock], after: list[KernelBlock], lanes: int, form: ProductForm, copied: bool) -> Steps:
-    """The script. ``copied``: whether the filter's steps are."""
+def write(product: KernelBlock, before: list[KernelBlock], after: list[KernelBlock], lanes: int, form: ProductForm, copied: int) -> Steps:
+    """The script. ``copied``: the filter's last axes whose steps are."""
     steps = Steps("depthwise")
     block = steps.block(product.name)
     inlined, readers = [steps.block(one.name) for one in before], [steps.block(one.name) for one in after]
@@ -52,6 +57,6 @@ def write(product: KernelBlock, before: list[KernelBlock], after: list[KernelBlo
     init = steps.decompose(block, filters[0])
     steps.vectorize(steps.loops(init, 2 + len(product.spatial))[-1])
     steps.vectorize(channels)
-    for loop in filters if copied else ():
+    for loop in filters[len(filters) - copied:]:
         steps.unroll(loop)
     return steps

@@ -20,6 +20,8 @@ from legato.targets.gpu.steps import Steps
 LEAST = 8          # rows, columns and depth from which on a tile is not mostly empty
 ROW_PADDING = 16   # bytes
 PAIR = 2           # neighbouring columns that a thread has
+WARP = 32
+MOST_SUMS = 64     # of a thread in products of bytes, whose fragments hold twice the depth, and which are exchanged in registers
 MOST_STAGES = 4    # steps of the depth that have buffers of their own
 
 
@@ -94,6 +96,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return None
     tiles, width = choose(form), form.left.buffer.type.element_type.width // 8
     tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
+    if width == 1 and tiles.rows * tiles.columns > MOST_SUMS * WARP * tiles.warps:
+        tiles = replace(tiles, across=2 * tiles.across)
     if not products.fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("matrix_product")

@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.accesses import chain, conditions, indices_of, loops_between
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import place, roots
+from legato.analysis.indices.forms import Forms, moving, roots
 from legato.analysis.indices.linear import Linear
 from legato.analysis.indices.points import MOST_POINTS, Sample, can_count
 from legato.core.diagnostics import PassFailed
@@ -54,14 +54,15 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
         common += 1
     ids = {a.id for a in launch.axes.values() if private or not a.is_thread}
     loops = {loop.variable for loop in around[0][:common]}
-    forms = [[place(i) for i in indices_of(a)] for a in accesses]
+    known = Forms({a.id: a.extent for a in launch.axes.values() if a.extent}, quotients=False)
+    forms = [[moving(known.form(i)) for i in indices_of(a)] for a in accesses]
     ids |= {term for form in forms for one in form for term in one.terms if comes_from(term, ids, launch.operation)}
     for outer in (ids | loops, ids):
         bases = [base_of([f[axis] for f in forms], outer) for axis in range(len(full))]
         touched = [touches(launch, a, f, bases, [loop for loop in c if loop.variable not in outer], outer)
                    for a, f, c in zip(accesses, forms, around)]
-        moving = [(axis, v) for axis, base in enumerate(bases) if base is not None for v in base.terms if v in loops]
-        if not moving or fresh(touched, forms) or (len(moving) == 1 and apart(touched, bases[moving[0][0]], *moving[0])):
+        stepped = [(axis, v) for axis, base in enumerate(bases) if base is not None for v in base.terms if v in loops]
+        if not stepped or fresh(touched, forms) or (len(stepped) == 1 and apart(touched, bases[stepped[0][0]], *stepped[0])):
             break
     if private:
         check_private(launch, made, touched, forms, bases)
