@@ -64,10 +64,11 @@ class GpuMachine(Protocol):
     """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.
 
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
-    default; ``shared_bytes``: the most that a block's shared buffers can take; ``merges``: whether a thread's accesses of neighbours become
-    one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``: whether threads copy to shared memory
-    without waiting; ``matrix_types``: of factors that matrix instructions multiply; ``dynamic_shared_bytes``: the most shared memory that
-    a launch can ask for; ``warpgroups``: whether four warps multiply tiles in shared memory together.
+    default; ``grid``: the most blocks on an axis; ``shared_bytes``: the most that a block's shared buffers can take; ``merges``: whether a
+    thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``:
+    whether threads copy to shared memory without waiting; ``matrix_types``: of factors that matrix instructions multiply;
+    ``dynamic_shared_bytes``: the most shared memory that a launch can ask for; ``warpgroups``: whether four warps multiply tiles in shared
+    memory together.
     """
 
     @property
@@ -76,6 +77,8 @@ class GpuMachine(Protocol):
     def warp(self) -> int: ...
     @property
     def block(self) -> int: ...
+    @property
+    def grid(self) -> int: ...
     @property
     def shared_bytes(self) -> int: ...
     @property

@@ -1,4 +1,4 @@
-"""tir-fold-grids: a grid that may be longer than the device takes is folded into two axes."""
+"""tir-fold-grids: a grid that may be longer on an axis than the device takes is folded."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +9,7 @@ from legato.dialects.tir.loops import constant_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 LONGEST = 2**31 - 1     # an axis that is never too short: sizes are below 2^31
+MOST_OTHERS = 65535     # blocks on the axes y and z, where x may be as long
 AXES = 3    # of a grid; then come those of a block's threads
 
 
@@ -16,6 +17,8 @@ AXES = 3    # of a grid; then come those of a block's threads
 class FoldGrids(ModulePass):
     """Gives launches whose blocks lie on one axis, in a number that is unknown or greater than the target's limit, a second axis: block
     y * size + x does what block x did, and blocks beyond the number do nothing.
+
+    Where only the first axis may be long, as on NVIDIA's GPUs, others whose number of blocks is unknown or above 65,535 become parts of it.
     """
 
     name: ClassVar[str] = "tir-fold-grids"
@@ -23,11 +26,45 @@ class FoldGrids(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         most = context.gpu(self.target).grid
-        if most >= LONGEST:
-            return
         with module.context:
             for launch in find(module.operation, "gpu.launch"):
-                fold_grid(launch, most)
+                if most >= LONGEST:
+                    fold_others(launch)
+                else:
+                    fold_grid(launch, most)
+
+
+def fold_others(launch: ir.Operation) -> None:
+    """Makes the axes y and z of one launch, where they may have too many blocks, slower parts of its axis x."""
+    sizes = list(launch.operands)[:AXES]
+    folded = [axis for axis in range(1, AXES) if (number := constant_of(sizes[axis])) is None or number > MOST_OTHERS]
+    if not folded:
+        return
+    block = launch.regions[0].blocks[0]
+    with ir.InsertionPoint(launch), launch.location:
+        total = sizes[0]
+        for axis in folded:
+            total = arith.muli(total, sizes[axis])
+            launch.operands[axis] = index(1)
+        launch.operands[0] = total
+    with ir.InsertionPoint.at_block_begin(block), launch.location:
+        parts, rest, made = [0, *folded], block.arguments[0], []
+        for axis in parts[:-1]:
+            size = arith.maxui(sizes[axis], index(1))     # a grid may be empty
+            place, quotient = arith.RemUIOp(rest, size), arith.DivUIOp(rest, size)
+            made += [place.operation, quotient.operation]
+            replace(block.arguments[axis], place.result, made)
+            rest = quotient.result
+        replace(block.arguments[parts[-1]], rest, made)
+        for axis in parts:
+            block.arguments[2 * AXES + axis].replace_all_uses_with(sizes[axis])
+
+
+def replace(old: ir.Value, new: ir.Value, own: list[ir.Operation]) -> None:
+    """Replaces an index of blocks, but in the ops that compute the new ones."""
+    for use in list(old.uses):
+        if use.owner.operation not in own:
+            use.owner.operation.operands[use.operand_number] = new
 
 
 def fold_grid(launch: ir.Operation, most: int) -> None:

@@ -61,7 +61,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
-    launches = join_launches(make_launches(operation, machine.warp))
+    launches = join_launches(make_launches(operation, machine.warp, machine.grid))
     place_global(operation)
     for one in launches:
         simplify_steps(one.operation)

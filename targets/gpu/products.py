@@ -141,9 +141,11 @@ def keeps_lanes(block: KernelBlock) -> bool:
 
 
 def fits(form: ProductForm, rows: int, columns: int, machine: Gpu) -> bool:
-    """Whether the tiles of a product, of so many rows and columns, are no more than a grid has on each axis."""
+    """Whether the tiles of a product, of so many rows and columns, are no more than a grid has, which is folded where only its first axis
+    may be long (tir-fold-grids)."""
     counts = [(form.extent(axes), tile) for axes, tile in ((form.rows, rows), (form.columns, columns), (form.batch, 1))]
-    return all(size is None or -(-size // tile) <= most for (size, tile), most in zip(counts, (machine.grid, MOST_GRID, MOST_GRID)))
+    blocks = [1 if size is None else -(-size // tile) for size, tile in counts]
+    return prod(blocks) <= machine.grid if machine.grid > MOST_GRID else all(number <= MOST_GRID for number in blocks)
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:

@@ -13,7 +13,7 @@ MOST_SKEWED = 1 << 22      # elements up to which a buffer's layout can be chang
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     """The script of a kernel that only moves elements, along another axis than they are written; None for another kernel."""
     block = kernel.blocks[0] if len(kernel.blocks) == 1 else None
-    axes = None if block is None else crossing(block)
+    axes = None if block is None else crossing(block, machine)
     if block is None or axes is None:
         return None
     read, written = axes
@@ -43,7 +43,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     return steps.text()
 
 
-def crossing(block: KernelBlock) -> tuple[int, int] | None:
+def crossing(block: KernelBlock, machine: Gpu) -> tuple[int, int] | None:
     """The axes along which neighbours are read and written, where these differ and are long enough for a tile."""
     places = block.writes_axes
     if places is None or block.reduced or len(block.loads) != 1 or len(block.ops) != 2 or len(places) != block.rank:
@@ -53,7 +53,7 @@ def crossing(block: KernelBlock) -> tuple[int, int] | None:
         return None
     read, written = found[-1], places[-1]
     others = block.points([axis for axis in range(block.rank) if axis not in (read, written)])
-    if others is None or others > MOST_BLOCKS:
+    if others is None or others > max(MOST_BLOCKS, machine.grid):     # the grid is folded where x may be longer
         return None
     long = all((block.extents[axis] or LEAST) >= LEAST for axis in (read, written))
     return (read, written) if read != written and long else None

@@ -11,7 +11,7 @@ from legato.analysis.indices.intervals import Interval, Intervals, are_apart
 from legato.core.ir_helpers import body, everything, index, move_before, present, replace_uses
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import THREADS, constant_of
-from legato.passes.gpu.threads.launch import MOST_BLOCKS, NO_CLUSTERS, Launch, LaunchAxis
+from legato.passes.gpu.threads.launch import MOST_ON_X, NO_CLUSTERS, Launch, LaunchAxis
 from legato.passes.gpu.threads.memory import GLOBAL, buffer_of, scope_of
 
 GRID, LINE = "blockIdx.x", "threadIdx.x"
@@ -103,7 +103,7 @@ def are_neighbours(first: Launch, second: Launch) -> bool:
 
 def has_room(group: Sequence[PlainLaunch]) -> bool:
     """Whether a grid can have the blocks of all launches, as far as they are known."""
-    return sum(constant_of(one.blocks) or 0 for one in group) <= MOST_BLOCKS[GRID]
+    return sum(constant_of(one.blocks) or 0 for one in group) <= MOST_ON_X
 
 
 def join(group: Sequence[PlainLaunch]) -> Launch:

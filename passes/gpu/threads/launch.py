@@ -13,7 +13,8 @@ from legato.dialects.tir.walk import loops
 # operand counts: no dependencies; blocks and threads in x, y, z; no clusters, no dynamic shared memory
 NO_CLUSTERS = [0] + [1] * 6 + [0] * 5
 PURE = ("arith.", "memref.dim", "index.", "affine.")
-MOST_BLOCKS = {"blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
+MOST_ON_X = 2**31 - 1   # blocks, for which tir-fold-grids provides
+MOST_BLOCKS = 65535     # on the axes y and z, of any device
 MOST_THREADS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64}
 
 
@@ -96,14 +97,14 @@ def check_twice(outer: ForOp, inner: ForOp) -> None:
                              f"{op.name} inside of both takes the value of {outer.name}: a thread has one index on it", op)
 
 
-def make_launch(root: ir.Operation, warp: int) -> Launch:
-    """Puts a nest into a ``gpu.launch`` of the size that its loops need. The loops stay."""
+def make_launch(root: ir.Operation, warp: int, most_blocks: int) -> Launch:
+    """Puts a nest into a ``gpu.launch`` of the size that its loops need. The loops stay. ``most_blocks``: on the axes y and z."""
     check_nest(root)
     found = thread_loops(root)
     with ir.InsertionPoint(root), root.location:
         sizes = [size(root, [loop for loop in found if loop.thread == name]) for name in THREADS]
         extents = [constant_of(s) for s in sizes]
-        check_sizes(root, dict(zip(THREADS, extents)))
+        check_sizes(root, dict(zip(THREADS, extents)), most_blocks)
         op = ir.Operation.create("gpu.launch", [], sizes, {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(NO_CLUSTERS)}, regions=1)
         block = op.regions[0].blocks.append(*[ir.IndexType.get()] * (2 * len(THREADS)))
         with ir.InsertionPoint(block):
@@ -113,11 +114,11 @@ def make_launch(root: ir.Operation, warp: int) -> Launch:
     return Launch(op, axes, warp)
 
 
-def check_sizes(root: ir.Operation, extents: dict[str, int | None]) -> None:
+def check_sizes(root: ir.Operation, extents: dict[str, int | None], most_blocks: int) -> None:
     """PassFailed for sizes beyond the limits of the axes, or more than 1024 threads in a block."""
     threads = {name: extent for name, extent in extents.items() if name.startswith("thread")}
     for name, extent in extents.items():
-        most = {**MOST_BLOCKS, **MOST_THREADS}[name]
+        most = MOST_THREADS.get(name) or (MOST_ON_X if name == "blockIdx.x" else most_blocks)
         if extent is not None and not 0 < extent <= most:
             raise PassFailed(f"{extent} is no number of {'threads' if name in threads else 'blocks'} on {name}: there can be 1 to {most}",
                              root)

@@ -5,24 +5,25 @@ from legato.core.mlir import ir
 from legato.dialects.tir.loops import THREAD
 from legato.dialects.tir.walk import blocks, localize_constants
 from legato.passes.gpu.threads.guards import guard
-from legato.passes.gpu.threads.launch import Launch, make_launch, take_indices, thread_loops
+from legato.passes.gpu.threads.launch import MOST_BLOCKS, Launch, make_launch, take_indices, thread_loops
 from legato.passes.gpu.threads.memory import has_effect
 from legato.passes.gpu.threads.reductions import lower_reductions
 from legato.passes.loops.blocks import inline_block
 
 
-def make_launches(kernel: ir.Operation, warp: int) -> list[Launch]:
-    """Makes launches of a kernel's loops that are bound to threads; serial loops and buffers are left inside. ``warp``: the machine's."""
+def make_launches(kernel: ir.Operation, warp: int, most_blocks: int = MOST_BLOCKS) -> list[Launch]:
+    """Makes launches of a kernel's loops that are bound to threads; serial loops and buffers are left inside. ``warp``: the
+    machine's; ``most_blocks``: on the axes y and z of a grid."""
     for block in find(kernel, "tir.block", inner_first=True):
         if thread_loops(block):
             inline_block(block.opview)
     localize_constants(kernel)
-    return [launch(root, warp) for root in roots(kernel.regions[0].blocks[0])]
+    return [launch(root, warp, most_blocks) for root in roots(kernel.regions[0].blocks[0])]
 
 
-def launch(root: ir.Operation, warp: int) -> Launch:
+def launch(root: ir.Operation, warp: int, most_blocks: int) -> Launch:
     """Makes a launch of one nest; serial loops and buffers are left inside."""
-    made = make_launch(root, warp)
+    made = make_launch(root, warp, most_blocks)
     guard(made)
     take_indices(made, made.operation)
     lower_reductions(made)

@@ -3,6 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import helper
+from product_models import batched, check, feeds, model
 from standin import compiled
 
 import legato
@@ -14,9 +15,10 @@ def run(nodes, arrays, outputs):
     infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
              for name, array in arrays.items()]
     results = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items()]
-    model = helper.make_model(helper.make_graph(nodes, "nodes", infos, results), opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, arrays)
-    found = compiled(legato.from_onnx(model))(*arrays.values())
+    graph = helper.make_graph(nodes, "nodes", infos, results)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    wanted = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, arrays)
+    found = compiled(legato.from_onnx(proto))(*arrays.values())
     for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
@@ -63,3 +65,11 @@ def test_bits_are_counted(dtype):
     texts = [bin(int(number))[2:] if number else "" for number in given]
     np.testing.assert_array_equal(zeros, [bits - len(text) for text in texts])
     np.testing.assert_array_equal(ones, [text.count("1") for text in texts])
+
+
+def test_batches_beyond_an_axis_of_the_grid(monkeypatch):
+    """The stand-in has two blocks on the axes y and z: a batch of any number lies along x."""
+    monkeypatch.setenv("STANDIN_GRID", "2")
+    nodes = [batched(("b",), ("b",), 9, 12, 10)]
+    given = feeds(nodes, b=5)
+    check(nodes, compiled(legato.from_onnx(model(nodes)))(*given.values()), given)

@@ -2,7 +2,8 @@
 
 /* A launch as work: its parameters are copied. */
 static int kernel_work(struct work *work, CUfunction function, const unsigned *sizes, void **parameters, void **extra) {
-  if (!sizes[0] || !sizes[1] || !sizes[2] || sizes[1] > 65535 || sizes[2] > 65535 || !sizes[3] || !sizes[4] || !sizes[5]) return INVALID_VALUE;
+  unsigned most = (unsigned)setting("STANDIN_GRID", 65535); /* blocks on the axes y and z */
+  if (!sizes[0] || !sizes[1] || !sizes[2] || sizes[1] > most || sizes[2] > most || !sizes[3] || !sizes[4] || !sizes[5]) return INVALID_VALUE;
   if (sizes[3] * sizes[4] * sizes[5] > setting("STANDIN_THREADS", 1024) || extra || !function) return INVALID_VALUE;
   if (sizes[6] > 48 << 10 && (int)sizes[6] > function->shared) return INVALID_VALUE;
   memset(work, 0, sizeof *work);
