@@ -1,6 +1,5 @@
 """Whole models for NVIDIA's GPUs on the stand-in for the driver, beside onnxruntime: one always, the others by ``make cuda-models``."""
 import os
-import shutil
 import subprocess
 
 import numpy as np
@@ -12,6 +11,7 @@ from standin import PTX_OF, compiled, driver
 
 import legato
 from bench import light
+from legato.codegen.cubin import find_ptxas
 
 pytest.importorskip("llvmlite")
 
@@ -63,11 +63,12 @@ def in_halves(model):
 
 def check_ptx(folder):
     """NVIDIA's assembler takes the PTX of the model that was compiled last, without spills, where it is installed."""
-    if shutil.which("ptxas") is None:
+    assembler = find_ptxas()
+    if assembler is None:
         return
     text = folder / "model.ptx"
     text.write_text(PTX_OF[-1])
-    made = subprocess.run(["ptxas", "-arch=sm_80", "-v", str(text), "-o", str(folder / "model.cubin")], capture_output=True, text=True)
+    made = subprocess.run([assembler, "-arch=sm_80", "-v", str(text), "-o", str(folder / "model.cubin")], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     spills = {line.strip() for line in made.stderr.splitlines() if "spill" in line}
     assert spills and all("0 bytes spill stores, 0 bytes spill loads" in line for line in spills), spills

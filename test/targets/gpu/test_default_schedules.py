@@ -1,7 +1,6 @@
 """Default schedules of GPUs: results against numpy on a Vulkan device, and with emulated threads; launches, races, PTX."""
 import logging
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -11,6 +10,7 @@ from thoroughly import sampled
 from vulkan_driver import needs_vulkan
 
 import legato
+from legato.codegen.cubin import find_ptxas
 from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.runtime.threads import openmp_runtime
@@ -140,9 +140,9 @@ def test_memory_is_moved_16_bytes_at_once_and_sums_stay_in_registers(tmp_path):
     assert text.count("st.global.v4") == text.count("st.global") == 1 and text.count(".v4.b32") >= 3
     rows = ptx(legato.lower(graph("rows of any length"), "nvvm{approx=true}"), Catalog().resolve("nvvm"))
     assert rows.count(".entry") == 1 and rows.count("shfl") and ".local" not in rows
-    if shutil.which("ptxas"):
+    if (assembler := find_ptxas()) is not None:
         (tmp_path / "k.ptx").write_text(text)
-        said = subprocess.run(["ptxas", "-v", "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")],
+        said = subprocess.run([assembler, "-v", "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")],
                               check=True, capture_output=True, text=True).stderr
         assert "0 bytes spill stores, 0 bytes spill loads" in said
 

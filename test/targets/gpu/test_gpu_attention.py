@@ -1,6 +1,5 @@
 """Attention as one launch: results on Vulkan and with emulated threads against onnxruntime, no races, and its PTX."""
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -12,6 +11,7 @@ from onnx import TensorProto, helper
 from vulkan_driver import needs_vulkan
 
 import legato
+from legato.codegen.cubin import find_ptxas
 from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
@@ -111,9 +111,9 @@ def test_an_attention_multiplies_from_registers(depth, tmp_path):
     assert all(".v" in load for load in loads) and text.count("fma.rn.f32") >= multiplies * len(loads)
     assert text.count("bar.sync") == 3 and ".local" not in text and "shfl" in text
     assert all(".v4" in store for store in re.findall(r"st\.global\S*", text))
-    if shutil.which("ptxas"):
+    if (assembler := find_ptxas()) is not None:
         (tmp_path / "k.ptx").write_text(text)
-        said = subprocess.run(["ptxas", "-v", "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")],
+        said = subprocess.run([assembler, "-v", "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")],
                               check=True, capture_output=True, text=True).stderr
         assert "0 bytes spill stores, 0 bytes spill loads" in said
         assert int(re.findall(r"Used (\d+) registers", said)[0]) <= registers

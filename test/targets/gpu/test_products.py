@@ -1,6 +1,5 @@
 """Default schedules of products: results on Vulkan and under the emulator against onnxruntime in 64 bits, no races, and their PTX."""
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from vulkan_driver import needs_vulkan
 
 import legato
 from legato import relax
+from legato.codegen.cubin import find_ptxas
 from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
@@ -179,9 +179,9 @@ def ptx_of(nodes, target="nvvm"):
 
 def assembled(text):
     """AssertionError where NVIDIA's assembler, if it is installed, refuses a text, or registers do not suffice."""
-    if shutil.which("ptxas") is None:
+    if (assembler := find_ptxas()) is None:
         return
-    done = subprocess.run(["ptxas", "-v", "-arch=sm_80", "-o", "/dev/null", "/dev/stdin"], input=text, capture_output=True, text=True)
+    done = subprocess.run([assembler, "-v", "-arch=sm_80", "-o", "/dev/null", "/dev/stdin"], input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
     assert spills and all(one == ("0", "0") for one in spills), done.stderr

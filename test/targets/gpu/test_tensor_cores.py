@@ -1,6 +1,5 @@
 """Products of half floats by matrix instructions: results on the stand-in, which has the fragments of PTX's definition, and the PTX."""
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ import standin_matrices
 from product_models import HALF, batched, check, conv, feeds, gemm, matmul, model, product
 
 import legato
+from legato.codegen.cubin import find_ptxas
 from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.schedule import matrix_primitives
@@ -145,9 +145,9 @@ def llvmlite():
 
 def assembled(text, registers, shared):
     """AssertionError where NVIDIA's assembler refuses a text, spills, or needs more; ``shared``: the bytes of shared memory."""
-    if shutil.which("ptxas") is None:
+    if (assembler := find_ptxas()) is None:
         return
-    done = subprocess.run(["ptxas", "-v", "-arch=sm_80", "-o", "/dev/null", "/dev/stdin"], input=text, capture_output=True, text=True)
+    done = subprocess.run([assembler, "-v", "-arch=sm_80", "-o", "/dev/null", "/dev/stdin"], input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr) == [("0", "0")], done.stderr
     used, memory = re.findall(r"Used (\d+) registers, used 1 barriers, (\d+) bytes smem", done.stderr)[0]
