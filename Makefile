@@ -75,9 +75,10 @@ SEED ?= 0
 fuzz: $(STAMP)
 	$(BIN)/python test/fuzz/fuzz.py $(SUBJECTS) --minutes $(MINUTES) --seed $(SEED) $(FUZZ)
 
-# ONNX's tests of single nodes through compiled code; WRITE=--write writes their list and docs/onnx-nodes.md
+# ONNX's tests of single nodes through compiled code; WRITE=--write writes their list and docs/onnx-nodes.md; TARGET=vulkan
+TARGET ?= llvm
 node-suite: $(STAMP)
-	$(BIN)/python test/frontends/node_suite.py $(WRITE) $(CASES)
+	$(BIN)/python test/frontends/node_suite.py --target $(TARGET) $(WRITE) $(CASES)
 
 # mutated inputs: ONNX bytes, IR text, pipelines, saved files, command lines; what a finding read is in build/fuzz
 fuzz-inputs: $(STAMP)

@@ -2,12 +2,14 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from legato.analysis.data_sizes import symbols_of_type
 from legato.codegen import vulkan
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
-from legato.dialects.relax.markers import BYTES, CODEGEN, DONATED, REQUIRES
+from legato.dialects.relax.markers import CODEGEN, DONATED, INPUT_FORMS, OUTPUT_FORMS
+from legato.dialects.relax.requirements import require, requirements
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen
 from legato.passes.pipeline.base import PassContext
@@ -42,14 +44,17 @@ def offload(module: Module, engine: str, lower: Lower) -> Module:
         raise LegatoError(f"there is no engine '{engine}' that runs a target's code; there are: {', '.join(BLOBS)}")
     graph = lower(module, None, "relax")
     main = graph.function("main")
-    kept = {name: main.attributes[name] for name in (REQUIRES, BYTES, DONATED) if name in main.attributes}
+    kept = {name: main.attributes[name] for name in (INPUT_FORMS, OUTPUT_FORMS, DONATED) if name in main.attributes}
+    given = {name for type_ in main.type.inputs for name in symbols_of_type(type_)}
+    required = [row for row in requirements(main) if row.known_by(given)]     # the device checks what depends on data
     if DONATED in kept:     # the device has memory of its own; the host copies results to that of arguments
         del main.attributes[DONATED]
     device = DeviceBackend(engine, lower)
     with graph.context, ir.Location.unknown():
         main.attributes[CODEGEN] = ir.StringAttr.get(engine)
         context = PassContext(resolve_backend=lambda name: device)
-        PassPipeline([OutlineExternal(engine), RunCodegen(engine)]).run(graph, context)
+        PassPipeline([OutlineExternal(engine, returns=True), RunCodegen(engine)]).run(graph, context)
         for name, value in kept.items():
             graph.function("main").attributes[name] = value
+        require(graph.function("main"), required)
     return graph

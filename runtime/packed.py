@@ -15,7 +15,7 @@ from typing import Any
 import tvm_ffi
 
 from legato.core.errors import LegatoError
-from legato.runtime.arrays import to_numpy
+from legato.runtime.arrays import passable, to_numpy
 from legato.runtime.library import load_library
 
 Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py lists them
@@ -65,15 +65,17 @@ def _registered(name: str, made: Mapping[str, Any], what: str, caller: str) -> t
 
 
 def numpy_call(function: Callable[..., Any], artifact: Mapping[str, Any], name: str) -> tvm_ffi.Function:
-    """A Python function on numpy arrays as a packed function; the arrays are views of the caller's memory, so outputs can be written.
+    """A Python function on numpy arrays as a packed function; the arrays are views of the caller's memory, so outputs can be written. It
+    returns None, or a list of arrays: results that it allocated.
 
     The text of an exception that it raises gets the backend's name.
     """
     what = f"'{name}' of the backend '{artifact['backend']}'"
 
-    def call(*tensors: tvm_ffi.Tensor) -> None:
+    def call(*tensors: tvm_ffi.Tensor) -> list[Any] | None:
         try:
-            function(*map(to_numpy, tensors))
+            made = function(*map(to_numpy, tensors))
+            return None if made is None else [tvm_ffi.from_dlpack(passable(array)) for array in made]
         except Exception as error:
             text = error.args[0] if len(error.args) == 1 else error
             error.args = (f"{text} (in {what})",)   # tvm-ffi passes on the type and the text, and drops notes

@@ -3,7 +3,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
+from legato.core.errors import UnsupportedError
 from legato.core.ir_helpers import everything, find, index
+from legato.core.locations import describe
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.module import Module
 from legato.passes.gpu.flat_buffers import (
@@ -86,14 +88,18 @@ def flatten(kernel: ir.Operation) -> None:
 
 
 def check(kernel: ir.Operation) -> None:
-    """PassFailed for functions that a Vulkan device lacks: libraries', and those of f64."""
+    """UnsupportedError for functions that a Vulkan device lacks: libraries', and those of f64; and for buffers of a thread whose size
+    is not known."""
     for op in everything(kernel):
         if op.name == "func.call":
-            raise PassFailed(f"the kernel calls the library function {op.attributes['callee']}, and no library is on a Vulkan device", op)
-        if op.name == "arith.remf":
-            raise PassFailed("the remainder of floats: SPIR-V's FRem is x - y trunc(x / y), which is no exact remainder", op)
+            raise UnsupportedError(f"{describe(op)}: the kernel calls the library function {op.attributes['callee']}, and no library is on "
+                                   "a Vulkan device")
         if op.name.startswith("math.") and any(isinstance(element(value.type), ir.F64Type) for value in op.operands):
-            raise PassFailed(f"{op.name} of f64: Vulkan's instructions compute it for f16 and f32, and the target has no rule for it", op)
+            raise UnsupportedError(f"{describe(op)}: {op.name} of f64: Vulkan's instructions compute it for f16 and f32, and the target "
+                                   "has no rule for it; compute it in f32")
+        if op.name in ("memref.alloc", "memref.alloca") and not ir.MemRefType(op.results[0].type).has_static_shape:
+            raise UnsupportedError(f"{describe(op)}: each thread of the kernel needs a buffer whose size is known only at run time, and "
+                                   "Vulkan has none: make the size a constant of the model")
 
 
 def element(type_: ir.Type) -> ir.Type:

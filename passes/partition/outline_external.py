@@ -3,7 +3,8 @@
     func.func private @npu_conv_0(tensor<...>) -> tensor<...> attributes {relax.codegen = "npu"} { graph ops }
 
 becomes ``module @npu attributes {relax.codegen = "npu"} { func.func @conv_0 ... }`` and a declaration in destination-passing style, marked
-``relax.external = @npu::@conv_0``; each call of it passes a fresh ``tensor.empty`` for each output.
+``relax.external = @npu::@conv_0``; each call of it passes a fresh ``tensor.empty`` for each output. A function whose results have sizes
+that depend on data allocates them itself (``relax.returns``), where its backend can.
 """
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from legato.core.ir_helpers import find, text_of
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.relax.calls import call_dps, declare
-from legato.dialects.relax.markers import COMPOSITE, EXTERNAL, VETO
+from legato.dialects.relax.calls import call_dps, declare, fresh_name
+from legato.dialects.relax.dims import UNKNOWN, Size, dims, given_symbols, symbol, symbols, tensor_type
+from legato.dialects.relax.markers import COMPOSITE, EXTERNAL, RETURNS, VETO
 from legato.passes.partition.groups import inline
 from legato.passes.partition.marks import CODEGEN, backend_of_function, calls_of, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -36,6 +38,7 @@ class OutlineExternal(ModulePass):
     rounding: ClassVar[Rounding] = EXACT
     sees_external: ClassVar[bool] = True
     backend: str = option("", "only functions of this backend (default: of all)")
+    returns: bool = option(False, "functions of the backend may allocate results, whose sizes then may depend on data")
 
     def run(self, module: Module, context: PassContext) -> None:
         vetoed = [f for f in module.functions() if VETO in f.operation.attributes]
@@ -55,7 +58,8 @@ class OutlineExternal(ModulePass):
         for backend, functions in by_backend.items():
             calls = calls_of(module)
             for function in functions:
-                check_sizes(function, calls.get(function.name.value, []))
+                if not (self.returns and is_public(function)):
+                    check_sizes(function, calls.get(function.name.value, []))
             copied |= outline(module.module, backend, functions, calls, names)
         erase_uncalled(module, copied)
 
@@ -86,6 +90,27 @@ def check_sizes(function: func.FuncOp, calls: list[func.CallOp]) -> None:
                          function)
 
 
+def returned_types(function: func.FuncOp) -> list[ir.Type] | None:
+    """The types of a function's results for a caller that does not allocate them, if a size of theirs depends on data; else None. A size
+    that the caller could not compute from what it is given gets a name of its own."""
+    given = {name for type_ in function.type.inputs for name in symbols_of_type(type_)}
+    results = list(function.type.results)
+    late = {name for type_ in results for name in symbols_of_type(type_)} - given
+    if not late:
+        return None
+    taken = given | late
+    found = []
+    for number, type_ in enumerate(results):
+        linear = {axis for _, axis, *_ in given_symbols(type_)}
+
+        def known(axis: int, size: Size, linear: set[int] = linear, number: int = number) -> Size:
+            is_known = axis in linear or (size is not UNKNOWN and not set(symbols(size)) & late)
+            return size if is_known else symbol(fresh_name(f"size_{number}_{axis}", taken))
+
+        found.append(tensor_type([known(axis, size) for axis, size in enumerate(dims(type_))], type_.element_type))
+    return found
+
+
 def is_public(function: func.FuncOp) -> bool:
     """Whether other modules see the function: that is the default."""
     return text_of(function, "sym_visibility") in (None, "public")
@@ -114,7 +139,12 @@ def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: 
     stays = is_public(function)
     with ir.InsertionPoint(function), function.location:
         reference = ir.Attribute.parse(f"@{home}::@{name}")
-        declaration = declare(given, list(function.type.inputs), list(function.type.results), EXTERNAL, reference)
+        returned = returned_types(function) if stays else None
+        if returned is None:
+            declaration = declare(given, list(function.type.inputs), list(function.type.results), EXTERNAL, reference)
+        else:
+            declaration = func.FuncOp(given, ir.FunctionType.get(list(function.type.inputs), returned), visibility="private")
+            declaration.attributes[EXTERNAL], declaration.attributes[RETURNS] = reference, ir.UnitAttr.get()
         if stays:
             declaration.attributes["sym_name"] = ir.StringAttr.get(f"{home}_{given}")
             _forward(function, declaration)
@@ -134,13 +164,16 @@ def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: 
 
 
 def _forward(function: func.FuncOp, declaration: func.FuncOp) -> None:
-    """Replaces a public function by one of the same name and type that calls the declaration."""
-    stays = func.FuncOp(function.name.value, function.type)
+    """Replaces a public function by one of the same name and type that calls the declaration. Of results that this allocates, the type is
+    that of the declaration."""
+    allocates = RETURNS in declaration.attributes
+    stays = func.FuncOp(function.name.value, declaration.type if allocates else function.type)
     for name in ("arg_attrs", "res_attrs"):
         if name in function.attributes:
             stays.attributes[name] = function.attributes[name]
     with ir.InsertionPoint(stays.add_entry_block()):
-        func.ReturnOp(call_dps(declaration, list(stays.arguments), stays))
+        given = list(stays.arguments)
+        func.ReturnOp(list(func.CallOp(declaration, given).results) if allocates else call_dps(declaration, given, stays))
 
 
 def _enclosing(op: func.CallOp) -> func.FuncOp:

@@ -13,6 +13,6 @@ def prepare(data: memoryview, weights: Mapping[str, np.ndarray] | None = None) -
     return VulkanModel(bytes(data), weights or {})
 
 
-def load(model: VulkanModel, name: str) -> Callable[..., None]:
-    """A function ``f(inputs..., outputs...)``: the model itself, which has one function."""
+def load(model: VulkanModel, name: str) -> Callable[..., list[np.ndarray] | None]:
+    """A function ``f(inputs..., outputs...)``, or ``f(inputs...)`` that returns results: the model itself, which has one function."""
     return model

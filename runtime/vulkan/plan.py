@@ -1,61 +1,16 @@
 """Programs of a model's host part: sizes, parts of buffers, launches. ``codegen.launch_plan`` writes them."""
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from legato.core.errors import LegatoError
-
-
-def _div(a: int, b: int) -> int:
-    """Division towards zero."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-BINARY: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _div, "rem": lambda a, b: a - _div(a, b) * b,
-    "floordiv": operator.floordiv, "mod": operator.mod, "ceildiv": lambda a, b: -(-a // b), "max": max, "min": min,
-    "and": operator.and_, "or": operator.or_, "xor": operator.xor,
-}
-COMPARE = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
-
-
-@dataclass(frozen=True)
-class DevicePart:
-    """A part of a buffer. ``buffer``: which; ``start``: its first byte; ``offset``, ``strides``: in elements, from there."""
-
-    buffer: int
-    start: int
-    sizes: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    offset: int = 0
-
-
-@dataclass(frozen=True)
-class PlannedLaunch:
-    """One launch: the kernel, the grid, the parts of buffers that it gets, its sizes (the last buffer), and the graph ops of it. ``turn``:
-    the call of main's that makes it, counted from 0; -1 for none."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    parts: tuple[DevicePart, ...]
-    numbers: tuple[int, ...]
-    ops: str
-    turn: int = -1
-
-
-@dataclass(frozen=True)
-class PlannedCopy:
-    """A copy of one part of a buffer to another. ``regions``: where each contiguous one begins in the two buffers, and its bytes.
-    ``turn``: as of a launch."""
-
-    source: DevicePart
-    target: DevicePart
-    regions: tuple[tuple[int, int, int], ...]
-    turn: int = -1
+from legato.runtime.signature import dtype_of
+from legato.runtime.vulkan.arithmetic import BINARY, COMPARE, FLOAT_BINARY, LIMIT, UNARY, wrapped
+from legato.runtime.vulkan.planned import Device, DevicePart, PlannedCopy, PlannedLaunch, PlannedStep, PlannedWrite, dense, regions
 
 
 class HostNumbers(list):
@@ -63,15 +18,32 @@ class HostNumbers(list):
 
 
 class Run:
-    """One run of a program: ``launches`` in order. ``constants``: the numbers of the buffers that hold them, by name. ``calls``: main's
-    calls of kernels, by number, in the order in which it makes them."""
+    """One run of a program: ``launches`` in order. ``constants``: the numbers of the buffers that hold them, by name. ``device``: for what
+    the run needs to know in the middle; it takes away what is planned by then (``taken``). ``calls``: main's calls of kernels, by number,
+    in the order in which it makes them."""
 
-    def __init__(self, constants: Mapping[str, int] | None = None) -> None:
+    def __init__(self, constants: Mapping[str, int] | None = None, device: Device | None = None) -> None:
         self.values: dict[int, Any] = {}
-        self.launches: list[PlannedLaunch | PlannedCopy] = []
+        self.launches: list[PlannedStep] = []
         self.constants = constants or {}
+        self.given = device
         self.calls: list[int] = []
         self.turn = -1
+
+    @property
+    def device(self) -> Device:
+        """The device. LegatoError for a run without one."""
+        if self.given is None:
+            raise LegatoError("the sizes of a call depend on what the device has computed")
+        return self.given
+
+    def taken(self) -> tuple[list[PlannedStep], list[int]]:
+        """What is planned and not taken yet, and the calls that the turns in it count. A call that goes on is the first of the next."""
+        launches, calls = self.launches, self.calls
+        self.launches, self.calls = [], []
+        if self.turn >= 0:
+            self.calls, self.turn = [calls[self.turn]], 0
+        return launches, calls
 
     def program(self, program: dict[str, Any], arguments: Sequence[Any]) -> None:
         """Runs a program on the values of its arguments."""
@@ -82,7 +54,12 @@ class Run:
         """Runs steps in order."""
         for name, *rest in steps:
             if name in BINARY:
-                self.values[rest[0]] = BINARY[name](self.values[rest[1]], self.values[rest[2]])
+                value = BINARY[name](self.values[rest[1]], self.values[rest[2]])
+                self.values[rest[0]] = value if -LIMIT <= value < LIMIT else wrapped(value, 64)
+            elif name in FLOAT_BINARY:
+                self.values[rest[0]] = FLOAT_BINARY[name](self.values[rest[1]], self.values[rest[2]])
+            elif name in UNARY:
+                self.values[rest[0]] = UNARY[name](self.values[rest[1]])
             else:
                 getattr(self, f"do_{name}")(*rest)
 
@@ -90,9 +67,17 @@ class Run:
         """A number, or the value of the register in a list of one."""
         return self.values[size[0]] if isinstance(size, list) else size
 
-    def do_const(self, result: int, value: int) -> None:
+    def do_const(self, result: int, value: float) -> None:
         """A constant."""
         self.values[result] = value
+
+    def do_wrap(self, result: int, value: int, bits: int) -> None:
+        """An integer of fewer bits."""
+        self.values[result] = wrapped(self.values[value], bits)
+
+    def do_unsigned(self, result: int, value: int, bits: int) -> None:
+        """An integer of so many bits without its sign."""
+        self.values[result] = self.values[value] & ((1 << bits) - 1)
 
     def do_constant(self, result: int, name: str, sizes: Sequence[int]) -> None:
         """A constant tensor."""
@@ -155,6 +140,36 @@ class Run:
         """Reads a number."""
         self.values[result] = self.values[buffer][self.values[place]]
 
+    def do_room(self, result: int, number: int, sizes: Sequence[int]) -> None:
+        """Memory for buffers of a size that was not known before."""
+        self.values[result] = DevicePart(self.device.room(number, self.values[sizes[0]]), 0)
+
+    def do_turn(self, result: int, number: int, sizes: Sequence[int]) -> None:
+        """Memory for what a loop carries to its next step."""
+        self.values[result] = DevicePart(self.device.turn(number, self.values[sizes[0]]), 0)
+
+    def do_result(self, result: int, number: int, sizes: Sequence[int], item: int) -> None:
+        """Memory for a result of main. ``item``: the bytes of an element."""
+        self.values[result] = DevicePart(self.device.result(number, tuple(self.values[size] for size in sizes), item), 0)
+
+    def place(self, part: int, places: Sequence[int], item: int) -> tuple[int, int]:
+        """The buffer of an element, and its first byte."""
+        given: DevicePart = self.values[part]
+        element = given.offset + sum(self.values[one] * stride for one, stride in zip(places, given.strides))
+        return given.buffer, given.start + element * item
+
+    def do_read(self, result: int, part: int, places: Sequence[int], dtype: str) -> None:
+        """Reads an element from the device, as a number."""
+        kind = dtype_of(dtype)
+        value = np.frombuffer(self.device.read(*self.place(part, places, kind.itemsize), kind.itemsize), kind)[0]
+        self.values[result] = float(value) if kind.kind not in "bi" else int(value)
+
+    def do_write(self, value: int, part: int, places: Sequence[int], dtype: str) -> None:
+        """Writes a number to the device."""
+        kind = dtype_of(dtype)
+        data = np.array(self.values[value], kind).tobytes()
+        self.launches.append(PlannedWrite(*self.place(part, places, kind.itemsize), data, self.turn))
+
     def do_call(self, number: int) -> None:
         """The beginning of a call of main's, by its number, or, with -1, its end."""
         self.turn = -1
@@ -185,33 +200,16 @@ class Run:
         """A branch."""
         self.steps(then if self.values[condition] else other)
 
+    def do_while(self, tested: Sequence[list[Any]], condition: int, body: Sequence[list[Any]]) -> None:
+        """A loop that ends where a condition does not hold."""
+        while True:
+            self.steps(tested)
+            if not self.values[condition]:
+                return
+            self.steps(body)
+
     def do_for(self, counter: int, first: int, end: int, step: int, body: Sequence[list[Any]]) -> None:
         """A loop."""
         for value in range(self.values[first], self.values[end], self.values[step]):
             self.values[counter] = value
             self.steps(body)
-
-
-def regions(source: DevicePart, target: DevicePart, item: int) -> tuple[tuple[int, int, int], ...]:
-    """The contiguous regions of two parts of the same sizes: the first byte of each in both buffers, and its bytes."""
-    axes, count = len(source.sizes), item
-    while axes and all(source.sizes[axes - 1] == 1 or part.strides[axes - 1] * item == count for part in (source, target)):
-        axes -= 1
-        count *= source.sizes[axes]
-
-    def starts(part: DevicePart) -> list[int]:
-        found = [part.start + part.offset * item]
-        for size, stride in zip(part.sizes[:axes], part.strides):
-            found = [at + i * stride * item for at in found for i in range(size)]
-        return found
-
-    return tuple((a, b, count) for a, b in zip(starts(source), starts(target)))
-
-
-def dense(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a dense buffer in row-major order."""
-    found, product = [], 1
-    for size in reversed(sizes):
-        found.insert(0, product)
-        product *= size
-    return tuple(found)

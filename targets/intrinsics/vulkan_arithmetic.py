@@ -3,12 +3,13 @@
 Seen in Mesa's driver for CPUs, which folds x * 0 and 0 / x to 0, leaves x / 0 undefined, and does not round all f64; the specification
 allows most of it to any driver that does not offer SignedZeroInfNanPreserve.
 """
+from collections.abc import Callable
 from math import copysign
 from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.ir_helpers import constant_number
-from legato.core.mlir import arith, ir, math
+from legato.core.mlir import arith, ir, math, scf
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.rule import intrinsic
 
@@ -62,6 +63,66 @@ def round_to_even(op: Any, x: ir.Value) -> ir.Value:
     return arith.select(e.compare("eq", x, e.const(0)), x, near)     # keeps -0
 
 
+@intrinsic("math.copysign", moment="lower", dtypes=("f64",), priority=1)
+def with_the_sign_of(op: Any, x: ir.Value, y: ir.Value) -> ir.Value:
+    """By the bits: upstream has no conversion for f64."""
+    e = Lanes.of(x.type)
+    size = math.absf(x)
+    return e.select(e.ints.compare("lt", e.to_bits(y), e.ints.const(0)), arith.negf(size), size)
+
+
+@intrinsic("math.ctlz", moment="lower", dtypes=("i64",))
+def leading_zeros(op: Any, x: ir.Value) -> ir.Value:
+    """Of the halves: SPIR-V finds the most significant bit of 32."""
+    return op.each(wide_leading_zeros)
+
+
+def wide_leading_zeros(x: ir.Value) -> ir.Value:
+    """The zeros before the first one of 64 bits, of a scalar."""
+    i32 = ir.IntegerType.get_signless(32)
+    e = Lanes.of(i32)
+    high, low = (arith.trunci(i32, half) for half in (arith.shrui(x, Lanes.of(x.type).const(32)), x))
+    found = arith.select(e.compare("eq", high, e.const(0)), arith.addi(math.ctlz(low), e.const(32)), math.ctlz(high))
+    return arith.extui(x.type, found)
+
+
+@intrinsic("arith.remf", moment="lower", dtypes=WIDE)
+def exact_remainder(op: Any, x: ir.Value, y: ir.Value) -> ir.Value:
+    """C's fmod, digit by digit: SPIR-V's FRem is x - y trunc(x / y). All products and differences are exact."""
+    return op.each(float_remainder)
+
+
+def float_remainder(x: ir.Value, y: ir.Value) -> ir.Value:
+    """The remainder of scalars: multiples of |y| by powers of two are taken off |x|, the greatest first."""
+    e = Lanes.of(x.type)
+    size, unit, half = math.absf(x), math.absf(y), e.const(0.5)
+    is_number = arith.andi(e.compare("lt", size, e.const(INFINITY)), e.compare("gt", unit, e.const(0)))     # else NaN
+    wanted = arith.andi(is_number, e.compare("lt", unit, e.const(INFINITY)))
+    least = arith.select(wanted, unit, e.const(INFINITY))    # of which no multiple is taken off
+    (greatest,) = loop([least], lambda by: arith.andi(wanted, e.compare("le", by, arith.mulf(size, half))),
+                       lambda by: [arith.addf(by, by)])
+
+    def taken(left: ir.Value, by: ir.Value) -> list[ir.Value]:
+        return [arith.select(e.compare("ge", left, by), arith.subf(left, by), left), arith.mulf(by, half)]
+
+    left, _ = loop([size, greatest], lambda left, by: arith.andi(wanted, e.compare("ge", by, least)), taken)
+    signed = arith.select(e.ints.compare("lt", e.to_bits(x), e.ints.const(0)), arith.negf(left), left)
+    return arith.select(is_number, signed, e.const(float("nan")))
+
+
+def loop(start: list[ir.Value], condition: Callable[..., ir.Value], step: Callable[..., list[ir.Value]]) -> list[ir.Value]:
+    """The values at the end of a loop that goes on while a condition on them holds."""
+    types = [value.type for value in start]
+    made = scf.WhileOp(types, start)
+    before = made.before.blocks.append(*types)
+    with ir.InsertionPoint(before):
+        scf.ConditionOp(condition(*before.arguments), list(before.arguments))
+    after = made.after.blocks.append(*types)
+    with ir.InsertionPoint(after):
+        scf.YieldOp(step(*after.arguments))
+    return list(made.results)
+
+
 def is_zero(value: ir.Value) -> bool:
     """Whether a value is 0 or -0 in all lanes, by a constant."""
     number = constant_number(value)
@@ -77,4 +138,5 @@ def with_sign(e: Lanes, size: float, x: ir.Value, zero: ir.Value) -> ir.Value:
     return e.select(negative, e.const(size if flipped else -size), e.const(-size if flipped else size))
 
 
-RULES = (signed_remainder, times_zero, zero_in_division, whole_part, round_to_even)
+RULES = (signed_remainder, times_zero, zero_in_division, whole_part, round_to_even, with_the_sign_of, leading_zeros,
+          exact_remainder)

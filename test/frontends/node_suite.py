@@ -32,6 +32,7 @@ LIST = Path(__file__).parent / "onnx_node_passes.txt"
 PAGE = Path(__file__).parents[2] / "docs" / "onnx-nodes.md"
 WAYS = {"run-time": lambda names: names, "first": lambda names: names[:1], "none": lambda names: []}
 REFUSED = "refused"
+LISTED = "llvm"     # the target of the list and the page
 ROUNDED = {"bfloat16": 1.6e-2, "float16": 2e-3}  # results of a few roundings
 # what is expected of these has the errors of an FFT in f32 (1.9e-7 where the sum is 0), which their absolute tolerance is less than
 ABSOLUTE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
@@ -111,24 +112,24 @@ def _difference(case: Case, a, b) -> str | None:
     return None if np.allclose(x, y, rtol=tolerance, atol=absolute, equal_nan=True) else f"off by {np.abs(x - y).max()}"
 
 
-def outcome(case: Case) -> Outcome:
-    """Compiles and calls the case in the first way that is not refused."""
+def outcome(case: Case, target: str) -> Outcome:
+    """Compiles for a target and calls the case in the first way that is not refused."""
     reason = ""
     for way in WAYS:
-        found = _outcome(case, way)
+        found = _outcome(case, way, target)
         if found.way != REFUSED:
             return Outcome(way, reason) if found.way == way else found
         reason = reason or found.reason
     return Outcome(REFUSED, reason)
 
 
-def _outcome(case: Case, way: str) -> Outcome:
+def _outcome(case: Case, way: str, target: str) -> Outcome:
     import legato
 
     proto, given = with_constants(case, way)
     exe = None
     try:
-        exe = legato.compile(legato.from_onnx(proto, shapes=lengths(given)))
+        exe = legato.compile(legato.from_onnx(proto, shapes=lengths(given)), target)
         results = exe(*(np.asarray(v, order="C") if isinstance(v, np.ndarray) else v for v in given.values()))
     except legato.UnsupportedError as error:
         return Outcome(REFUSED, reason_of(error))
@@ -152,12 +153,13 @@ def reason_of(error: Exception) -> str:
     return re.sub(r"^[^:]*?\((\w[\w.]*)(, opset \d+)?\): ", r"\1: ", line)
 
 
-def run(cases: Sequence[Case]) -> Iterator[tuple[str, Outcome]]:
-    """Runs cases one after the other in a process, which is replaced when it dies."""
+def run(cases: Sequence[Case], target: str = LISTED) -> Iterator[tuple[str, Outcome]]:
+    """Runs cases one after the other, compiled for a target, in a process, which is replaced when it dies."""
     pending = list(cases)
     while pending:
-        with subprocess.Popen([sys.executable, "-W", "ignore", __file__, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, env={**os.environ, "LEGATO_CACHE": "off"}) as process:
+        command = [sys.executable, "-W", "ignore", __file__, "--worker", "--target", target]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              env={**os.environ, "LEGATO_CACHE": "off"}) as process:
             done = 0
             for name, found in _results(process, pending):
                 done += 1
@@ -189,14 +191,14 @@ def _results(process: subprocess.Popen, cases: Sequence[Case]) -> Iterator[tuple
         return
 
 
-def work() -> None:
+def work(target: str) -> None:
     """The process that runs cases: pickled cases in, lines of JSON out."""
     while True:
         try:
             case = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        found = outcome(case)
+        found = outcome(case, target)
         print(json.dumps([found.way, found.reason]), flush=True)
 
 
@@ -259,24 +261,25 @@ def main() -> int:
     arguments.add_argument("names", nargs="*", help="names of cases, or parts of names")
     arguments.add_argument("--part", default="0/1", help="I/N: every N-th case, from the I-th on")
     arguments.add_argument("--write", action="store_true", help="write the list; cases that did not run keep their line")
+    arguments.add_argument("--target", default=LISTED, help="the target that is tested; the list is of the default (default: %(default)s)")
     arguments.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.worker:
-        work()
+        work(given.target)
         return 0
     cases = load()
     chosen = [case for case in part(cases, *map(int, given.part.split("/")))
               if not given.names or any(name in case.name for name in given.names)]
-    known = listed() if LIST.exists() else {}
+    known = listed() if LIST.exists() and given.target == LISTED else {}
     found = {}
-    for name, one in run(chosen):
+    for name, one in run(chosen, given.target):
         found[name] = one
         if one.way not in (*WAYS, REFUSED) or one.way != known.get(name, one).way:
-            print(f"{name}: {one.way} {one.reason}, was {known[name].way if name in known else 'not listed'}", flush=True)
+            print(f"{name}: {one.way} {one.reason}" + (f", was {known[name].way}" if name in known else ""), flush=True)
     print(*(f"{count:5d} {way}" for way, count in Counter(one.way for one in found.values()).most_common()), sep="\n")
     reasons = Counter(re.sub(r"\d+", "N", one.reason) for one in found.values() if one.way != "run-time")
     print(*(f"{count:5d} {reason}" for reason, count in reasons.most_common()), sep="\n")
-    if given.write:
+    if given.write and given.target == LISTED:
         write(cases, {**{name: one for name, one in known.items() if name in cases}, **found})
     return any(one.way in ("wrong", "crash") or (known.get(name) or one).way != one.way for name, one in found.items())
 

@@ -65,7 +65,7 @@ def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
         if size is not None and size <= min(most, left):
             left -= size
             to_stack(op, home)
-        elif home == entry and (size is not None or op.operation.block == entry):
+        elif home == entry and (size is not None or op.operation.block == entry or is_same_in_each_step(op)):
             workspaces.append(op)
         else:
             free_in_place(kernel, op)
@@ -101,6 +101,20 @@ def to_stack(op: ir.Operation, home: ir.Block) -> None:
         alloca = memref.AllocaOp(type_, [], [], alignment=ALIGNMENT)
     op.results[0].replace_all_uses_with(alloca.result)
     op.erase()
+
+
+def is_same_in_each_step(op: ir.Operation) -> bool:
+    """Whether one buffer does for all steps of the loops around an allocation: the caller can compute its size, and no step hands it on."""
+    block = op.operation.block
+    return all(map(is_callers, op.operands)) and not carried(op.results[0], block.operations[len(block.operations) - 1].operation)
+
+
+def is_callers(value: ir.Value) -> bool:
+    """Whether the caller of a kernel can compute one of its indices."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return owner.owner.operation.name == "func.func"
+    return (owner.name in PURE or owner.name.startswith("arith.")) and all(map(is_callers, owner.operands))
 
 
 def free_in_place(kernel: func.FuncOp, op: ir.Operation) -> None:

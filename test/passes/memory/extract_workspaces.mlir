@@ -22,3 +22,29 @@ func.func @main(%out: memref<4xf32>) {
   call @kernel(%out) : (memref<4xf32>) -> ()
   return
 }
+
+// A buffer of a loop whose size the caller can compute is one for all steps.
+// CHECK-LABEL: func.func private @rows(%arg0: memref<3xf32> {tir.out}, %arg1: index, %arg2: memref<?xf32>)
+// CHECK-NOT: memref.alloc
+// CHECK-LABEL: func.func @calls_rows(
+// CHECK: %[[SIZE:.*]] = arith.addi %arg1
+// CHECK: %[[W:.*]] = memref.alloc(%[[SIZE]]) {alignment = 64 : i64} : memref<?xf32>
+// CHECK: call @rows(%arg0, %arg1, %[[W]])
+func.func private @rows(%out: memref<3xf32> {tir.out}, %k: index) attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  scf.for %i = %c0 to %c3 step %c1 {
+    %size = arith.addi %k, %c1 : index
+    %heap = memref.alloc(%size) : memref<?xf32>
+    linalg.fill ins(%zero : f32) outs(%heap : memref<?xf32>)
+    %value = memref.load %heap[%c0] : memref<?xf32>
+    memref.store %value, %out[%i] : memref<3xf32>
+  }
+  return
+}
+func.func @calls_rows(%out: memref<3xf32>, %k: index) {
+  call @rows(%out, %k) : (memref<3xf32>, index) -> ()
+  return
+}

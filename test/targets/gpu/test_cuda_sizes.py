@@ -2,10 +2,10 @@
 import numpy as np
 import pytest
 import tvm_ffi
+from data_sizes import INPUTS, MODEL, boxes, check, rows_and_places
 from device_tensors import context, on_device, on_host, stream
 from in_threads import in_threads
-from onnx import helper
-from onnx_check import assert_same, model, reference, value
+from onnx_check import assert_same, reference
 from standin import compiled, driver, prepared
 
 import legato
@@ -15,17 +15,6 @@ pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 OUT_OF_MEMORY = 2
-FOUND = 'tensor<1x?xi64, #relax.dims<[1, "k"]>>'
-X = 'tensor<?xf32, #relax.dims<["n"]>>'
-# two results of a size that depends on data, one that does not, and a buffer of such a size between kernels
-MODEL = f"""func.func @main(%x: {X} {{relax.name = "x"}}) -> ({FOUND}, {FOUND}, {X}) {{
-  %0 = "relax.nonzero"(%x) {{size = "k"}} : ({X}) -> {FOUND}
-  %1 = "relax.cumsum"(%0) {{axis = 1}} : ({FOUND}) -> {FOUND}
-  %2 = "relax.cumsum"(%1) {{axis = 1}} : ({FOUND}) -> {FOUND}
-  %3 = "relax.add"(%x, %x) : ({X}, {X}) -> {X}
-  return %0, %2, %3 : {FOUND}, {FOUND}, {X}
-}}"""
-INPUTS = [[0, 1, 0, 2, 3, 0], [0] * 5, [1] * 700, []]
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +24,6 @@ def lowered():
 
 def instance(lowered):
     return jit(lowered.module, lowered.weights)
-
-
-def check(results, x):
-    found = np.nonzero(x)[0][None]
-    for result, expected in zip(results, (found, found.cumsum(1).cumsum(1), 2 * x), strict=True):
-        np.testing.assert_array_equal(result, expected)
 
 
 def calls(name):
@@ -121,28 +104,6 @@ def test_what_fails_in_the_middle(lowered, monkeypatch):
         exe(x)
     few = np.where(np.arange(len(x)) < 7, x, 0)
     check(exe(few), few)
-
-
-def rows_and_places():
-    """Rows that a condition takes, and the places in a product of them that are positive, with their values."""
-    random = np.random.default_rng(0)
-    arrays = {"x": random.standard_normal((9, 6), np.float32), "c": np.arange(9) % 2 == 0}
-    nodes = [helper.make_node("Compress", ["x", "c"], ["rows"], axis=0), helper.make_node("MatMul", ["rows", "w"], ["b"]),
-             helper.make_node("Greater", ["b", "zero"], ["more"]), helper.make_node("NonZero", ["more"], ["places"]),
-             helper.make_node("Transpose", ["places"], ["pairs"]), helper.make_node("GatherND", ["b", "pairs"], ["taken"])]
-    constants = {"zero": np.float32(0), "w": random.standard_normal((6, 3), np.float32)}
-    inputs = [value("x", arrays["x"], ["n", 6]), value("c", arrays["c"], ["n"])]
-    return model(nodes, inputs, ["b", "places", "taken"], 17, constants), arrays
-
-
-def boxes():
-    """Boxes that are not suppressed."""
-    random = np.random.default_rng(0)
-    corners = np.sort(random.uniform(0, 5, (1, 20, 2, 2)), 2).reshape(1, 20, 4).astype(np.float32)
-    arrays = {"boxes": corners, "scores": random.uniform(0, 1, (1, 2, 20)).astype(np.float32)}
-    node = helper.make_node("NonMaxSuppression", [*arrays, "most", "overlap", "least"], ["y"])
-    constants = {"most": np.int64([5]), "overlap": np.float32([0.4]), "least": np.float32([0.2])}
-    return model([node], [value(name, array) for name, array in arrays.items()], ["y"], 17, constants), arrays
 
 
 @pytest.mark.parametrize("build", [rows_and_places, boxes], ids=lambda build: build.__name__)

@@ -61,3 +61,25 @@ def test_expressions_over_all_types(first):
     """Programs of the fuzzer for kernels, which runs them on CPUs."""
     outcomes = together([typed_kernel(seed) for seed in range(first, first + 8)], "vulkan")
     assert [outcome.text for outcome in outcomes if outcome.kind != "ok"] == []
+
+
+@T.prim_func
+def float_remainders(A: T.Buffer((600,), "float32"), B: T.Buffer((600,), "float32"), C: T.Buffer((600,), "float64"),
+                     D: T.Buffer((600,), "float64"), c: T.Buffer((600,), "float32"), d: T.Buffer((600,), "float64")):
+    for i in range(600):
+        c[i] = T.truncmod(A[i], B[i])
+        d[i] = T.truncmod(C[i], D[i])
+
+
+def test_remainders_of_floats():
+    """They are exact, at any distance of the two, and for infinities, zeros and NaN."""
+    random = np.random.default_rng(0)
+    special = [0.0, -0.0, 1.0, -5.5, np.inf, -np.inf, np.nan, 1e30]
+    pairs = np.array([(a, b) for a in special for b in special])
+    x, y = (np.concatenate([random.standard_normal(536) * 10.0 ** random.uniform(-30, 30, 536), pairs[:, i]]) for i in (0, 1))
+    given = [x.astype(np.float32), y.astype(np.float32), x, y]
+    with np.errstate(invalid="ignore"):
+        wanted = [np.fmod(given[0], given[1]), np.fmod(x, y)]
+    for found, want in zip(legato.compile(float_remainders, target="vulkan")(*given), wanted, strict=True):
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(np.signbit(found)[want == 0], np.signbit(want)[want == 0])

@@ -41,23 +41,6 @@ def test_what_is_printed_is_no_llvm_ir():
         llvm_ir(lowered)
 
 
-def test_a_remainder_of_floats_is_refused():
-    text = """func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
-      %0 = "relax.mod"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      return %0 : tensor<4xf32>
-    }"""
-    refused("SPIR-V's FRem", legato.Module.parse(text))
-
-
-def test_sizes_that_depend_on_data_are_refused():
-    text = """func.func @main(%x: tensor<6xf32> {relax.name = "x"}) -> tensor<1x?xi64, #relax.dims<[1, "k"]>> {
-      %0 = "relax.nonzero"(%x) {size = "k"} : (tensor<6xf32>) -> tensor<1x?xi64, #relax.dims<[1, "k"]>>
-      return %0 : tensor<1x?xi64, #relax.dims<[1, "k"]>>
-    }"""
-    with pytest.raises(legato.LegatoError, match="known only after it has run"):
-        legato.compile(legato.Module.parse(text), "vulkan")
-
-
 def test_the_package_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "vulkan", None)
     with pytest.raises(legato.LegatoError, match=r"pip install 'legato\[vulkan\]'"):
