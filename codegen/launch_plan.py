@@ -15,10 +15,9 @@ from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS, WORK
 from legato.dialects.relax.requirements import requirements
-from legato.dialects.tir.markers import LATE, LATE_CHECK
-from legato.passes.memory.plan_memory.late import ARENA, RESULT, TURN
+from legato.dialects.tir.markers import LATE, LATE_ARENA, LATE_CHECK, LATE_RESULT, LATE_TURN
 
-MEMORY = {ARENA: "room", TURN: "turn", RESULT: "result"}    # the steps by which a run asks for memory
+MEMORY = {LATE_ARENA: "room", LATE_TURN: "turn", LATE_RESULT: "result"}    # the steps by which a run asks for memory
 UNKNOWN_WORK = "?"      # of a call: tir-count-work
 
 
@@ -76,7 +75,7 @@ class Plan:
         if late in MEMORY:
             registers[op.results[0]] = self.new()
             number, *sizes = op.operands
-            item = [item_bytes(op.results[0].type)] if late == RESULT else []
+            item = [item_bytes(op.results[0].type)] if late == LATE_RESULT else []
             steps.append([MEMORY[late], registers[op.results[0]], present(constant(number)), [registers[size] for size in sizes], *item])
             return
         if callee.is_external:

@@ -10,7 +10,7 @@ import numpy as np
 from legato.core.errors import LegatoError
 from legato.runtime.signature import dtype_of
 from legato.runtime.vulkan.arithmetic import BINARY, COMPARE, FLOAT_BINARY, LIMIT, UNARY, wrapped
-from legato.runtime.vulkan.planned import Device, DevicePart, PlannedCopy, PlannedLaunch, PlannedStep, PlannedWrite, dense, regions
+from legato.runtime.vulkan.planned import DevicePart, PlannedCopy, PlannedLaunch, PlannedStep, PlannedWrite, RunDevice, dense, regions
 
 
 class HostNumbers(list):
@@ -22,7 +22,7 @@ class Run:
     the run needs to know in the middle; it takes away what is planned by then (``taken``). ``calls``: main's calls of kernels, by number,
     in the order in which it makes them."""
 
-    def __init__(self, constants: Mapping[str, int] | None = None, device: Device | None = None) -> None:
+    def __init__(self, constants: Mapping[str, int] | None = None, device: RunDevice | None = None) -> None:
         self.values: dict[int, Any] = {}
         self.launches: list[PlannedStep] = []
         self.constants = constants or {}
@@ -31,7 +31,7 @@ class Run:
         self.turn = -1
 
     @property
-    def device(self) -> Device:
+    def device(self) -> RunDevice:
         """The device. LegatoError for a run without one."""
         if self.given is None:
             raise LegatoError("the sizes of a call depend on what the device has computed")

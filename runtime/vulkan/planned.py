@@ -54,7 +54,7 @@ class PlannedWrite:
 PlannedStep = PlannedLaunch | PlannedCopy | PlannedWrite
 
 
-class Device(Protocol):
+class RunDevice(Protocol):
     """What a run asks for in the middle. Buffers are numbers."""
 
     def read(self, buffer: int, start: int, size: int) -> bytes:

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 
 from legato.core.mlir import arith, func, ir
 from legato.dialects.relax.dims import Size
-from legato.dialects.tir.markers import LATE, LATE_CHECK
+from legato.dialects.tir.markers import LATE, LATE_ARENA, LATE_CHECK, LATE_RESULT, LATE_TURN
 from legato.passes.memory.plan_memory.arguments import DYNAMIC, SizeValues, with_shape
 
-ARENA, RESULT, TURN = "legato.late_arena", "legato.late_result", "legato.late_turn"
+ARENA, RESULT, TURN = LATE_ARENA, LATE_RESULT, LATE_TURN
 
 
 def check(main: func.FuncOp, number: int, sizes: Sequence[ir.Value]) -> None:
