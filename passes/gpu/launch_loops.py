@@ -18,10 +18,12 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import TIR_PACKED
 from legato.passes.calls.lower_packed_kernels import packed_calls
+from legato.passes.gpu.threads.memory import VIEWS, buffer_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
         "memref.reinterpret_cast", "memref.get_global", "func.return")
+READING = ("memref.load", "memref.dim", *VIEWS)    # ops that do not write their memory
 LAUNCH_SIZES = 6
 # operand counts: no dependencies; blocks and threads in x, y, z; no clusters, dynamic shared memory, ...
 SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5
@@ -129,11 +131,12 @@ def top_level(op: ir.Operation, block: ir.Block) -> ir.Operation:
 
 def written(load: ir.Operation, last: ir.Operation, through: bool) -> bool:
     """Whether the loaded buffer is written between the load and ``last``, or, ``through``, its end."""
-    found, seen = False, False
+    buffer, found, seen = buffer_of(load.operands[0]), False, False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal found
-        found = found or (op.name == "memref.store" and op.operands[1] == load.operands[0])
+        given = list(op.operands)[1:] if op.name == "memref.copy" else op.operands
+        found = found or (op.name not in READING and any(isinstance(v.type, ir.MemRefType) and buffer_of(v) == buffer for v in given))
         return ir.WalkResult.ADVANCE
 
     for one in load.block.operations:
