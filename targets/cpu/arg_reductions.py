@@ -1,19 +1,23 @@
-"""argmax and argmin along the last axis: each lane of a long vector keeps the best of its elements; at the end the lanes are compared."""
+"""argmax and argmin along the last axis: each lane of a long vector keeps the best of its elements; at the end the lanes are compared.
+
+The last vector of a row overlaps the one before it, if the row is no multiple of vectors: what is compared twice has one index.
+"""
 from collections.abc import Sequence
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, tensor, vector
 from legato.targets.builders.element import Element
-from legato.targets.builders.pointwise import element, read
+from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import extract, looped
+from legato.targets.builders.structured import looped
 from legato.targets.cpu.dot_products import splat_of
 from legato.targets.cpu.machine import Machine
 from legato.targets.generic.topk import rows
 from legato.targets.rule import kernel
 
 REGISTERS = 4   # of a vector: comparisons that do not wait for each other
+FEWEST = 4      # lanes
 I32 = 32
 
 
@@ -24,9 +28,9 @@ def arg_reduction(k, x, out):
     kind, position = element(k.input_types[0]), element(k.output_types[0])
     if not isinstance(k.machine, Machine) or kind.wide != kind or kind.bits != I32:
         return Refusal("its elements are not of 32 bits")
-    lanes = REGISTERS * k.machine.lanes(I32)
-    if axis != x.type.rank - 1 or not lanes <= size < 1 << 31:
-        return Refusal("it is not along rows of a known size, from a vector to 2**31 elements")
+    if axis != x.type.rank - 1 or not FEWEST <= size < 1 << 31:
+        return Refusal(f"it is not along rows of a known size, from {FEWEST} to 2**31 elements")
+    lanes = min(REGISTERS * k.machine.lanes(I32), 1 << size.bit_length() - 1)
     order = _Contest(kind, k.name == "relax.argmax", k.attrs["select_last"])
     i32 = ir.IntegerType.get_signless(I32)
     of_elements, of_places = ir.VectorType.get([lanes], kind.type), ir.VectorType.get([lanes], i32)
@@ -34,23 +38,21 @@ def arg_reduction(k, x, out):
     last = ir.AffineMapAttr.get(ir.AffineMap.get(x.type.rank, 0, [ir.AffineExpr.get_dim(x.type.rank - 1)]))
 
     def row(at: list[ir.Value], result: ir.Value) -> ir.Value:
-        def step(number: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value) -> Sequence[ir.Value]:
-            first = arith.muli(number, index_value(lanes))
+        def after(first: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value) -> tuple[ir.Value, ir.Value]:
             values = vector.TransferReadOp(of_elements, x, [*at, first], last, kind.const(0), in_bounds).result
             wins = order.replaces(values, best)
-            return [arith.select(wins, values, best), arith.select(wins, here, places), arith.addi(here, splat_of(of_places, lanes))]
+            return arith.select(wins, values, best), arith.select(wins, here, places)
 
-        def one(number: ir.Value, best: ir.Value, place: ir.Value) -> Sequence[ir.Value]:
-            value = read(extract(x, [*at, number]), kind)
-            wins = order.replaces(value, best)
-            return [arith.select(wins, value, best), arith.select(wins, arith.index_cast(i32, number), place)]
+        def step(number: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value) -> Sequence[ir.Value]:
+            return [*after(arith.muli(number, index_value(lanes)), best, places, here), arith.addi(here, splat_of(of_places, lanes))]
 
         start = vector.BroadcastOp(of_elements, kind.const(order.worst)).result
         counted = arith.ConstantOp(of_places, ir.DenseElementsAttr.get(
             [ir.IntegerAttr.get(i32, lane) for lane in range(lanes)], of_places)).result
         best, places, _ = looped(size // lanes, [start, splat_of(of_places, 0), counted], step)
-        best, places = order.of_lanes(best, places)
-        best, place = looped(size, [best, places], one, size // lanes * lanes)
+        if size % lanes:
+            best, places = after(index_value(size - lanes), best, places, arith.addi(counted, splat_of(of_places, size - lanes)))
+        _, place = order.of_lanes(best, places)
         there = [*at, *([index_value(0)] if out.type.rank == x.type.rank else [])]
         return tensor.InsertOp(Element(i32).cast(place, position), result, there).result
 
@@ -96,7 +98,6 @@ class _Contest:
 def _part(value: ir.Value, at: int, lanes: int) -> ir.Value:
     type_ = ir.VectorType.get([lanes], value.type.element_type)
     return vector.ExtractStridedSliceOp(type_, value, [at], [lanes], [1]).result
-
 
 
 RULES = arg_reduction

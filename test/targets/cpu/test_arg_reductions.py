@@ -6,7 +6,7 @@ from thoroughly import first_of
 
 RNG = np.random.default_rng(23)
 TYPES = (np.float32, np.int32, np.uint32)
-SIZES = (31, 32, 33, 63, 64, 65, 100, 128, 1000)
+SIZES = (3, 4, 5, 7, 8, 14, 21, 31, 32, 33, 63, 64, 65, 100, 128, 1000)
 
 
 def rows(size: int, dtype: type, kind: str) -> np.ndarray:
