@@ -1,4 +1,4 @@
-# make demo | test | test-thorough | test-sanitized | test-races | cuda-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
+# make demo | test | test-thorough | test-sanitized | test-races | cuda-models | vulkan-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ PYTEST := python -m pytest -q -n $(WORKERS) --dist worksteal
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-thorough test-sanitized test-races cuda-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
+.PHONY: help demo test test-thorough test-sanitized test-races cuda-models vulkan-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ test-races: $(STAMP)
 # all light models for NVIDIA's GPUs, on the tests' stand-in for the driver
 cuda-models: $(STAMP)
 	LEGATO_TEST_CUDA_MODELS=1 $(BIN)/python -m pytest -q test/targets/gpu/test_cuda_models.py
+
+# all light models on the machine's Vulkan driver
+vulkan-models: $(STAMP)
+	LEGATO_TEST_VULKAN=1 LEGATO_TEST_VULKAN_MODELS=1 $(BIN)/python -m pytest -q test/targets/gpu/test_vulkan.py -k whole_model
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

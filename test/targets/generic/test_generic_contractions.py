@@ -70,11 +70,12 @@ def integer_cases():
 
 
 def float8_cases():
-    rng = np.random.default_rng(5)
+    rng, sizes = np.random.default_rng(5), {"b": 2, "n": 3}
     for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
         for a, b in ([[4, 33], [17, 33]], [[2, 1, 5, 8], [3, 6, 8]], [["b", "n", 9], [20, 9]]):
-            inputs = [(rng.standard_normal([{"b": 2, "n": 3}.get(d, d) for d in shape]) * 4).astype(dtype) for shape in (a, b)]
-            yield Case("matmul_float8", inputs, shapes=[a, b], symbols={"b": 2, "n": 3} if "n" in a else {})
+            given = [[sizes[dim] if isinstance(dim, str) else dim for dim in shape] for shape in (a, b)]
+            inputs = [(rng.standard_normal(shape) * 4).astype(dtype) for shape in given]
+            yield Case("matmul_float8", inputs, shapes=[a, b], symbols=sizes if "n" in a else {})
 
 
 def quantized_cases():
