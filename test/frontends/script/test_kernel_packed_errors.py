@@ -47,7 +47,7 @@ def with_buffers(a: T.handle, b: T.handle):
     A = T.match_buffer(a, (n,), F)
     B = T.match_buffer(b, (n,), F)
     for i in range(4):
-        inner = T.alloc_buffer((n,), F)
+        inner = T.alloc_buffer((n + i,), F)      # of a size that only the loop knows: what others take is the caller's
         for j in range(n):
             inner[j] = A[j] + T.float32(i)
         T.call_packed("legato.test.kernel.fails_at", inner, i)

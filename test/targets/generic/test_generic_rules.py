@@ -7,6 +7,7 @@ from one_op import Case, computed, difference, legalized
 from test_generic_contractions import (
     conv_cases,
     convolution,
+    float8_cases,
     integer_cases,
     matmul_cases,
     pool_cases,
@@ -35,6 +36,7 @@ FAMILIES = [
     norm_cases,
     matmul_cases,
     integer_cases,
+    float8_cases,
     quantized_cases,
     conv_cases,
     transposed_cases,
