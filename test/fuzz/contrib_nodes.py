@@ -155,6 +155,8 @@ def quantized_pool(d: Draw) -> DrawnNode:
     attributes |= {"kernel_shape": kernel, "strides": [d.width(1, 2), d.width(1, 2)],
                    "pads": [d.rng.randrange(k) for k in (*kernel, *kernel)], "ceil_mode": int(d.some(0.3)),
                    "count_include_pad": int(d.some(0.3))}
+    if attributes["ceil_mode"]:     # onnxruntime then divides by what lies beyond the padding, too; by its own AveragePool it does not
+        attributes["count_include_pad"] = 0
     return DrawnNode("QLinearAveragePool", inputs, d.kept(1, 2, 3, 4), unit=1, attributes=attributes)
 
 
