@@ -1,8 +1,8 @@
 """tir-direct-convolutions: convolutions as loops over rows of the result, a few positions of a row at a time, whose sums stay in registers.
 How windows and padding are gone through: ``window_loops``.
 
-- Where a group, or a convolution without groups, has as many features as a vector has lanes, an element of the image is multiplied with a
-  vector of the filter for one or two vectors of features (``direct.spread``). All features of a row are computed one after the other, where
+- Where a group, or a convolution without groups, has features for more than a quarter of a vector's lanes, an element of the image is
+  multiplied with a vector of the filter for one or two vectors of features (``direct.spread``). All features of a row are computed one after the other, where
   the filter stays in the cache meanwhile; a larger one goes through all rows part by part, and through those of many channels more than
   once: the result keeps their sums.
 - Of narrower groups, a vector has the features of several (``direct.shuffled``).
@@ -89,7 +89,7 @@ class DirectPlan:
 
 def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     """The plan of a convolution; None where other schedules are about as fast: of 1 x 1, and without groups of windows that do not overlap,
-    but for few features and narrow groups."""
+    but for few features, narrow groups, and filters that come too slowly in short rows."""
     lanes, shape = machine.lanes(32), list(form.filter.type.shape)
     if form.axes[-1].taps > MOST_TAPS:   # they are written out
         return None

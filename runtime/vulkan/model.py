@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class VulkanModel:
                   for one, array in zip(self.described["outputs"], outputs or self.described["outputs"], strict=True)]
         inner = device.buffer(arena, "the model's intermediate values")
         recorded = Recorded([device.buffer(array.nbytes, f"input {i}") for i, array in enumerate(inputs)],
-                            [inner if shape is None else device.buffer(int(np.prod(shape)) * dtype_of(one["dtype"]).itemsize, f"output {i}")
+                            [inner if shape is None else device.buffer(prod(shape) * dtype_of(one["dtype"]).itemsize, f"output {i}")
                              for i, (shape, one) in enumerate(zip(shapes, self.described["outputs"]))], shapes)
         given, results = iter(recorded.inputs), iter(recorded.outputs)
         for one in self.described["arguments"]:
@@ -126,4 +127,4 @@ class VulkanModel:
 def result(buffer: DeviceBuffer, shape: Sequence[int], dtype: str) -> np.ndarray:
     """A copy of what is in a buffer."""
     kind = dtype_of(dtype)
-    return np.frombuffer(buffer.data, kind, int(np.prod(shape))).reshape(shape).copy()
+    return np.frombuffer(buffer.data, kind, prod(shape)).reshape(shape).copy()

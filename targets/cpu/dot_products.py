@@ -24,10 +24,8 @@ Step = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 @intrinsic(*SIGNS, dtypes=("i32",))
 def dot_of_bytes(op, x, y, sums):
     """Vectors of lanes, in registers of 16, 8 or 4."""
-    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
-        return Refusal("the instructions take vectors")
-    if not op.machine.has("sse4.1"):
-        return Refusal("the CPU's instructions are not known")
+    if (refusal := _refusal(op, x, "sse4.1")) is not None:
+        return refusal
     signs, vnni = SIGNS[op.name], op.machine.multiplies_bytes
     widest = _widest(op.machine)
     if vnni and not op.machine.has("avx512vnni"):
@@ -38,10 +36,8 @@ def dot_of_bytes(op, x, y, sums):
 @intrinsic("tir.dot2_s16s16", dtypes=("i32",))
 def dot_of_shorts(op, x, y, sums):
     """Vectors of lanes, in registers of 16, 8 or 4."""
-    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
-        return Refusal("the instruction takes vectors")
-    if not op.machine.has("sse4.1"):
-        return Refusal("the CPU's instructions are not known")
+    if (refusal := _refusal(op, x, "sse4.1")) is not None:
+        return refusal
 
     def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
         pairs = call_intrinsic(PMADDWD[sums.type.shape[0]], [as_bits(x, 16), as_bits(y, 16)], sums.type)
@@ -53,16 +49,21 @@ def dot_of_shorts(op, x, y, sums):
 @intrinsic("tir.dot2_bf16bf16", dtypes=("i32",))
 def dot_of_halves(op, x, y, sums):
     """Vectors of lanes, in registers of 16, 8 or 4."""
-    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
-        return Refusal("the instruction takes vectors")
-    if not op.machine.has("avx512bf16"):
-        return Refusal("the CPU has no AVX512-BF16")
+    if (refusal := _refusal(op, x, "avx512bf16")) is not None:
+        return refusal
 
     def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
         halves = ir.VectorType.get([2 * sums.type.shape[0]], ir.BF16Type.get())
         return call_intrinsic(DPBF16[sums.type.shape[0]], [sums, *(vector.BitCastOp(halves, value).result for value in (x, y))])
 
     return _by_registers(step, x, y, sums, 16)
+
+
+def _refusal(op, x: ir.Value, feature: str) -> Refusal | None:
+    """Why the instructions of a feature of CPUs, by LLVM's name, do not take x."""
+    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
+        return Refusal("the instructions take vectors")
+    return None if op.machine.has(feature) else Refusal(f"the CPU is not known to have {feature}")
 
 
 def _widest(machine: Machine) -> int:
