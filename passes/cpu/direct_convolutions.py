@@ -2,9 +2,9 @@
 How windows and padding are gone through: ``window_loops``.
 
 - Where a group, or a convolution without groups, has features for more than a quarter of a vector's lanes, an element of the image is
-  multiplied with a vector of the filter for one or two vectors of features (``direct.spread``). All features of a row are computed one after the other, where
-  the filter stays in the cache meanwhile; a larger one goes through all rows part by part, and through those of many channels more than
-  once: the result keeps their sums.
+  multiplied with a vector of the filter for one or two vectors of features (``direct.spread``). All features of a row are computed one
+  after the other, where the filter stays in the cache meanwhile; a larger one goes through all rows part by part, and through those of
+  many channels more than once: the result keeps their sums.
 - Of narrower groups, a vector has the features of several (``direct.shuffled``).
 - Of few features, lanes are channels (``direct.summed``).
 """
