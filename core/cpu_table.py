@@ -47,6 +47,9 @@ CPUS: dict[str, frozenset[str]] = {
 # CPUs with instructions on matrices, all of MATRIX_FLAGS
 MATRIX_CPUS = ("sapphirerapids", "emeraldrapids", "graniterapids")
 
+# CPUs with AVX-512 that start one operation on a whole vector where others start two: Zen 4 halves vectors, small cores have one unit
+SINGLE_ISSUE = ("znver4", "icelake-client", "tigerlake", "rocketlake")
+
 # vendor and family in /proc/cpuinfo, models, LLVM's name; the first entry that fits counts
 HOSTS = (
     ("AuthenticAMD", "23", range(0x00, 0x30), "znver1"),

@@ -179,9 +179,9 @@ def free_registers(names: Sequence[str]) -> None:
         "asm_string": ir.StringAttr.get(""), "constraints": text, "has_side_effects": ir.UnitAttr.get()})
 
 
-def scratch(*shape: int) -> ir.Value:
-    """A buffer of f32."""
-    return memref.AllocOp(ir.MemRefType.get(shape, ir.F32Type.get()), [], [], alignment=64).result
+def scratch(*shape: int, element: ir.Type | None = None) -> ir.Value:
+    """A buffer of f32, or of another element."""
+    return memref.AllocOp(ir.MemRefType.get(shape, element or ir.F32Type.get()), [], [], alignment=64).result
 
 
 def read(buffer: ir.Value, *at: Size) -> ir.Value:

@@ -2,7 +2,7 @@
 from dataclasses import dataclass, replace
 
 from legato.core import cpu as cpus
-from legato.core.cpu_table import DEFAULT_CACHES
+from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE
 from legato.core.errors import LegatoError
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # the levels that tests cover: SSE4, AVX2, AVX-512
@@ -52,6 +52,11 @@ class Machine:
     def has(self, feature: str) -> bool:
         """Whether a feature, by LLVM's name without the sign, is on."""
         return f"+{feature}" in self.features.split(",")
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of whole vectors that are started in a cycle."""
+        return 1 if self.vector_bytes == 64 and self.cpu in SINGLE_ISSUE else 2
 
     @property
     def multiplies_bytes(self) -> bool:

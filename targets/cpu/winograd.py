@@ -1,6 +1,6 @@
 """The choice between a convolution's definition and Winograd's algorithm, and the sizes of the latter's blocks.
 
-Costs are in cycles of a core that starts two multiply-adds of vectors a cycle.
+Costs are in cycles of a core. What is computed counts as on one that starts two multiply-adds of vectors a cycle, and twice on others.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ from legato.targets.cpu.register_tiles import choose, steps
 from legato.targets.cpu.threads import WORTH_IT
 
 VECTORS = 2                     # of features in a register tile
+TILES = (2, 4)                  # outputs along a side of a tile
+TILES_OF_PAIRS = (2,)           # with factors rounded to bf16: those of 4 are 10 times less exact than a direct convolution of bf16, of 2 1.6 times
 SEGMENT = 14                    # most tiles of a row that are transformed at once
 MANY = 32                       # registers, with which direct convolutions of few channels are faster than transforms of padded ones
 FEW_TILES = 8                   # of a segment, where the length of rows is not known
@@ -35,7 +37,8 @@ class WinogradTiles:
 
     ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
     tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel;
-    ``whole_blocks``: whether each thread computes blocks of its own, panel by panel, or all share one, point by point.
+    ``whole_blocks``: whether each thread computes blocks of its own, panel by panel, or all share one, point by point; ``in_pairs``:
+    whether transformed inputs and weights are rounded to bf16, and multiplied in pairs of channels.
     """
 
     outputs: int
@@ -46,6 +49,7 @@ class WinogradTiles:
     segments: int
     threads: int
     whole_blocks: bool
+    in_pairs: bool
 
 
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
@@ -62,7 +66,9 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
         return None    # direct convolutions fill vectors of these
     threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
-    candidates = (found for whole_blocks in (True, False) for found in _candidates(form, machine, threads, whole_blocks))
+    pairs = (False, True) if machine.rounds_factors and machine.has("avx512bf16") else (False,)
+    candidates = (found for whole_blocks in (True, False) for in_pairs in pairs
+                  for found in _candidates(form, machine, threads, whole_blocks, in_pairs))
     cost, tiles = min(candidates, key=lambda candidate: candidate[0])
     return tiles if cost < GAIN * _direct(form, machine, threads) else None
 
@@ -85,7 +91,12 @@ def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
     size = 4
     if machine.rounds_factors and machine.multiplies_pairs and form.depth is None:
         computed, size = computed / 2, 2    # of pairs of bf16
-    return max((computed + size * weights / STREAM) / threads, size * weights / _memory(threads))
+    return max((computed * _slowness(machine) + size * weights / STREAM) / threads, size * weights / _memory(threads))
+
+
+def _slowness(machine: Machine) -> float:
+    """The time of an operation on vectors, by that on a CPU that starts two a cycle."""
+    return 2 / machine.multiply_adds
 
 
 def _inside(form: ConvolutionForm) -> float:
@@ -102,20 +113,22 @@ def _memory(threads: int) -> int:
     return MEMORY * min(threads, 2)
 
 
-def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blocks: bool) -> Iterator[tuple[float, WinogradTiles]]:
+def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blocks: bool,
+                in_pairs: bool) -> Iterator[tuple[float, WinogradTiles]]:
     """Sizes of blocks, with their cost."""
     images, rows, columns, channels, features = _sizes(form)
     lanes = machine.lanes(32)
     panels, chunks = -(-features // (VECTORS * lanes)), -(-channels // lanes)
     static = 0 < form.result.type.shape[-2] == columns
-    for outputs in (2, 4):
+    summed, size = (-(-channels // 2), 2) if in_pairs else (channels, 4)    # steps of a sum; bytes of a factor
+    for outputs in TILES_OF_PAIRS if in_pairs else TILES:
         points = (outputs + 2) ** 2
         in_row = -(-columns // outputs)
         segment = -(-in_row // -(-in_row // SEGMENT)) if static else FEW_TILES
         total = images * -(-rows // outputs) * -(-in_row // segment)
-        weights = 4 * points * channels * panels * VECTORS * lanes
+        weights = size * points * channels * panels * VECTORS * lanes
         alone = threads if whole_blocks else 1    # threads that have blocks of their own
-        inputs = 4 * points * chunks * lanes * segment    # bytes of a segment
+        inputs = size * points * chunks * lanes * segment    # bytes of a segment
         scratch = inputs + 4 * points * panels * VECTORS * lanes * segment    # if all panels' products are kept
         most = _segments(-(-total // alone), inputs, weights, machine)
         if whole_blocks:    # fewer may be the same number for all threads
@@ -126,16 +139,17 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blo
         for segments in tried:
             tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
             blocks = -(-total // segments)
-            product = panels * points * -(-segments * segment // tile) * (channels * steps(tile, VECTORS) / 2 + tile * VECTORS)
+            product = panels * points * -(-segments * segment // tile) * (summed * steps(tile, VECTORS) / 2 + tile * VECTORS)
             transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
+            computed = (product + transforms) * _slowness(machine)
             rounds, sharing = -(-blocks // alone), threads // alone
             streams = (rounds * weights if weights / sharing > machine.l2_bytes / 2 else weights) / sharing
             if not whole_blocks and segments * scratch > machine.l2_bytes // 2:
                 streams += 2 * blocks * segments * scratch / sharing    # written and read
             regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS * blocks
             fetched = weights * (rounds if weights > THIRD else 1)
-            cost = max(rounds * (product + transforms) / sharing + streams / STREAM + regions * START, fetched / _memory(threads))
-            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, whole_blocks)
+            cost = max(rounds * computed / sharing + streams / STREAM + regions * START, fetched / _memory(threads))
+            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, whole_blocks, in_pairs)
 
 
 def _segments(total: int, each: int, weights: int, machine: Machine) -> int:

@@ -34,6 +34,8 @@ from legato.core.vector_loops import (
     value_of,
 )
 from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.matrices.packing import PAIR
+from legato.passes.cpu.matrices.steps import add_products, load_pairs, rounded, spread_pair
 from legato.passes.cpu.winograd.outputs import WinogradOutputs
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
 from legato.passes.cpu.winograd.transforms import Transforms
@@ -55,6 +57,8 @@ class WinogradBlocks:
         self.channels *= self.taken
         self.panels = -(-self.features // self.panel)
         self.row = -(-self.channels // self.lanes) * self.lanes    # elements of a tile in the transformed inputs
+        self.pair = PAIR if tiles.in_pairs else 1    # channels that a step of a product sums
+        self.factor = ir.BF16Type.get() if tiles.in_pairs else ir.F32Type.get()
         self.rows = -(-tiles.segments * tiles.segment // tiles.rows) * tiles.rows
         self.outputs = WinogradOutputs(form, tiles, buffers, self.sizes)
 
@@ -65,7 +69,7 @@ class WinogradBlocks:
         at_once = threads if tiles.whole_blocks else 1    # blocks
         self.columns = scratch(threads, self.side, width, self.lanes)
         # planes are not a power of two apart, where all would share one set of a cache
-        self.inputs = scratch(at_once * self.points, self.rows * self.row + self.lanes)
+        self.inputs = scratch(at_once * self.points, self.rows * self.row + self.lanes, element=self.factor)
         self.products = scratch(threads if tiles.whole_blocks else self.panels, self.points, self.rows * self.panel + self.lanes)
         self._clear(at_once * self.points)
         if tiles.whole_blocks:
@@ -80,7 +84,7 @@ class WinogradBlocks:
 
         def clear(point: ir.Value) -> None:
             loop(times(first, self.row), times(last, self.row), self.lanes,
-                 lambda at: self.vectors.store(self.vectors.splat(0), self.inputs, point, at))
+                 lambda at: self.vectors.store(self.vectors.zeros(self.factor), self.inputs, point, at))
 
         if first != last:
             loop(0, planes, 1, clear)
@@ -166,7 +170,7 @@ class WinogradBlocks:
                 inputs = [v.load(self.columns, thread, u, plus(x, j), 0) for j in range(self.side)]
                 first = plus(plane, times(u, self.side))
                 for w, value in enumerate(self.transforms.of_inputs(inputs)):
-                    v.store(value, self.inputs, plus(first, w), at)
+                    v.store(rounded(v, value) if self.tiles.in_pairs else value, self.inputs, plus(first, w), at)
 
             loop(0, self.side, 1, row)
 
@@ -207,14 +211,17 @@ class WinogradBlocks:
         """A tile of rows by a panel. Its steps fetch a part of the next matrix, so that all tiles of rows together fetch it once."""
         v, rows, vectors = self.vectors, range(self.tiles.rows), range(self.tiles.vectors)
         starts = [times(plus(row, i), self.row) for i in rows]
-        tiles = self.rows // self.tiles.rows
+        tiles, steps = self.rows // self.tiles.rows, -(-self.channels // self.pair)
         part = 1 << (-(-self.panel // tiles) - 1).bit_length()    # of a step's weights: a power of two, so that parts may overlap
-        before = times(quotient(row, self.tiles.rows), self.channels)
+        before = times(quotient(row, self.tiles.rows), steps)
 
-        def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+        def fetch(k: ir.Value) -> None:
             for line in range(0, part, LINE // 4):
-                at = plus(times(plus(before, k), part), line)
+                at = times(plus(times(plus(before, k), part), line), self.pair)
                 memref.PrefetchOp(self.weights, [value_of(plus(matrix, 1)), value_of(at)], False, 3, True)
+
+        def of_elements(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            fetch(k)
             weights = [v.load(self.weights, matrix, plus(times(k, self.panel), j * self.lanes)) for j in vectors]
             found = []
             for i in rows:
@@ -222,7 +229,12 @@ class WinogradBlocks:
                 found += [vector.FMAOp(value, weight, sums[i * len(weights) + j]).result for j, weight in enumerate(weights)]
             return found
 
-        sums = loop(0, self.channels, 1, step, [v.splat(0)] * (len(rows) * len(vectors)))
+        def of_pairs(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            fetch(k)
+            weights = [load_pairs(v, self.weights, matrix, times(plus(times(k, self.panel), j * self.lanes), PAIR)) for j in vectors]
+            return add_products([spread_pair(v, self.inputs, plane, plus(start, times(k, PAIR))) for start in starts], weights, sums)
+
+        sums = loop(0, steps, 1, of_pairs if self.tiles.in_pairs else of_elements, [v.splat(0)] * (len(rows) * len(vectors)))
         for i in rows:
             for j in vectors:
                 at = plus(times(plus(row, i), self.panel), j * self.lanes)

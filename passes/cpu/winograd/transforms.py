@@ -19,27 +19,28 @@ OF_WEIGHTS = {
 }
 
 
-def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool) -> None:
-    """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels * panel]: for each
-    panel of features, one matrix for each of the (outputs + 2)^2 points, or ``by_points``, for each point one for each panel. The last
-    panel is padded with zeros. Of weights [depth, 3, 3, channels, features] there are depth * channels channels."""
+def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool, pair: int = 1) -> None:
+    """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels / pair * panel * pair]:
+    for each panel of features, one matrix for each of the (outputs + 2)^2 points, or ``by_points``, for each point one for each panel. The
+    last panel is padded with zeros, as is the last of ``pair`` neighbouring channels. Of weights [depth, 3, 3, channels, features] there
+    are depth * channels channels."""
     if weights.ndim == 5:
         weights = np.moveaxis(weights, 0, 2).reshape(TAPS, TAPS, -1, weights.shape[-1])
     g = np.array(OF_WEIGHTS[outputs])
     both = np.kron(g, g)                          # of both axes: [points, 9]
     channels, features = weights.shape[2:]
-    panels, points = -(-features // panel), len(both)
+    panels, points, steps = -(-features // panel), len(both), -(-channels // pair)
     order = (points, panels) if by_points else (panels, points)
-    to = result.reshape(*order, channels, panel)
+    to = result.reshape(*order, steps, panel, pair)
     to = to.swapaxes(0, 1) if by_points else to
     at_once = max(1, AT_ONCE // (points * channels * panel))
     for p in range(0, panels, at_once):    # in double precision; few calls of numpy, since each waits for Python's lock
         count = min(at_once, panels - p)
-        part = np.zeros((TAPS, TAPS, channels, count * panel))
+        part = np.zeros((TAPS, TAPS, steps * pair, count * panel))
         given = weights[:, :, :, p * panel:(p + count) * panel]
-        part[:, :, :, :given.shape[3]] = given
+        part[:, :, :channels, :given.shape[3]] = given
         products = both @ part.reshape(TAPS ** 2, -1)
-        to[p:p + count] = products.reshape(points, channels, count, panel).transpose(2, 0, 1, 3)
+        to[p:p + count] = products.reshape(points, steps, pair, count, panel).transpose(3, 0, 1, 4, 2)
 
 
 class Transforms:

@@ -2,9 +2,17 @@
 // RUN: %python -c "import numpy as n, safetensors.numpy as s; s.save_file({'w': n.random.default_rng(0).random((3, 3, 64, 32), 'f4')}, r'%t/in.mlir.safetensors')"
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v4}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
 // RUN: %python -c "import numpy as n, safetensors.numpy as s; a, b = (s.load_file(rf'%t/{x}.mlir.safetensors') for x in ('in', 'out')); g = n.array([[1/4, 0, 0], [-1/6, -1/6, -1/6], [-1/6, 1/6, -1/6], [1/24, 1/12, 1/6], [1/24, -1/12, 1/6], [0, 0, 1]]); u = n.einsum('ua,abcf,vb->uvcf', g, a['w'], g); print(sorted(b), abs(u.reshape(36, -1) - b['w.winograd']).max() < 1e-6)" | filecheck %s --check-prefix=BYTES
+// RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=znver4 matmul-precision=bf16}' --canonicalize --cse | filecheck %s --check-prefix=PAIRS
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v2}' | filecheck %s --check-prefix=NONE
 // RUN: legato-compile --print-pipeline=fused --target 'llvm{winograd=false}' | filecheck %s --check-prefix=OFF
 // RUN: legato-compile --print-pipeline=fused | filecheck %s --check-prefix=ON
+
+// Rounded to bf16, pairs of channels are multiplied: tiles of 2 x 2 have 4 x 4 points.
+// PAIRS: "relax.constant"() {weight = "w.winograd.bf16"} : () -> tensor<16x2048xbf16>
+// PAIRS: arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
+// PAIRS: vector.load %{{.*}} : memref<16x2048xbf16>, vector<32xbf16>
+// PAIRS: dot2_bf16bf16
+// PAIRS-COUNT-4: vector.store {{.*}} : memref<1x30x28x32xf32
 
 // Without fused multiply-adds, or where the option says so, convolutions are computed as they are defined.
 // NONE-NOT: tir.state

@@ -111,15 +111,16 @@ def test_pairs_are_multiplied_by_instructions(rows):
 
 
 def test_convolutions_of_fewer_multiplications_come_first():
-    """By Winograd's algorithm in f32, where that is faster than pairs of bf16."""
-    def convolved(size, channels):
-        net = Net("llvm{cpu=znver4 matmul-precision=bf16}", first=None)
+    """By Winograd's algorithm in pairs of bf16, but not where the larger weights take longer to be read, nor where it is switched off."""
+    def convolved(size, channels, options=""):
+        net = Net(f"llvm{{cpu=znver4 matmul-precision=bf16 {options}}}", first=None)
         net.output(net.op("relax.conv2d", [net.input((1, channels, size, size)), net.weight(numbers(channels, channels, 3, 3))],
                           padding=[1, 1, 1, 1]))
         module = net.lowered("fused")
-        return [str(module.weights.type_of(key)[0]) for key in module.weights]
+        return [(str(dtype), key.endswith(".winograd.bf16")) for key in module.weights for dtype in module.weights.type_of(key)[:1]]
 
-    assert convolved(56, 64) == ["float32"] and convolved(7, 512) == ["bfloat16"]
+    assert convolved(56, 64) == convolved(7, 512) == [("bfloat16", True)]
+    assert convolved(5, 512) == convolved(56, 64, "winograd=false") == [("bfloat16", False)]
 
 
 def test_other_precisions_are_refused():

@@ -66,11 +66,25 @@ class Graph:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
-def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.ndarray]] = ()) -> list[np.ndarray]:
-    """``chosen``: how many of the convolutions are computed by the algorithm. Returns the results of the last call."""
+    def in_integers(self) -> None:
+        """Makes all inputs small integers, filters those times 4, and what filters may be scaled by powers of two: their transforms for tiles
+        of 2 x 2 are exact in bf16."""
+        for name, array in self.arrays.items():
+            self.arrays[name] = RNG.integers(-9, 10, array.shape).astype(np.float32)
+        for constant in self.constants:
+            shape = tuple(constant.dims)
+            if len(shape) > 1:
+                numbers = 4 * RNG.integers(-3, 4, shape) if len(shape) > 3 and shape[1] > 1 else 2.0 ** RNG.integers(-2, 3, shape)
+                constant.CopyFrom(numpy_helper.from_array(numbers.astype(np.float32), constant.name))
+
+
+def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.ndarray]] = (), suffix: str = ".winograd",
+          tolerance: float = 2e-5) -> list[np.ndarray]:
+    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffix``: of their filters; ``tolerance``: of errors, relative
+    to the greatest result. Returns the results of the last call."""
     model = graph.model()
     fused = legato.lower(legato.from_onnx(model), target, last="fused")
-    assert str(fused).count('.winograd"') == chosen
+    assert str(fused).count(f'{suffix}"') == chosen
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     exe, found = legato.compile(legato.from_onnx(model), target), []
     for arrays in calls or [graph.arrays]:
@@ -79,7 +93,7 @@ def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.n
         found = [np.from_dlpack(value) for value in (results if isinstance(results, tuple | list) else [results])]
         for number, (value, wanted) in enumerate(zip(found, expected, strict=True)):
             assert value.shape == wanted.shape, number
-            assert np.abs(value - wanted).max() < 2e-5 * np.abs(wanted).max(), f"{number}: {np.abs(value - wanted).max():.1e}"
+            assert np.abs(value - wanted).max() < tolerance * np.abs(wanted).max(), f"{number}: {np.abs(value - wanted).max():.1e}"
     return found
 
 
@@ -114,6 +128,34 @@ def test_orders(whole_blocks, threads, monkeypatch):
     monkeypatch.setattr(winograd, "WORTH_IT", 1)
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
     check(everything(), f"llvm{{threads={threads}}}", 10)
+
+
+@pytest.mark.skipif(bool(cpu.missing_features("cooperlake", "")), reason="wants AVX512-BF16")
+@pytest.mark.parametrize("whole_blocks, threads", [(True, 1), (False, 3)])
+def test_pairs_of_bf16(whole_blocks, threads, monkeypatch):
+    """With factors rounded to bf16, tiles of 2 x 2 are multiplied in pairs of channels: exact where rounding is, else within a part in 128."""
+    candidates = winograd._candidates
+    monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
+        found for found in candidates(*arguments) if found[1].in_pairs and found[1].whole_blocks == whole_blocks))
+    monkeypatch.setattr(winograd, "WORTH_IT", 1)
+    monkeypatch.setattr(winograd, "GAIN", float("inf"))
+    target = f"llvm{{cpu=cooperlake matmul-precision=bf16 threads={threads}}}"
+    graph = everything()
+    check(graph, target, 10, suffix=".winograd.bf16", tolerance=2**-7)
+    graph.in_integers()
+    check(graph, target, 10, suffix=".winograd.bf16")
+
+
+@pytest.mark.skipif(bool(cpu.missing_features("cooperlake", "")), reason="wants AVX512-BF16")
+def test_pairs_of_images_of_symbolic_sizes(monkeypatch):
+    monkeypatch.setattr(winograd, "GAIN", float("inf"))
+    g = Graph()
+    g.conv((1, 33, 5, 6), 40, names=("n", 33, "h", "w"))
+    g.in_integers()
+    calls = []
+    for n, h, w in ((1, 1, 1), (2, 5, 6), (3, 30, 17)):
+        calls.append({name: RNG.integers(-9, 10, (n, 33, h, w)).astype(np.float32) for name in g.arrays})
+    check(g, "llvm{cpu=cooperlake matmul-precision=bf16}", 1, calls, ".winograd.bf16")
 
 
 @pytest.mark.parametrize("side, features, threads, loops", [(56, 64, 2, 1), (20, 512, 4, 3)])
