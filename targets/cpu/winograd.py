@@ -14,7 +14,7 @@ from legato.targets.cpu.threads import WORTH_IT
 
 VECTORS = 2                     # of features in a register tile
 TILES = (2, 4)                  # outputs along a side of a tile
-TILES_OF_PAIRS = (2,)           # with factors rounded to bf16: those of 4 are 10 times less exact than a direct convolution of bf16, of 2 1.6 times
+TILES_OF_PAIRS = (2,)           # of bf16: errors are 1.6 times those of a direct convolution, with tiles of 4 ten times
 SEGMENT = 14                    # most tiles of a row that are transformed at once
 MANY = 32                       # registers, with which direct convolutions of few channels are faster than transforms of padded ones
 FEW_TILES = 8                   # of a segment, where the length of rows is not known

@@ -67,8 +67,8 @@ class Graph:
 
 
     def in_integers(self) -> None:
-        """Makes all inputs small integers, filters those times 4, and what filters may be scaled by powers of two: their transforms for tiles
-        of 2 x 2 are exact in bf16."""
+        """Makes all inputs small integers, filters those times 4, and what may scale filters powers of two: their transforms for tiles of
+        2 x 2 are exact in bf16."""
         for name, array in self.arrays.items():
             self.arrays[name] = RNG.integers(-9, 10, array.shape).astype(np.float32)
         for constant in self.constants:
@@ -80,8 +80,8 @@ class Graph:
 
 def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.ndarray]] = (), suffix: str = ".winograd",
           tolerance: float = 2e-5) -> list[np.ndarray]:
-    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffix``: of their filters; ``tolerance``: of errors, relative
-    to the greatest result. Returns the results of the last call."""
+    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffix``: of their filters; ``tolerance``: of errors, by the
+    greatest result. Returns the results of the last call."""
     model = graph.model()
     fused = legato.lower(legato.from_onnx(model), target, last="fused")
     assert str(fused).count(f'{suffix}"') == chosen
@@ -133,7 +133,7 @@ def test_orders(whole_blocks, threads, monkeypatch):
 @pytest.mark.skipif(bool(cpu.missing_features("cooperlake", "")), reason="wants AVX512-BF16")
 @pytest.mark.parametrize("whole_blocks, threads", [(True, 1), (False, 3)])
 def test_pairs_of_bf16(whole_blocks, threads, monkeypatch):
-    """With factors rounded to bf16, tiles of 2 x 2 are multiplied in pairs of channels: exact where rounding is, else within a part in 128."""
+    """With factors rounded to bf16, tiles of 2 x 2 are multiplied in pairs of channels: exactly where these are, else within 1 in 128."""
     candidates = winograd._candidates
     monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
         found for found in candidates(*arguments) if found[1].in_pairs and found[1].whole_blocks == whole_blocks))
