@@ -27,6 +27,11 @@ def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.
     return found
 
 
+def element_of(type_: ir.Type) -> ir.Type:
+    """The element type of a shaped type; another type itself."""
+    return type_.element_type if isinstance(type_, ir.ShapedType) else type_
+
+
 def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
     """A string attribute of an op; None if it does not have it."""
     attributes = op.operation.attributes

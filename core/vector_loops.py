@@ -171,6 +171,13 @@ class Vectors:
         return columns
 
 
+def part(value: ir.Value, at: int, count: int) -> ir.Value:
+    """Neighbouring elements of a vector, from element ``at`` on."""
+    if value.type.shape == [count]:
+        return value
+    return vector.ExtractStridedSliceOp(ir.VectorType.get([count], value.type.element_type), value, [at], [count], [1]).result
+
+
 def free_registers(names: Sequence[str]) -> None:
     """Empties registers: what is in them and needed later is kept in memory, or loaded again. To be built before and after a loop whose
     sums need nearly all of them. LLVM would keep there constants of other loops that it takes for more frequent, and sums in memory."""

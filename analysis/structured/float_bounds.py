@@ -83,10 +83,11 @@ class KnownBounds:
             return _outward(replace(found, some=True, whole=True))
         if op.name in ARITHMETIC and isinstance(value.type, ir.F32Type):
             a, b = map(self.of, op.operands)
-            if not (a.finite and b.finite):
-                return FloatBounds()
             ends = [ARITHMETIC[op.name](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-            return _outward(FloatBounds(min(ends), max(ends), True))
+            if any(map(math.isnan, ends)):    # infinities that cancel, or times 0
+                return FloatBounds()
+            makes_none = not (a.finite and b.finite) and not (op.name != "arith.mulf" and (a.finite or b.finite))
+            return _outward(FloatBounds(min(ends), max(ends), a.some and b.some and not makes_none))
         return FloatBounds()
 
     def _integer(self, value: ir.Value) -> FloatBounds:
@@ -119,6 +120,8 @@ class KnownBounds:
             return replace(found, some=True)
         if not outcome and not bound.some:
             return found            # nothing is less or greater than NaN
+        if outcome and predicate in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL):
+            found = replace(found, some=True)
         if predicate in (LESS, LESS_EQUAL):
             return found.below(bound.high) if outcome else found.above(bound.low)
         if predicate in (GREATER, GREATER_EQUAL):
@@ -132,7 +135,8 @@ def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:
 
 
 def _outward(found: FloatBounds) -> FloatBounds:
-    """The bounds of what is rounded to f32."""
+    """The bounds of what is rounded to f32: what f32 has stays a bound."""
     with np.errstate(over="ignore"):
-        low, high = (float(np.nextafter(np.float32(end), np.float32(far))) for end, far in ((found.low, -np.inf), (found.high, np.inf)))
+        low, high = (end if np.float32(end) == end else float(np.nextafter(np.float32(end), np.float32(far)))
+                     for end, far in ((found.low, -np.inf), (found.high, np.inf)))
     return replace(found, low=low, high=high)

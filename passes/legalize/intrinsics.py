@@ -10,6 +10,7 @@ from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
+from legato.core.ir_helpers import element_of
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
@@ -18,11 +19,6 @@ from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed
 
 HALF = ("f16", "bf16")
 FUNCTIONS = ("func.func", "gpu.func", "llvm.func")
-
-
-def element_of(type_: ir.Type) -> ir.Type:
-    """The element type of a vector; any other type itself."""
-    return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
 def with_element(type_: ir.Type, element: ir.Type) -> ir.Type:

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import array_of
+from legato.core.ir_helpers import element_of
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
@@ -77,11 +78,6 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
     for op, place, type_ in given:
         with ir.InsertionPoint(op), op.location:
             op.operands[place] = arith.BitcastOp(type_, op.operands[place]).result
-
-
-def element_of(type_: ir.Type) -> ir.Type:
-    """The element type of a shaped type; another type itself."""
-    return type_.element_type if isinstance(type_, ir.ShapedType) else type_
 
 
 def is_half(type_: ir.Type, kinds: Kinds) -> bool:

@@ -5,14 +5,15 @@ saturates. Comparisons that never hold become false, and tests for NaN of what i
 is widened, is made as wide at once: the conversion is of no float that the narrow type does not hold.
 
 A value that is quantized and dequantized again stays a float: ``sitofp(fptosi(clip(round(x) + z, low, high)) - z)`` becomes
-``clip(round(x), low - z, high - z)``, plus 0, which makes -0 an integer's 0.
+``clip(round(x), low - z, high - z)``, plus 0, which makes -0 an integer's 0. A NaN that becomes the lower bound does so in the comparison
+with that bound.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from legato.analysis.structured.clipped import EXACT, ClippedSum, splat, whole_constant
 from legato.analysis.structured.float_bounds import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, ORDERED, KnownBounds, predicate_of
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import find
@@ -24,7 +25,6 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 TO_INTEGER = ("arith.fptosi", "arith.fptoui")
 TO_FLOAT = ("arith.sitofp", "arith.uitofp")
 WIDENING = {"arith.extsi": "arith.fptosi", "arith.extui": "arith.fptoui"}
-EXACT = 1 << 23     # up to here, f32 has all integers, and sums of two
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def simplify(kernel: ir.Operation) -> bool:
     changed = [fold(op, known) for op in find(kernel, "arith.cmpf")]
     changed += [widen(op) for op in find(kernel, *WIDENING)]
     changed += [shift(op) for op in find(kernel, "arith.addi", "arith.subi")]
+    changed += [give_least(op) for op in find(kernel, "arith.select")]
     known = KnownBounds()
     changed += [stay_float(op, known) for op in find(kernel, *TO_FLOAT)]
     known = KnownBounds()
@@ -87,15 +88,35 @@ def widen(op: ir.Operation) -> bool:
 
 def shift(op: ir.Operation) -> bool:
     """Has a clipped sum of whole floats, which is converted to an integer, add what is added to that integer. Returns whether it did."""
-    made, term = producer(op.operands[0]), _whole_constant(op.operands[1])
+    made, term = producer(op.operands[0]), whole_constant(op.operands[1])
     if made is None or made.name not in TO_INTEGER or term is None or op.results[0].type.width < 32:
         return False
     chain = ClippedSum.of(made.operands[0])
-    if chain is None or not _is_only_use(made):
+    if chain is None or not chain.term or not _is_only_use(made):
+        return False
+    known = KnownBounds()
+    found = known.of(made.operands[0])
+    if not known.of(chain.x).whole or max(-found.low, found.high, abs(term)) > EXACT // 2:
         return False
     more = term if op.name == "arith.addi" else -term
     with ir.InsertionPoint(op), op.location:
         op.results[0].replace_all_uses_with(arith.FPToSIOp(op.results[0].type, chain.shifted(more)).result)
+    op.erase()
+    return True
+
+
+def give_least(op: ir.Operation) -> bool:
+    """Replaces the test for NaN of a clipped float, where NaN becomes the lower bound, by a comparison that NaN fails. Returns whether it
+    did."""
+    chain = ClippedSum.of(op.results[0])
+    if chain is None or chain.at_least or [kind for kind, _ in chain.steps] != [LESS, GREATER, ORDERED]:
+        return False
+    low, high, of_nan = (constant for _, constant in chain.steps)
+    to_integers = all(use.owner.operation.name in TO_INTEGER for use in op.results[0].uses)
+    if not of_nan == low <= high or not (low or to_integers):    # -0 becomes 0
+        return False
+    with ir.InsertionPoint(op), op.location:
+        op.results[0].replace_all_uses_with(replace(chain, steps=chain.steps[:2], at_least=True).shifted(0))
     op.erase()
     return True
 
@@ -112,70 +133,11 @@ def stay_float(op: ir.Operation, known: KnownBounds) -> bool:
     if "arith.fptoui" == made.name and found.low < 0:
         return False
     with ir.InsertionPoint(op), op.location:
-        op.results[0].replace_all_uses_with(arith.addf(value, _constant(0)))
+        op.results[0].replace_all_uses_with(arith.addf(value, splat(value.type, 0)))
     op.erase()
     return True
-
-
-@dataclass(frozen=True)
-class ClippedSum:
-    """``clip(x + term)`` of whole numbers: ``steps`` are its selections, the innermost first, each with its comparison and the constant
-    that takes the value's place."""
-
-    x: ir.Value
-    term: int
-    steps: Sequence[tuple[arith.CmpFPredicate, int]]
-
-    @classmethod
-    def of(cls, value: ir.Value) -> ClippedSum | None:
-        """What makes a value of f32; None where it is not made so, or other ops read what comes before it."""
-        steps: list[tuple[arith.CmpFPredicate, int]] = []
-        op = producer(value)
-        while op is not None and op.name == "arith.select":
-            test, constants = producer(op.operands[0]), [_whole_constant(operand) for operand in op.operands[1:]]
-            if test is None or test.name != "arith.cmpf":
-                return None
-            predicate = predicate_of(test)
-            inner, constant = (op.operands[1], constants[1]) if predicate == ORDERED else (op.operands[2], constants[0])
-            if predicate not in (ORDERED, LESS, GREATER) or constant is None or test.operands[0] != inner:
-                return None
-            if _whole_constant(test.operands[1]) != constant if predicate != ORDERED else test.operands[1] != inner:
-                return None
-            if not {use.owner.operation for use in inner.uses} <= {op, test}:
-                return None
-            steps.insert(0, (predicate, constant))
-            op = producer(inner)
-        term = None if op is None or op.name != "arith.addf" else _whole_constant(op.operands[1])
-        if op is None or term is None or not isinstance(op.results[0].type, ir.F32Type) or {LESS, GREATER} - {kind for kind, _ in steps}:
-            return None
-        return cls(op.operands[0], term, steps) if KnownBounds().of(op.operands[0]).whole else None
-
-    def shifted(self, more: int) -> ir.Value:
-        """The sum and ``more``, at the insertion point."""
-        value = self.x if self.term + more == 0 else arith.addf(self.x, _constant(self.term + more))
-        for predicate, constant in self.steps:
-            other = _constant(constant + more)
-            if predicate == ORDERED:
-                value = arith.select(arith.cmpf(predicate, value, value), value, other)
-            else:
-                value = arith.select(arith.cmpf(predicate, value, other), other, value)
-        return value
 
 
 def _is_only_use(op: ir.Operation) -> bool:
     """Whether an op's result, and what it converts, are read once."""
     return all(len(list(value.uses)) == 1 for value in (op.results[0], op.operands[0]))
-
-
-def _whole_constant(value: ir.Value) -> int | None:
-    """A constant that is a whole number, of which f32 has all near ones."""
-    op = producer(value)
-    if op is None or op.name != "arith.constant" or not isinstance(value.type, (ir.F32Type, ir.IntegerType)):
-        return None
-    number = op.attributes["value"].value
-    return int(number) if abs(number) <= EXACT and number == int(number) else None
-
-
-def _constant(number: int) -> ir.Value:
-    f32 = ir.F32Type.get()
-    return arith.ConstantOp(f32, ir.FloatAttr.get(f32, float(number))).result

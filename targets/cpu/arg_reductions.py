@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, tensor, vector
+from legato.core.vector_loops import part
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims
@@ -74,7 +75,7 @@ class _Contest:
     def of_lanes(self, best: ir.Value, places: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The best element of a vector's lanes, and its index."""
         while (lanes := best.type.shape[0]) > 1:
-            (a, b), (at_a, at_b) = ([_part(v, at, lanes // 2) for at in (0, lanes // 2)] for v in (best, places))
+            (a, b), (at_a, at_b) = ([part(v, at, lanes // 2) for at in (0, lanes // 2)] for v in (best, places))
             later = arith.CmpIPredicate.sgt if self.select_last else arith.CmpIPredicate.slt
             equal = arith.andi(arith.cmpi(later, at_b, at_a), self._not(self._beats(a, b, False)))
             wins = arith.ori(self._beats(b, a, False), equal)
@@ -93,11 +94,6 @@ class _Contest:
     @staticmethod
     def _not(condition: ir.Value) -> ir.Value:
         return arith.xori(condition, splat_of(condition.type, -1))
-
-
-def _part(value: ir.Value, at: int, lanes: int) -> ir.Value:
-    type_ = ir.VectorType.get([lanes], value.type.element_type)
-    return vector.ExtractStridedSliceOp(type_, value, [at], [lanes], [1]).result
 
 
 RULES = arg_reduction

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import prod
 
 from legato.core.mlir import arith, ir, vector
+from legato.core.vector_loops import part
 
 
 def fills_registers(type_: ir.Type, shorter: bool = True) -> bool:
@@ -34,34 +35,38 @@ def by_registers(function: Callable[..., ir.Value], *operands: ir.Value) -> ir.V
     f32, whole = ir.F32Type.get(), operands[0].type
     total = prod(whole.shape)
     lanes = min(total, 16)
-    flat, part = ir.VectorType.get([total], f32), ir.VectorType.get([lanes], f32)
+    flat = ir.VectorType.get([total], f32)
     values = [v if v.type == flat else vector.ShapeCastOp(flat, v).result for v in operands]
     if lanes == total:
         result = function(*values)
     else:
         result = values[0]
         for at in range(0, total, lanes):
-            pieces = [vector.ExtractStridedSliceOp(part, v, [at], [lanes], [1]).result for v in values]
+            pieces = [part(v, at, lanes) for v in values]
             result = vector.InsertStridedSliceOp(function(*pieces), result, [at], [1]).result
     return result if flat == whole else vector.ShapeCastOp(whole, result).result
 
 
 def _scale(y: ir.Value, exponent: ir.Value) -> ir.Value:
     lanes = y.type.shape[0]
-    operands = [y, exponent, y, _all(lanes)]
-    if lanes == 16:  # the rounding mode: the current one
-        i32 = ir.IntegerType.get_signless(32)
-        four = ir.IntegerAttr.get(i32, 4)
-        operands.append(ir.Operation.create("llvm.mlir.constant", [i32], [], {"value": four}).results[0])
+    operands = [y, exponent, y, all_lanes(lanes)]
+    if lanes == 16:
+        operands.append(current_rounding())
     return call_intrinsic(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}", operands)
 
 
 def _reciprocal(x: ir.Value) -> ir.Value:
     lanes = x.type.shape[0]
-    return call_intrinsic(f"llvm.x86.avx512.rcp14.ps.{32 * lanes}", [x, x, _all(lanes)])
+    return call_intrinsic(f"llvm.x86.avx512.rcp14.ps.{32 * lanes}", [x, x, all_lanes(lanes)])
 
 
-def _all(lanes: int) -> ir.Value:
+def current_rounding() -> ir.Value:
+    """The rounding mode of an instruction of 512 bits that is the thread's: to nearest, ties to even."""
+    i32 = ir.IntegerType.get_signless(32)
+    return ir.Operation.create("llvm.mlir.constant", [i32], [], {"value": ir.IntegerAttr.get(i32, 4)}).results[0]
+
+
+def all_lanes(lanes: int) -> ir.Value:
     """The mask of all lanes."""
     mask = ir.IntegerType.get_signless(max(lanes, 8))
     return arith.ConstantOp(mask, ir.IntegerAttr.get(mask, -1)).result

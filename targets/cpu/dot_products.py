@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, vector
+from legato.core.vector_loops import part
 from legato.targets.cpu.avx512 import call_intrinsic
 from legato.targets.cpu.machine import Machine
 from legato.targets.rule import intrinsic
@@ -27,7 +28,7 @@ def dot_of_bytes(op, x, y, sums):
     if (refusal := _refusal(op, x, "sse4.1")) is not None:
         return refusal
     signs, vnni = SIGNS[op.name], op.machine.multiplies_bytes
-    widest = _widest(op.machine)
+    widest = widest_of(op.machine)
     if vnni and not op.machine.has("avx512vnni"):
         widest = 8
     return _by_registers(_vpdpbusd if vnni and signs == (False, True) else _pmaddwd(*signs), x, y, sums, widest)
@@ -43,7 +44,7 @@ def dot_of_shorts(op, x, y, sums):
         pairs = call_intrinsic(PMADDWD[sums.type.shape[0]], [as_bits(x, 16), as_bits(y, 16)], sums.type)
         return arith.addi(sums, pairs)
 
-    return _by_registers(step, x, y, sums, _widest(op.machine))
+    return _by_registers(step, x, y, sums, widest_of(op.machine))
 
 
 @intrinsic("tir.dot2_bf16bf16", dtypes=("i32",))
@@ -66,8 +67,8 @@ def _refusal(op, x: ir.Value, feature: str) -> Refusal | None:
     return None if op.machine.has(feature) else Refusal(f"the CPU is not known to have {feature}")
 
 
-def _widest(machine: Machine) -> int:
-    """The lanes of the widest register that ``pmaddwd`` takes."""
+def widest_of(machine: Machine) -> int:
+    """The lanes of 32 bits of the widest register whose integers of 8 and 16 bits instructions take."""
     return 16 if machine.has("avx512bw") else 8 if machine.has("avx2") else 4
 
 
@@ -79,16 +80,11 @@ def _by_registers(step: Step, x: ir.Value, y: ir.Value, sums: ir.Value, widest: 
     result = sums
     while at < total:
         lanes = next((n for n in (16, 8, 4) if n <= min(widest, total - at)), total - at)
-        parts = [_part(value, at, lanes) for value in (x, y, sums)]
-        done = step(*parts) if lanes >= 4 else _part(step(*map(_widened, parts)), 0, lanes)
+        parts = [part(value, at, lanes) for value in (x, y, sums)]
+        done = step(*parts) if lanes >= 4 else part(step(*map(_widened, parts)), 0, lanes)
         result = vector.InsertStridedSliceOp(done, result, [at], [1]).result
         at += lanes
     return result
-
-
-def _part(value: ir.Value, at: int, lanes: int) -> ir.Value:
-    type_ = ir.VectorType.get([lanes], value.type.element_type)
-    return vector.ExtractStridedSliceOp(type_, value, [at], [lanes], [1]).result
 
 
 def _widened(value: ir.Value) -> ir.Value:

@@ -10,6 +10,7 @@ from legato.dialects.tir.markers import FLUSHES
 from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.dot_products import RULES as DOT_PRODUCTS
+from legato.targets.cpu.quantization import RULES as QUANTIZATION
 from legato.targets.cpu.vector_math import EXPANSIONS
 from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics import wide, wide_inverse
@@ -57,6 +58,7 @@ RULES = (
     *odd_function,
     half_fma,
     *DOT_PRODUCTS,
+    *QUANTIZATION,
     *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, sin, cos)),
     *(expression(f"math.{function.__name__}", function, ("f32",)) for function in (*wide.MATH, *wide_inverse.MATH)),
     *(expression(f"tir.{function.__name__}", function, ("f32",)) for function in wide.TIR),

@@ -189,3 +189,68 @@ func.func private @no_detour(%x: tensor<8xf32>, %y: tensor<8xf32> {tir.out}, %z:
   } -> (tensor<8xf32>, tensor<8xi32>)
   return %0#0, %0#1 : tensor<8xf32>, tensor<8xi32>
 }
+
+// A NaN that becomes the lower bound does so in the comparison with that bound; what is 0 or more, times a positive number, is not compared
+// with 0 again. A NaN that becomes another number is tested, and -0 that stays a float is not made 0.
+// CHECK-LABEL: func.func private @least(
+// CHECK: %[[ABOVE:.*]] = arith.cmpf ogt, %[[X:.*]], %[[LOW:.*]] : f32
+// CHECK-NEXT: %[[FROM:.*]] = arith.select %[[ABOVE]], %[[X]], %[[LOW]] : f32
+// CHECK-NEXT: %[[BEYOND:.*]] = arith.cmpf ogt, %[[FROM]], %{{.*}} : f32
+// CHECK-NEXT: %[[CLIPPED:.*]] = arith.select %[[BEYOND]]
+// CHECK-NEXT: arith.fptosi %[[CLIPPED]] : f32 to i8
+// CHECK: arith.cmpf olt
+// CHECK: math.roundeven
+// CHECK-NEXT: arith.cmpf ogt
+// CHECK: arith.cmpf ord
+// CHECK: arith.fptoui
+// CHECK: arith.cmpf ord
+// CHECK: arith.cmpf ord
+// CHECK-NOT: arith.cmpf
+// CHECK: linalg.yield
+func.func private @least(%x: tensor<8xf32>, %a: tensor<8xi8> {tir.out}, %b: tensor<8xi8> {tir.out}, %c: tensor<8xi8> {tir.out},
+                         %d: tensor<8xf32> {tir.out}) -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>, tensor<8xf32>) attributes {tir.prim_func} {
+  %0:4 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>,
+                                          affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%a, %b, %c, %d : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>, tensor<8xf32>) {
+  ^bb0(%in: f32, %o1: i8, %o2: i8, %o3: i8, %o4: f32):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %zero = arith.constant 0.0 : f32
+    %most = arith.constant 255.0 : f32
+    %twenty = arith.constant 20.0 : f32
+    %1 = math.roundeven %in : f32
+    %2 = arith.cmpf olt, %1, %low : f32
+    %3 = arith.select %2, %low, %1 : f32
+    %4 = arith.cmpf ogt, %3, %high : f32
+    %5 = arith.select %4, %high, %3 : f32
+    %6 = arith.cmpf ord, %5, %5 : f32
+    %7 = arith.select %6, %5, %low : f32
+    %8 = arith.fptosi %7 : f32 to i8
+    %9 = arith.cmpf olt, %in, %zero : f32
+    %10 = arith.select %9, %zero, %in : f32
+    %11 = arith.mulf %10, %twenty : f32
+    %12 = math.roundeven %11 : f32
+    %13 = arith.cmpf olt, %12, %zero : f32
+    %14 = arith.select %13, %zero, %12 : f32
+    %15 = arith.cmpf ogt, %14, %most : f32
+    %16 = arith.select %15, %most, %14 : f32
+    %17 = arith.cmpf ord, %16, %16 : f32
+    %18 = arith.select %17, %16, %zero : f32
+    %19 = arith.fptoui %18 : f32 to i8
+    %20 = arith.cmpf olt, %in, %low : f32
+    %21 = arith.select %20, %low, %in : f32
+    %22 = arith.cmpf ogt, %21, %high : f32
+    %23 = arith.select %22, %high, %21 : f32
+    %24 = arith.cmpf ord, %23, %23 : f32
+    %25 = arith.select %24, %23, %zero : f32
+    %26 = arith.fptosi %25 : f32 to i8
+    %27 = arith.cmpf olt, %in, %zero : f32
+    %28 = arith.select %27, %zero, %in : f32
+    %29 = arith.cmpf ogt, %28, %most : f32
+    %30 = arith.select %29, %most, %28 : f32
+    %31 = arith.cmpf ord, %30, %30 : f32
+    %32 = arith.select %31, %30, %zero : f32
+    linalg.yield %8, %19, %26, %32 : i8, i8, i8, f32
+  } -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>, tensor<8xf32>)
+  return %0#0, %0#1, %0#2, %0#3 : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>, tensor<8xf32>
+}

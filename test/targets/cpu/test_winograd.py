@@ -80,8 +80,8 @@ class Graph:
 
 def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.ndarray]] = (), suffix: str = ".winograd",
           tolerance: float = 2e-5) -> list[np.ndarray]:
-    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffix``: of their filters; ``tolerance``: of errors, by the
-    greatest result. Returns the results of the last call."""
+    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffix``: of their filters; ``tolerance``: for errors,
+    by the greatest result. Returns the results of the last call."""
     model = graph.model()
     fused = legato.lower(legato.from_onnx(model), target, last="fused")
     assert str(fused).count(f'{suffix}"') == chosen
