@@ -12,6 +12,9 @@ from legato.passes.graph.canonicalize import (
     attention as canonicalize_attention,
 )
 from legato.passes.graph.canonicalize import (
+    dequantized as canonicalize_dequantized,
+)
+from legato.passes.graph.canonicalize import (
     fusions as canonicalize_fusions,
 )
 from legato.passes.graph.canonicalize import (
@@ -26,7 +29,7 @@ from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions,
-            canonicalize_attention, canonicalize_integers)
+            canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
 MAX_SWEEPS = 64
 
 

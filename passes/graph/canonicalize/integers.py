@@ -29,8 +29,12 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     out = dims.dims(op.results[0].type)
     if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
         return None
-    if isinstance(batch, int) and _is_direct(weight, out[2], attrs["strides"]):
-        return None
+    if isinstance(batch, int):
+        if _is_direct(weight, out[2], attrs["strides"]):
+            return None
+        if (blocks := _blocks(weight, attrs["strides"], attrs["dilations"])) is not None and _is_direct(blocks, out[2], (1, 1)):
+            return relax.conv2d_integer(_in_blocks(x, out[1:3], blocks, attrs["strides"]), r.constant(blocks, w), data_layout="NHWC",
+                                        kernel_layout="HWIO")
     windows = _windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
     rows = relax.reshape(windows, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
     sums = relax.matmul_integer(rows, r.constant(weight.reshape(-1, weight.shape[3]), w))
@@ -41,6 +45,39 @@ def _is_direct(weight: np.ndarray, width: int, strides) -> bool:
     """Whether a kernel computes the convolution without copies of its windows: neighbouring positions are rows of its register tiles."""
     channels, group = weight.shape[2], LANE // weight.itemsize
     return weight.shape[:2] != (1, 1) and tuple(strides) == (1, 1) and not channels % group and channels > LANE and width >= FEW_POSITIONS
+
+
+def _blocks(weight: np.ndarray, strides, dilations) -> np.ndarray | None:
+    """The kernel [KH, KW, C, F] of a convolution of few channels with strides, for images in blocks of a stride each, whose elements are
+    channels: windows begin where blocks do. None for other convolutions."""
+    (height, width, channels, features), (down, right) = weight.shape, strides
+    if channels >= FEW_CHANNELS or prod(strides) == 1 or tuple(dilations) != (1, 1) or height < down or width < right:
+        return None
+    rows, columns = -(-height // down), -(-width // right)
+    padded = np.pad(weight, [(0, rows * down - height), (0, columns * right - width), (0, 0), (0, 0)])
+    split = padded.reshape(rows, down, columns, right, channels, features).transpose(0, 2, 1, 3, 4, 5)
+    return _with_whole_groups(split.reshape(rows, columns, -1, features), 2)
+
+
+def _with_whole_groups(array: np.ndarray, axis: int) -> np.ndarray:
+    missing = -array.shape[axis] % (LANE // array.itemsize)
+    return np.pad(array, [(0, missing if at == axis else 0) for at in range(array.ndim)])
+
+
+def _in_blocks(x: ir.Value, out, kernel: np.ndarray, strides) -> ir.Value:
+    """An image [N, H, W, C] in blocks of strides, [N, H / down, W / right, down * right * C], as ``kernel`` reads it for ``out`` positions."""
+    batch, *size, channels = dims.dims(x.type)
+    blocks = [positions + taps - 1 for positions, taps in zip(out, kernel.shape[:2])]
+    wanted = [count * stride for count, stride in zip(blocks, strides)]
+    if any(have > want for have, want in zip(size, wanted)):
+        x = relax.strided_slice(x, begin=[0, 0], end=[min(have, want) for have, want in zip(size, wanted)], strides=[1, 1], axes=[1, 2])
+    missing = [max(want - have, 0) for have, want in zip(size, wanted)]
+    if any(missing):
+        x = relax.pad(x, pads=[0] * 5 + [*missing, 0])
+    split = relax.reshape(x, [batch, blocks[0], strides[0], blocks[1], strides[1], channels])
+    x = relax.reshape(relax.permute_dims(split, axes=[0, 1, 3, 2, 4, 5]), [batch, *blocks, prod(strides) * channels])
+    missing = kernel.shape[2] - prod(strides) * channels
+    return relax.pad(x, pads=[0] * 7 + [missing]) if missing else x
 
 
 def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:

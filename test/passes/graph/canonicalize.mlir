@@ -112,6 +112,30 @@ func.func @windows_of_bytes(%x: tensor<1x8x9x8xui8>) -> (tensor<1x8x4x4xi32>, te
   return %0, %1 : tensor<1x8x4x4xi32>, tensor<1x8x8x4xi32>
 }
 
+// With strides and few channels, it is one of blocks of the image, whose elements are channels.
+// CHECK-LABEL: func.func @blocks_of_bytes(
+// CHECK: %[[SPLIT:.*]] = "relax.reshape"(%arg0) {{.*}} -> tensor<1x9x2x9x2x3xui8>
+// CHECK: "relax.permute_dims"(%[[SPLIT]]) {axes = array<i64: 0, 1, 3, 2, 4, 5>}
+// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {{.*}} : (tensor<1x9x9x12xui8>, tensor<2x2x12x4xi8>) -> tensor<1x8x8x4xi32>
+func.func @blocks_of_bytes(%x: tensor<1x18x18x3xui8>) -> tensor<1x8x8x4xi32> {
+  %w = "relax.constant"() {value = dense<1> : tensor<3x3x3x4xi8>} : () -> tensor<3x3x3x4xi8>
+  %0 = "relax.conv2d_integer"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 2, 2>} : (tensor<1x18x18x3xui8>, tensor<3x3x3x4xi8>) -> tensor<1x8x8x4xi32>
+  return %0 : tensor<1x8x8x4xi32>
+}
+
+// The greatest of dequantized bytes is that of the bytes.
+// CHECK-LABEL: func.func @pool_of_bytes(
+// CHECK: %[[POOL:.*]] = "relax.max_pool2d"(%arg0)
+// CHECK: %[[WIDE:.*]] = "relax.astype"(%[[POOL]])
+// CHECK: "relax.multiply"(%[[WIDE]]
+func.func @pool_of_bytes(%x: tensor<1x2x4x4xui8>) -> tensor<1x2x2x2xf32> {
+  %scale = "relax.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<1x2x4x4xui8>) -> tensor<1x2x4x4xf32>
+  %1 = "relax.multiply"(%0, %scale) : (tensor<1x2x4x4xf32>, tensor<f32>) -> tensor<1x2x4x4xf32>
+  %2 = "relax.max_pool2d"(%1) {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  return %2 : tensor<1x2x2x2xf32>
+}
+
 // Rows of shares that are set to 0, as ONNX's Attention does where all keys are masked: the product is set to 0.
 // CHECK-LABEL: func.func @guarded_attention(
 // CHECK: %[[SHARES:.*]] = "relax.softmax"(%arg0)

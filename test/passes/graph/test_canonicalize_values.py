@@ -231,6 +231,51 @@ def test_integers_divide_as_before():
     assert names(module) == ["multiply", "round", "astype", "subtract", "divide", "astype"]
 
 
+def bytes_of(x, dtype="i8"):
+    return relax.astype(relax.clip(relax.round(relax.multiply(x, f32(60))), min=0.0 if dtype[0] == "u" else -128.0, max=127.0), dtype)
+
+
+def dequantized(x, dtype="i8", scale=0.5):
+    whole = relax.subtract(relax.astype(bytes_of(x, dtype), "i32"), constant(np.int32(3)))
+    return relax.relu(relax.multiply(relax.astype(whole, "f32"), f32(scale)))
+
+
+PICKED = ["max_pool2d", "astype", "subtract", "astype", "multiply", "relu"]
+POOLS = [
+    (lambda x: relax.max_pool2d(dequantized(x), [3, 3], strides=[2, 2], padding=[1, 1, 1, 1]), PICKED),
+    (lambda x: relax.max_pool2d(dequantized(x, "ui8"), [2, 3], padding=[1, 2, 0, 1], ceil_mode=True), PICKED),
+    (lambda x: relax.max_pool2d(dequantized(x), [2, 2], dilations=[2, 1]), [*PICKED[1:], "max_pool2d"]),
+    (lambda x: relax.max_pool2d(dequantized(x, scale=-0.5), [2, 2]), [*PICKED[1:], "max_pool2d"]),
+    (lambda x: relax.max_pool2d(relax.multiply(dequantized(x), weights(9, 1, 1)), [2, 2]), [*PICKED[1:], "multiply", "max_pool2d"]),
+    (lambda x: relax.add(relax.max_pool2d(y := dequantized(x), [3, 3], padding=[1, 1, 1, 1]), y), [*PICKED[1:], "max_pool2d", "add"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body, expected", POOLS)
+def test_pools_pick_bytes(body, expected):
+    """Where what dequantizes them is increasing, and each window has an element."""
+    quantizing = ["multiply", "round", "clip", "astype"]
+    assert names(check(build([[2, 9, 8, 7]], body), [Canonicalize()], tolerance=0)) == [*quantizing, *expected]
+
+
+@pytest.mark.parametrize("size, channels, kernel, strides, ops", [
+    ((21, 20), 3, (7, 7), (2, 2), ["pad", "reshape", "permute_dims", "reshape", "conv2d_integer"]),
+    ((22, 22), 3, (3, 3), (2, 2), ["reshape", "permute_dims", "reshape", "conv2d_integer"]),
+    ((40, 40), 1, (5, 4), (3, 3), ["strided_slice", "pad", "reshape", "permute_dims", "reshape", "pad", "conv2d_integer"]),
+    ((16, 17), 5, (2, 3), (1, 2), ["pad", "reshape", "pad", "conv2d_integer"]),
+])  # fmt: skip
+def test_convolutions_of_few_channels_take_blocks(size, channels, kernel, strides, ops):
+    """With strides, of blocks of an image; sums are the same integers."""
+    weight = np.random.default_rng(1).integers(-128, 128, (*kernel, channels, 8)).astype(np.int8)
+
+    def body(x):
+        return relax.astype(relax.conv2d_integer(bytes_of(x, "ui8"), constant(weight), strides=strides, data_layout="NHWC",
+                                                 kernel_layout="HWIO"), "f32")
+
+    module = check(build([[2, *size, channels]], body), [Canonicalize()], tolerance=0)
+    assert names(module) == ["multiply", "round", "clip", "astype", *ops, "astype"]
+
+
 def test_folded_weights_replace_the_old_ones():
     module = build([[1, 64, 8, 8]], lambda x: normalized(relax.conv2d(x, weights(64, 64, 3, 3)), 64))
     before = module.weights.nbytes
