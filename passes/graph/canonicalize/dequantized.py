@@ -6,8 +6,8 @@ from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
 
 
 def pool_of_narrow(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """max_pool of functions of integers that never decrease (astype, add, subtract, relu, multiply by a positive number), each with no other
-    use: these functions of the max_pool of the integers, where those are narrower."""
+    """max_pool of functions of integers that never decrease (astype, add, subtract, relu, multiply by a positive number), each with no
+    other use: these functions of the max_pool of the integers, where those are narrower."""
     attrs = attributes(op)
     if any(step != 1 for step in attrs["dilations"]):
         return None     # a window may take no element, whose greatest is of the type
