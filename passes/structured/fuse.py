@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.analysis.structured import ELEMENTWISE, StructuredKernels
+from legato.core.dtypes import element_bytes
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
 from legato.core.upstream import run_on
@@ -63,6 +64,12 @@ class FusionGroup:
         """The kind of the one call that is not elementwise, if there is one."""
         return next((c.kind for c in self.calls if c.kind != "elementwise"), None)
 
+    def take(self, calls: list[Call]) -> None:
+        """Puts calls of another group in front."""
+        self.calls = calls + self.calls
+        for call in calls:
+            call.group = self
+
 
 def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
     """Whether the producer's group, whose only reader is the consumer, may be merged into the consumer's group."""
@@ -77,6 +84,24 @@ def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
     if consumer.kind == "elementwise":
         return producer.shape == consumer.shape and (theirs is None or group.heavy is None)
     return consumer.kind == "reduction" and theirs is None and fits_prologue(producer, consumer)
+
+
+def widened_at_end(given: FusionGroup, consumer: Call, group: FusionGroup) -> list[Call]:
+    """The calls at the end of a group that only widen its narrowest value, element by element, for an elementwise consumer in a group that
+    cannot take all of them: that one takes these, so that the narrow value is what goes through memory."""
+    if consumer.kind != "elementwise" or not all(call.in_order for call in (consumer, *group.calls)):
+        return []
+    calls, at = given.calls, len(given.calls)
+    widest = width = element_bytes(calls[-1].result.type.element_type)
+    for number in range(len(calls) - 1, 0, -1):
+        call, before = calls[number], calls[number - 1]
+        fits = call.kind == "elementwise" and call.in_order and call.fresh and call.shape == before.shape == consumer.shape
+        if not fits or [value for value in call.inputs if value.owner in {c.op.operation for c in calls}] != [before.result]:
+            break
+        if (bytes_ := element_bytes(before.result.type.element_type)) < width:
+            width, at = bytes_, number
+    together = len(calls) - at + len(group.calls)
+    return calls[at:] if width < widest and together <= MAX_CALLS else []
 
 
 def fits_prologue(producer: Call, consumer: Call) -> bool:
@@ -130,11 +155,14 @@ class Fuser:
                 producer = None if isinstance(owner, ir.Block) else calls.get(owner)
                 if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
                     continue
-                if has_one_use(value) and may_join(producer, call, group):
+                if not has_one_use(value):
+                    continue
+                if may_join(producer, call, group):
                     del groups[producer.group]
-                    group.calls = producer.group.calls + group.calls
-                    for member in group.calls:
-                        member.group = group
+                    group.take(producer.group.calls)
+                elif moved := widened_at_end(producer.group, call, group):
+                    producer.group.calls = producer.group.calls[: -len(moved)]
+                    group.take(moved)
             group.calls.append(call)
             groups[group] = None
             calls[op.operation] = call

@@ -65,7 +65,7 @@ def _with_whole_groups(array: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _in_blocks(x: ir.Value, out, kernel: np.ndarray, strides) -> ir.Value:
-    """An image [N, H, W, C] in blocks of strides [N, H / down, W / right, down * right * C], as ``kernel`` takes it for ``out`` positions."""
+    """An image in blocks of strides [N, H / down, W / right, down * right * C], as ``kernel`` reads it for ``out``."""
     batch, *size, channels = dims.dims(x.type)
     blocks = [positions + taps - 1 for positions, taps in zip(out, kernel.shape[:2])]
     wanted = [count * stride for count, stride in zip(blocks, strides)]

@@ -49,6 +49,25 @@ func.func @two_heavy(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32
 
 // -----
 
+// What the first of two matmuls passes on is the narrowest that it computes: the other one's kernel widens it.
+// CHECK-LABEL: func.func @narrow(
+// CHECK: %[[A:.*]] = call @fused_matmul_relu_astype({{.*}} -> tensor<4x4xf16>
+// CHECK: call @fused_{{.*}}(%[[A]],{{.*}} -> tensor<4x4xf32>
+// CHECK-NOT: call
+// CHECK: return
+func.func @narrow(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %s: tensor<f32>) -> tensor<4x4xf32> {
+  %0 = "relax.matmul"(%x, %w) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = "relax.relu"(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = "relax.astype"(%1) {dtype = f16} : (tensor<4x4xf32>) -> tensor<4x4xf16>
+  %3 = "relax.astype"(%2) {dtype = f32} : (tensor<4x4xf16>) -> tensor<4x4xf32>
+  %4 = "relax.multiply"(%3, %s) : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %5 = "relax.matmul"(%w, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %6 = "relax.add"(%4, %5) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %6 : tensor<4x4xf32>
+}
+
+// -----
+
 // Before a softmax: scale and mask are part of its kernel.
 // CHECK-LABEL: func.func @prologue(
 // CHECK: call @fused_multiply_add_softmax(
