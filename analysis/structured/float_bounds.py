@@ -86,8 +86,8 @@ class KnownBounds:
             ends = [ARITHMETIC[op.name](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
             if any(map(math.isnan, ends)):    # infinities that cancel, or times 0
                 return FloatBounds()
-            makes_none = not (a.finite and b.finite) and not (op.name != "arith.mulf" and (a.finite or b.finite))
-            return _outward(FloatBounds(min(ends), max(ends), a.some and b.some and not makes_none))
+            is_some = (a.finite and b.finite) or (op.name != "arith.mulf" and (a.finite or b.finite))    # no such infinities
+            return _outward(FloatBounds(min(ends), max(ends), a.some and b.some and is_some))
         return FloatBounds()
 
     def _integer(self, value: ir.Value) -> FloatBounds:

@@ -43,9 +43,11 @@ def quantized(op, x):
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     if bits not in (BYTE, 16, INTEGER) or not low <= min(numbers) <= max(numbers) <= high or type_.shape[-1] % 4:
         return Refusal("the range is of other integers, or rows are no whole registers")
-    bounds = [constant for kind, constant in chain.steps if kind == GREATER]
-    if bits == 16 and not signed and min(bounds, default=high) > SHORT:
+    kinds = {kind for kind, _ in chain.steps}
+    if bits == 16 and not signed and (GREATER not in kinds or max(numbers) > SHORT):
         return Refusal("the instruction packs signed integers")
+    if bits == INTEGER and chain.term and not {LESS, GREATER} <= kinds:
+        return Refusal("the sum may be rounded as a float")
     steps, of_nan = [], None
     for kind, constant in chain.steps:    # NaN becomes the first constant of ORDERED, then what a later step makes of that
         if kind != ORDERED:
