@@ -93,10 +93,10 @@ class Elements:
         return value_of(term if isinstance(term, int) else self.places[term])
 
     def _load(self, tensor: ir.Value, at: Index) -> ir.Value:
-        if producer(tensor) is not None and present(producer(tensor)).name == "arith.constant":
-            attribute = present(producer(tensor)).attributes["value"]
+        attribute = splat_of(tensor)
+        if attribute is not None:
             type_ = self.vectors.of(tensor.type.element_type)
-            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, attribute.get_splat_value())).result
+            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, attribute)).result
         buffer, places = self.buffers.of(tensor), [self._at(term) for term in at]
         if self.lane not in at:
             return self.vectors.spread(read(buffer, *places))
@@ -112,3 +112,12 @@ class Elements:
             at = [plus(place, step) if d in dims else place for d, place in enumerate(places)]
             elements.append(memref.LoadOp(buffer, [*map(value_of, at)]).result)
         return vector.FromElementsOp(self.vectors.of(buffer.type.element_type), elements).result
+
+
+def splat_of(tensor: ir.Value) -> ir.Attribute | None:
+    """The number that all elements of a constant are; None for other tensors."""
+    maker = producer(tensor)
+    if maker is None or maker.name != "arith.constant":
+        return None
+    attribute = ir.DenseElementsAttr(maker.attributes["value"])
+    return attribute.get_splat_value() if attribute.is_splat else None

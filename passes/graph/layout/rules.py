@@ -43,8 +43,10 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
 
 
 def pool(converter: Converter, op: ir.Operation) -> bool:
-    """Pools over one, two or three axes: images in the wanted layout."""
+    """Pools over one, two or three axes: images in the wanted layout; those that stay as they are have vectors of columns."""
     attrs = relax.attributes_of(op)
+    if converter.perm_of(op.operands[0]) is None and attrs["layout"].startswith("NC") and _has_columns(op, attrs):
+        return False
     wanted = layout.for_axes(converter.data_layout, attrs["layout"])
     perm = layout.between(attrs["layout"], wanted)
     if layout.is_identity(perm):
@@ -52,6 +54,13 @@ def pool(converter: Converter, op: ir.Operation) -> bool:
     result = _build(op, [converter.place(op.operands[0], perm)], attrs | {"layout": wanted})
     converter.hold(op.results[0], result, perm)
     return True
+
+
+def _has_columns(op: ir.Operation, attrs: dict[str, Any]) -> bool:
+    """Whether a pool of channels-first images is of floats, of known sizes, with neighbouring columns in neighbouring windows."""
+    type_ = op.operands[0].type
+    known = all(isinstance(size, int) for size in dims(type_)[1:])
+    return known and isinstance(type_.element_type, ir.FloatType) and type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:
