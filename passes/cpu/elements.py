@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from legato.analysis.structured.elements import BodyScalar, Index, Term, elementwise, yielded
 from legato.analysis.structured.kernel import KernelOps
 from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import present, splat
 from legato.core.mlir import arith, bufferization, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, least, minus, plus, read, value_of
 
@@ -93,10 +93,10 @@ class Elements:
         return value_of(term if isinstance(term, int) else self.places[term])
 
     def _load(self, tensor: ir.Value, at: Index) -> ir.Value:
-        attribute = splat_of(tensor)
-        if attribute is not None:
+        dense = splat(tensor, "arith.constant")
+        if dense is not None:
             type_ = self.vectors.of(tensor.type.element_type)
-            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, attribute)).result
+            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, dense.get_splat_value())).result
         buffer, places = self.buffers.of(tensor), [self._at(term) for term in at]
         if self.lane not in at:
             return self.vectors.spread(read(buffer, *places))
@@ -112,12 +112,3 @@ class Elements:
             at = [plus(place, step) if d in dims else place for d, place in enumerate(places)]
             elements.append(memref.LoadOp(buffer, [*map(value_of, at)]).result)
         return vector.FromElementsOp(self.vectors.of(buffer.type.element_type), elements).result
-
-
-def splat_of(tensor: ir.Value) -> ir.Attribute | None:
-    """The number that all elements of a constant are; None for other tensors."""
-    maker = producer(tensor)
-    if maker is None or maker.name != "arith.constant":
-        return None
-    attribute = ir.DenseElementsAttr(maker.attributes["value"])
-    return attribute.get_splat_value() if attribute.is_splat else None

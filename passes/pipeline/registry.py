@@ -109,6 +109,7 @@ PASSES: dict[str, str] = {
     "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
+    "tir-carry-nans": "passes.cpu.carry_nans:CarryNans",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",
     "tir-lift-globals": "passes.gpu.lift_globals:LiftGlobals",
     "tir-call-driver": "passes.gpu.call_driver:CallDriver",
