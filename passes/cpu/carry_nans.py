@@ -72,7 +72,7 @@ def chain_of(loop: scf.ForOp, number: int) -> Chain | None:
         if user.name not in PREDICATES or user.name != (ops or [user])[0].name or user.block != loop.body or _ignores_nans(user):
             return None
         ops.append(user)
-        elements.append(user.operands[1 - uses[0].operand_number])
+        elements.append(other_operand(user, value))
         value = user.results[0]
 
 
@@ -120,12 +120,10 @@ def _build(loop: scf.ForOp, chains: Sequence[Chain], lower: ir.Value, upper: ir.
                 if place is None:
                     mapping = copy([one], mapping)
                     continue
-                chain = chains[place]
-                element = chain.elements[chain.ops.index(one)]
-                element = mapping.get(element, element)
+                old = chains[place].elements[chains[place].ops.index(one)]
+                element, so_far = (mapping.get(value, value) for value in (old, other_operand(one, old)))
                 elements[place].append(element)
-                so_far = mapping[chain.ops[chain.ops.index(one) - 1].results[0] if one != chain.ops[0] else loop.inner_iter_args[chain.number]]
-                greater = arith.CmpFOp(chain.predicate, element, so_far).result
+                greater = arith.CmpFOp(chains[place].predicate, element, so_far).result
                 mapping[one.results[0]] = arith.select(greater, element, so_far)
             values = [mapping.get(value, value) for value in terminator(loop.body).operands]
         for place, found in enumerate(elements):
@@ -133,6 +131,12 @@ def _build(loop: scf.ForOp, chains: Sequence[Chain], lower: ir.Value, upper: ir.
                 masks[place] = arith.andi(masks[place], _ordered(found[first], found[min(first + 1, len(found) - 1)]))
         scf.YieldOp([*values, *masks])
     return list(made.results)
+
+
+def other_operand(op: ir.Operation, value: ir.Value) -> ir.Value:
+    """The operand beside a value, of two."""
+    first, second = op.operands
+    return second if first == value else first
 
 
 def _ordered(a: ir.Value, b: ir.Value) -> ir.Value:
