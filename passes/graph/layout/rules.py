@@ -37,9 +37,29 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     if layout.is_identity(data) and layout.is_identity(kernel):
         return False
     image, weight = op.operands
+    if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
+        image, wanted["strides"] = _read_elements(image, weight, attrs)
     result = _build(op, [converter.place(image, data), converter.place(weight, kernel)], wanted)
     converter.hold(op.results[0], result, data)
     return True
+
+
+def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> tuple[ir.Value, list[int]]:
+    """The image without what an unpadded convolution by one element steps over, which is not to be permuted, and the strides left."""
+    steps = {axis: attrs["strides"][i] for i, axis in enumerate(spatial_axes(attrs["data_layout"]))}
+    alone = all(dims(weight.type)[axis] == 1 for axis in spatial_axes(attrs["kernel_layout"]))
+    if not alone or max(steps.values()) == 1:
+        return image, attrs["strides"]
+    sizes = dims(image.type)
+    axes = [axis for axis, step in steps.items() if step != 1]
+    read = relax.strided_slice(image, begin=[0] * len(axes), end=[sizes[axis] for axis in axes], strides=[steps[axis] for axis in axes],
+                               axes=axes)
+    return read, [1] * len(steps)
+
+
+def spatial_axes(letters: str) -> list[int]:
+    """The spatial axes of a layout."""
+    return [axis for axis, letter in enumerate(letters) if letter in "DHW"]
 
 
 def pool(converter: Converter, op: ir.Operation) -> bool:

@@ -149,3 +149,11 @@ def test_reshapes_seen_through_layouts():
         value = np.arange(np.prod(old)).reshape(old)
         made = value.transpose(how.before).reshape([new[axis] for axis in how.after])
         assert np.array_equal(made, value.reshape(new).transpose(how.after))
+
+
+def test_what_a_convolution_steps_over_is_not_permuted():
+    """Of an image with channels first; of one that is held with channels last already, it steps over elements itself."""
+    module = converted(lambda x: conv(conv(x, 8, 4, strides=[2, 1]), 8, 8, strides=[3, 2]))
+    assert names(module)[:4] == ["strided_slice", "permute_dims", "conv2d", "conv2d"]
+    assert "strided_slice" not in names(converted(lambda x: conv(x, 8, 4, 3, strides=[2, 2])))
+    assert "strided_slice" not in names(converted(lambda x: conv(x, 8, 4, strides=[2, 2], padding=[1, 1, 1, 1])))
