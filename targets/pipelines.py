@@ -23,7 +23,7 @@ Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
 GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
-         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
+         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
          "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
@@ -72,7 +72,7 @@ def cpu_stages(target: "Target") -> Stages:
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
-        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH}"),
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH % ' products=true'}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
@@ -94,7 +94,7 @@ def gpu_stages(target: "Target") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     return (
-        ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH}"),
+        ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH % ''}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),

@@ -13,7 +13,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
-from legato.passes.graph.functions import CONSTANT, defining_op, permutation_of
+from legato.passes.graph.functions import CONSTANT, defining_op, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     image, weight = op.operands
     if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
         image, wanted["strides"] = _read_elements(image, weight, attrs)
+        alone = converter.products and not _feeds_images(op.results[0])
+        made = _product(image, weight, wanted["strides"], attrs) if alone else None
+        if made is not None:
+            replace_uses(op.results[0], made)
+            return True
     result = _build(op, [converter.place(image, data), converter.place(weight, kernel)], wanted)
     converter.hold(op.results[0], result, data)
     return True
@@ -55,6 +60,38 @@ def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> 
     read = relax.strided_slice(image, begin=[0] * len(axes), end=[sizes[axis] for axis in axes], strides=[steps[axis] for axis in axes],
                                axes=axes)
     return read, [1] * len(steps)
+
+
+def _product(image: ir.Value, weight: ir.Value, strides: list[int], attrs: dict[str, Any]) -> ir.Value | None:
+    """An unpadded convolution by one element of a channels-first image, with no more features than channels and pixels, as a product of
+    its weights with the image as it is; None for another one."""
+    batch, channels, *sizes = dims(image.type)
+    features, inputs, *taps = dims(weight.type)
+    plain = attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI") and set(taps) == set(strides) == {1}
+    if not plain or not all(isinstance(size, int) for size in (channels, features, *sizes)):
+        return None
+    groups, pixels = attrs["groups"], product(sizes)
+    if features > min(channels, pixels):
+        return None
+    own = [groups] if groups > 1 else []
+    weights = relax.reshape(weight, [*own, features // groups, inputs])
+    made = relax.matmul(weights, relax.reshape(image, [batch, *own, inputs, pixels]))
+    return relax.reshape(made, [batch, features, *sizes])
+
+
+def _feeds_images(value: ir.Value) -> bool:
+    """Whether convolutions or pools read a value, or what elementwise ops make of it."""
+    seen, left = set(), [value]
+    while left:
+        for use in left.pop().uses:
+            op = use.owner.operation
+            if RULES.get(op.name) in ON_IMAGES:
+                return True
+            cls = relax.op_class(op)
+            if cls is not None and cls.ELEMENTWISE and op not in seen:
+                seen.add(op)
+                left.append(op.results[0])
+    return False
 
 
 def spatial_axes(letters: str) -> list[int]:
