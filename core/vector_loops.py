@@ -67,6 +67,19 @@ def loop(lower: Size, upper: Size, step: int, body: Body, starts: Sequence[ir.Va
     return list(made.results)
 
 
+def repeated(start: list[ir.Value], condition: Callable[..., ir.Value], step: Callable[..., list[ir.Value]]) -> list[ir.Value]:
+    """The values at the end of a loop that goes on while a condition on them holds."""
+    types = [value.type for value in start]
+    made = scf.WhileOp(types, start)
+    before = made.before.blocks.append(*types)
+    with ir.InsertionPoint(before):
+        scf.ConditionOp(condition(*before.arguments), list(before.arguments))
+    after = made.after.blocks.append(*types)
+    with ir.InsertionPoint(after):
+        scf.YieldOp(step(*after.arguments))
+    return list(made.results)
+
+
 def when(condition: bool | ir.Value, body: Callable[[], None]) -> None:
     """Builds ``body`` in a branch, or where the condition is known, not at all or without one."""
     if isinstance(condition, bool):

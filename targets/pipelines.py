@@ -23,7 +23,7 @@ Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
 GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
-         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
+         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
          "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
@@ -40,7 +40,7 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
           "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
           "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
-VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,"
+VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,"
            "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
@@ -72,13 +72,14 @@ def cpu_stages(target: "Target") -> Stages:
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
-        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH}"),
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH % ' products=true'}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
                   f"{winograd}tir-direct-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
-        ("scheduled", "tir-depthwise-convolutions{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
+        ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
+                      "tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
         ("llvm", f"tir-prefetch-weights,{PRODUCTS},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
@@ -93,7 +94,7 @@ def gpu_stages(target: "Target") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     return (
-        ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH}"),
+        ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH % ''}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),

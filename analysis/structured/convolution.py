@@ -14,7 +14,7 @@ from legato.analysis.structured.elements import Index, Term, Untraceable, is_giv
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import producer
 from legato.analysis.structured.window import WindowAxis, steps_of
-from legato.core.ir_helpers import terminator
+from legato.core.ir_helpers import constant_number, terminator
 from legato.core.mlir import ir
 
 # of the parallel loops, by the op
@@ -139,20 +139,19 @@ def are_few(features: int, channels: int, lanes: int) -> bool:
     return features <= lanes // 4 and channels >= lanes // 2
 
 
-def unpadded(value: ir.Value, inner: int = 1) -> tuple[ir.Value, list[int], list[int]] | None:
-    """The source of a padded image, and the zeros before and after it, by its spatial dimensions; None for another pad. ``inner``: how
-    many dimensions follow these."""
-    pad = producer(value)
+def unpadded(value: ir.Value, before: int = 1, inner: int = 1, number: float = 0) -> tuple[ir.Value, list[int], list[int]] | None:
+    """The source of a padded image, and the elements before and after it, by its spatial dimensions; None for another pad, and for one of
+    another number. ``before``: how many dimensions precede these; ``inner``: how many follow."""
+    pad, rank = producer(value), value.type.rank
     if pad is None or pad.name != "tensor.pad":
-        none = [0] * (value.type.rank - 1 - inner)
+        none = [0] * (rank - before - inner)
         return value, none, none
     low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
-    block = pad.regions[0].blocks[0]
-    filling = producer(terminator(block).operands[0])
-    zero = filling is not None and filling.name == "arith.constant" and ir.FloatAttr(filling.attributes["value"]).value == 0
-    if not zero or min(low + high) < 0 or any(low[:1] + high[:1] + low[-inner:] + high[-inner:]):
+    filling = constant_number(terminator(pad.regions[0].blocks[0]).operands[0])
+    other = [*range(before), *range(rank - inner, rank)]
+    if filling != number or min(low + high) < 0 or any(low[d] or high[d] for d in other):
         return None    # sizes that are not static are negative too
-    return pad.operands[0], low[1:-inner], high[1:-inner]
+    return pad.operands[0], low[before:rank - inner], high[before:rank - inner]
 
 
 def pair(values: Sequence[int], of_row: int) -> tuple[int, int]:
@@ -168,11 +167,15 @@ def _depth(op: ir.Operation, source: ir.Value, begin: int) -> WindowAxis | None:
     return None if min(size, count) < 0 else WindowAxis(size, count, begin, stride, dilation, op.operands[1].type.shape[0])
 
 
+def start_of(op: ir.Operation) -> float | None:
+    """The number that a convolution or pool, of two inputs, accumulates on; None where it is not a constant."""
+    fill = producer(op.operands[2])
+    return constant_number(fill.operands[0]) if fill is not None and fill.name == "linalg.fill" else None
+
+
 def starts_at_zero(op: ir.Operation) -> bool:
     """Whether the result is accumulated on zeros."""
-    fill = producer(op.operands[2])
-    number = producer(fill.operands[0]) if fill is not None and fill.name == "linalg.fill" else None
-    return number is not None and number.name == "arith.constant" and ir.FloatAttr(number.attributes["value"]).value == 0
+    return start_of(op) == 0
 
 
 def _out(form: ContractionForm, returned: ir.Value) -> Index | None:

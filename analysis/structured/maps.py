@@ -25,3 +25,16 @@ def is_shifted(expression: ir.AffineExpr, dim: int) -> bool:
 def is_identity(map_: ir.AffineMap) -> bool:
     """Whether an affine map's results are its dimensions in order."""
     return dim_positions(map_) == list(range(map_.n_dims))
+
+
+def coefficients(expression: ir.AffineExpr) -> dict[int, int] | None:
+    """The factor of each dimension in a sum of dimensions times numbers; None for another expression."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return {expression.position: 1}
+    if isinstance(expression, ir.AffineMulExpr):
+        dim, number = expression.lhs, expression.rhs
+        return {dim.position: number.value} if isinstance(dim, ir.AffineDimExpr) and isinstance(number, ir.AffineConstantExpr) else None
+    if not isinstance(expression, ir.AffineAddExpr):
+        return None
+    left, right = coefficients(expression.lhs), coefficients(expression.rhs)
+    return None if left is None or right is None or left.keys() & right.keys() else left | right

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from legato.analysis.structured.elements import BodyScalar, Index, Term, elementwise, yielded
 from legato.analysis.structured.kernel import KernelOps
 from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import present, splat
 from legato.core.mlir import arith, bufferization, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, least, minus, plus, read, value_of
 
@@ -93,10 +93,10 @@ class Elements:
         return value_of(term if isinstance(term, int) else self.places[term])
 
     def _load(self, tensor: ir.Value, at: Index) -> ir.Value:
-        if producer(tensor) is not None and present(producer(tensor)).name == "arith.constant":
-            attribute = present(producer(tensor)).attributes["value"]
+        dense = splat(tensor, "arith.constant")
+        if dense is not None:
             type_ = self.vectors.of(tensor.type.element_type)
-            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, attribute.get_splat_value())).result
+            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, dense.get_splat_value())).result
         buffer, places = self.buffers.of(tensor), [self._at(term) for term in at]
         if self.lane not in at:
             return self.vectors.spread(read(buffer, *places))

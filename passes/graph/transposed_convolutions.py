@@ -1,13 +1,13 @@
 """relax-transposed-convolutions: transposed convolutions as convolutions of the same arithmetic.
 
 Along an axis of stride s the outputs fall into s phases: ``y[s * q + r]`` is the sum of ``x[q - u] * w[t]`` over the taps t with
-``t * dilation == s * u + r``, a convolution of stride 1 by a part of the kernel. Where the stride divides the kernel, all phases have taps
-at the same places, and are channels of one convolution; else each has a convolution of its own. Either way no weight is padded by zeros,
-which would turn infinities into NaN. What is left is to interleave the phases.
+``t * dilation == s * u + r``, a convolution of stride 1 by a part of the kernel. Neighbouring phases with taps at the same places, which
+are all where the stride divides the kernel, are channels of one convolution. No weight is padded by zeros, which would turn infinities
+into NaN. What is left is to interleave the phases.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, product
 from math import gcd
 from typing import ClassVar
 
@@ -28,7 +28,8 @@ MOST_TAPS = 1 << 16
 
 @dataclass(frozen=True)
 class TransposedConvolutions(ModulePass):
-    """Transposed convolutions become convolutions, one for each phase of the strides or one for all, and their results interleaved."""
+    """Transposed convolutions become convolutions, one for phases of the strides with taps at the same places, and their results
+    interleaved."""
 
     name: ClassVar[str] = "relax-transposed-convolutions"
 
@@ -75,13 +76,14 @@ def phases_of(kernel: int, stride: int, dilation: int, first: int, last: int, to
     for phase in range(stride):
         taps = [t for t in range(kernel) if t * dilation % stride == phase]
         if not taps:
-            found.append(Phases((), 1, 0, 0))
+            found.append(Phases(((),), 1, 0, 0))
             continue
         shifts = [t * dilation // stride for t in taps]
         found.append(Phases((tuple(reversed(taps)),), dilation // gcd(dilation, stride), shifts[-1] - first, last - shifts[0]))
-    if together and dilation == 1 and kernel % stride == 0:
-        return [Phases(tuple(one.taps[0] for one in found), 1, found[0].begin, found[0].end)]
-    return found
+    if not together:
+        return found
+    places = groupby(found, lambda one: (len(one.taps[0]), one.dilation, one.begin, one.end))
+    return [Phases(tuple(one.taps[0] for one in alike), *key[1:]) for key, alike in places]
 
 
 def decomposed(op: ir.Operation) -> ir.Value:
@@ -122,9 +124,9 @@ class _Image:
         """The outputs of some phases of each axis: [batch, count, phases, count, phases, ..., channels]."""
         rank, batch = len(phases), dims.dims(self.x.type)[0]
         filters = dims.dims(self.w.type)[1]
-        channels, many = filters * self.groups, [max(len(one.taps), 1) for one in phases]
+        channels, many = filters * self.groups, [len(one.taps) for one in phases]
         paired = [size for pair in zip(self.counts, many) for size in pair]
-        if not all(one.taps for one in phases):
+        if not all(one.taps[0] for one in phases):
             zero = relax.constant(np.zeros((), relax.TensorType.of(self.x.type).dtype))
             return relax.broadcast_to(zero, shape=[batch, *paired, channels])
         padding = [one.begin for one in phases] + [one.end for one in phases]

@@ -2,7 +2,8 @@
 
 Neighbouring loops are merged where every operand has their dimensions next to each other: an elementwise kernel over ``1x56x56x64``
 becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops. Kernels with
-contractions, windows or pads, and attentions, are left alone: their schedules depend on the roles of their dimensions.
+contractions, windows or pads, attentions, and pools of channels-first images are left alone: their schedules depend on the roles of
+their dimensions.
 
 Upstream's linalg-fold-unit-extent-dims drops loops of one step too (it merges none), but in every kernel: between a convolution and the
 elementwise op fused with it come reshapes, in ResNet-50 110 instead of 7. With it before this pass ResNet-50 runs as long, ShuffleNet 9%
@@ -13,6 +14,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, WINDOW, StructuredKernels, StructuredOp
+from legato.analysis.structured.pool import PoolForm
 from legato.core.mlir import func, ir
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -50,7 +52,7 @@ def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
     found = kernels.of(kernel)
     if found.kind in (CONTRACTION, WINDOW) or not found.structured or not all(allowed(op.name) for op in found.ops):
         return
-    if found.attention is not None:
+    if found.attention is not None or PoolForm.of(found) is not None:
         return
     if any(has_loose_windows(op) for op in found.structured):
         return

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.ops import producer
+from legato.analysis.structured.pool import PoolForm
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir, linalg, tensor
@@ -51,7 +52,9 @@ class ConvertKernelLayout(ModulePass):
 
 
 def convert(kernel: StructuredKernel, machine: CpuMachine) -> bool:
-    """Converts the contractions and windows of one kernel. Returns whether there was one to convert."""
+    """Converts the contractions and windows of one kernel, but a pool that has a form. Returns whether there was one to convert."""
+    if PoolForm.of(kernel) is not None:
+        return False
     changed = False
     for op in kernel.structured:
         with ir.InsertionPoint(op.op), op.op.location:

@@ -1,5 +1,5 @@
 """The intrinsic rules of CPUs: elementary functions of f32 as polynomials, since LLVM would call libm for each lane; maxima,
-reductions and dot products of bytes in fewer instructions."""
+reductions, remainders and dot products of bytes in fewer instructions."""
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +11,7 @@ from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.dot_products import RULES as DOT_PRODUCTS
 from legato.targets.cpu.quantization import RULES as QUANTIZATION
+from legato.targets.cpu.remainders import exact_remainder
 from legato.targets.cpu.vector_math import EXPANSIONS
 from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics import wide, wide_inverse
@@ -38,6 +39,16 @@ def odd_function(op, x):
     return ONE_BY_ONE[op.name](Builder(x.type), x)
 
 
+@intrinsic("arith.remf", dtypes=("f32",))
+def remainder(op, x, y):
+    """C's fmod. LLVM would call it for each lane."""
+    if not op.machine.has("fma"):
+        return Refusal("its products are exact in fused multiply-adds only, which the CPU does not have")
+    if isinstance(x.type, ir.VectorType) and x.type.rank != 1:
+        return Refusal("it waits for vectors of rank 1")
+    return exact_remainder(x, y)
+
+
 @intrinsic("math.fma", when=dtype("f16", "bf16"))
 def half_fma(op, a, b, c):
     """In f32, where the product is exact; LLVM would use f64 and call a function that not every system has."""
@@ -56,6 +67,7 @@ def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
 RULES = (
     exp,
     *odd_function,
+    remainder,
     half_fma,
     *DOT_PRODUCTS,
     *QUANTIZATION,

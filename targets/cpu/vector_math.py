@@ -10,7 +10,7 @@ from legato.core.mlir import arith, ir, vector
 from legato.dialects.tir.markers import ESTIMATE
 from legato.targets.cpu.avx512 import estimate_reciprocal, fills_registers
 from legato.targets.cpu.machine import Machine
-from legato.targets.intrinsics.builder import OGT, OLT, UNO
+from legato.targets.intrinsics.builder import OGT, OLT, ORD, UNO
 
 Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
 
@@ -95,20 +95,29 @@ def expand_minimum(op: ir.Operation, machine: Machine) -> ir.Value:
 
 
 def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
-    """The greatest or least element of a vector, by halves; LLVM's own lowering takes several instructions per step. None for other
-    kinds."""
+    """The greatest or least element of a vector, by halves; LLVM's own lowering takes several instructions per step. Whether there is a
+    NaN is asked once. None for other kinds."""
     predicate = EXTREMES.get(kind)
     if predicate is None or value.type.rank != 1 or value.type.shape[0] & (value.type.shape[0] - 1):
         return None
     if kind.startswith(("maxnum", "minnum")):  # NaNs are ignored: replace them by the neutral element first
         value, free = choose(predicate, value, neutral(value.type, predicate)), True
-    width = value.type.shape[0]
-    while width > 1:
-        width //= 2
-        half = ir.VectorType.get([width], value.type.element_type)
-        low, high = (vector.ExtractStridedSliceOp(half, value, [at], [width], [1]).result for at in (0, width))
-        value = extreme(predicate, low, high, free)
-    return vector.ExtractOp(value, [], [0]).result
+    number = value
+    while number.type.shape[0] > 1:
+        number = choose(predicate, *halves(number))
+    number = vector.ExtractOp(number, [], [0]).result
+    if free or value.type.shape[0] == 1:
+        return number
+    ordered = vector.ReductionOp(ir.IntegerType.get_signless(1), ir.Attribute.parse("#vector.kind<and>"),
+                                 arith.CmpFOp(ORD, *halves(value)).result).result
+    return arith.SelectOp(ordered, number, splat(number.type, float("nan"))).result
+
+
+def halves(value: ir.Value) -> list[ir.Value]:
+    """The first and the last elements of a vector of an even number."""
+    width = value.type.shape[0] // 2
+    half = ir.VectorType.get([width], value.type.element_type)
+    return [vector.ExtractStridedSliceOp(half, value, [at], [width], [1]).result for at in (0, width)]
 
 
 def neutral(type_: ir.Type, predicate: int) -> ir.Value:

@@ -5,7 +5,7 @@ from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, math
 from legato.dialects.tir.markers import ESTIMATE
 
-OEQ, OGT, OLT, UNO = 1, 2, 4, 14
+OEQ, OGT, OLT, ORD, UNO = 1, 2, 4, 7, 14
 
 
 class Builder:

@@ -3,13 +3,13 @@
 Seen in Mesa's driver for CPUs, which folds x * 0 and 0 / x to 0, leaves x / 0 undefined, and does not round all f64; the specification
 allows most of it to any driver that does not offer SignedZeroInfNanPreserve.
 """
-from collections.abc import Callable
 from math import copysign
 from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.ir_helpers import constant_number
-from legato.core.mlir import arith, ir, math, scf
+from legato.core.mlir import arith, ir, math
+from legato.core.vector_loops import repeated
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.rule import intrinsic
 
@@ -99,28 +99,15 @@ def float_remainder(x: ir.Value, y: ir.Value) -> ir.Value:
     is_number = arith.andi(e.compare("lt", size, e.const(INFINITY)), e.compare("gt", unit, e.const(0)))     # else NaN
     wanted = arith.andi(is_number, e.compare("lt", unit, e.const(INFINITY)))
     least = arith.select(wanted, unit, e.const(INFINITY))    # of which no multiple is taken off
-    (greatest,) = loop([least], lambda by: arith.andi(wanted, e.compare("le", by, arith.mulf(size, half))),
+    (greatest,) = repeated([least], lambda by: arith.andi(wanted, e.compare("le", by, arith.mulf(size, half))),
                        lambda by: [arith.addf(by, by)])
 
     def taken(left: ir.Value, by: ir.Value) -> list[ir.Value]:
         return [arith.select(e.compare("ge", left, by), arith.subf(left, by), left), arith.mulf(by, half)]
 
-    left, _ = loop([size, greatest], lambda left, by: arith.andi(wanted, e.compare("ge", by, least)), taken)
+    left, _ = repeated([size, greatest], lambda left, by: arith.andi(wanted, e.compare("ge", by, least)), taken)
     signed = arith.select(e.ints.compare("lt", e.to_bits(x), e.ints.const(0)), arith.negf(left), left)
     return arith.select(is_number, signed, e.const(float("nan")))
-
-
-def loop(start: list[ir.Value], condition: Callable[..., ir.Value], step: Callable[..., list[ir.Value]]) -> list[ir.Value]:
-    """The values at the end of a loop that goes on while a condition on them holds."""
-    types = [value.type for value in start]
-    made = scf.WhileOp(types, start)
-    before = made.before.blocks.append(*types)
-    with ir.InsertionPoint(before):
-        scf.ConditionOp(condition(*before.arguments), list(before.arguments))
-    after = made.after.blocks.append(*types)
-    with ir.InsertionPoint(after):
-        scf.YieldOp(step(*after.arguments))
-    return list(made.results)
 
 
 def is_zero(value: ir.Value) -> bool:

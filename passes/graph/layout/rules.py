@@ -13,7 +13,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
-from legato.passes.graph.functions import CONSTANT, defining_op, permutation_of
+from legato.passes.graph.functions import CONSTANT, defining_op, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
 
 if TYPE_CHECKING:
@@ -37,14 +37,73 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     if layout.is_identity(data) and layout.is_identity(kernel):
         return False
     image, weight = op.operands
+    if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
+        image, wanted["strides"] = _read_elements(image, weight, attrs)
+        alone = converter.products and not _feeds_images(op.results[0])
+        made = _product(image, weight, wanted["strides"], attrs) if alone else None
+        if made is not None:
+            replace_uses(op.results[0], made)
+            return True
     result = _build(op, [converter.place(image, data), converter.place(weight, kernel)], wanted)
     converter.hold(op.results[0], result, data)
     return True
 
 
+def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> tuple[ir.Value, list[int]]:
+    """The image without what an unpadded convolution by one element steps over, which is not to be permuted, and the strides left."""
+    steps = {axis: attrs["strides"][i] for i, axis in enumerate(spatial_axes(attrs["data_layout"]))}
+    alone = all(dims(weight.type)[axis] == 1 for axis in spatial_axes(attrs["kernel_layout"]))
+    if not alone or max(steps.values()) == 1:
+        return image, attrs["strides"]
+    sizes = dims(image.type)
+    axes = [axis for axis, step in steps.items() if step != 1]
+    read = relax.strided_slice(image, begin=[0] * len(axes), end=[sizes[axis] for axis in axes], strides=[steps[axis] for axis in axes],
+                               axes=axes)
+    return read, [1] * len(steps)
+
+
+def _product(image: ir.Value, weight: ir.Value, strides: list[int], attrs: dict[str, Any]) -> ir.Value | None:
+    """An unpadded convolution by one element of a channels-first image, with no more features than channels and pixels, as a product of
+    its weights with the image as it is; None for another one."""
+    batch, channels, *sizes = dims(image.type)
+    features, inputs, *taps = dims(weight.type)
+    plain = attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI") and set(taps) == set(strides) == {1}
+    if not plain or not all(isinstance(size, int) for size in (channels, features, *sizes)):
+        return None
+    groups, pixels = attrs["groups"], product(sizes)
+    if features > min(channels, pixels):
+        return None
+    own = [groups] if groups > 1 else []
+    weights = relax.reshape(weight, [*own, features // groups, inputs])
+    made = relax.matmul(weights, relax.reshape(image, [batch, *own, inputs, pixels]))
+    return relax.reshape(made, [batch, features, *sizes])
+
+
+def _feeds_images(value: ir.Value) -> bool:
+    """Whether convolutions or pools read a value, or what elementwise ops make of it."""
+    seen, left = set(), [value]
+    while left:
+        for use in left.pop().uses:
+            op = use.owner.operation
+            if RULES.get(op.name) in ON_IMAGES:
+                return True
+            cls = relax.op_class(op)
+            if cls is not None and cls.ELEMENTWISE and op not in seen:
+                seen.add(op)
+                left.append(op.results[0])
+    return False
+
+
+def spatial_axes(letters: str) -> list[int]:
+    """The spatial axes of a layout."""
+    return [axis for axis, letter in enumerate(letters) if letter in "DHW"]
+
+
 def pool(converter: Converter, op: ir.Operation) -> bool:
-    """Pools over one, two or three axes: images in the wanted layout."""
+    """Pools over one, two or three axes: images in the wanted layout; those that stay as they are have vectors of columns."""
     attrs = relax.attributes_of(op)
+    if converter.perm_of(op.operands[0]) is None and attrs["layout"].startswith("NC") and _has_columns(op, attrs):
+        return False
     wanted = layout.for_axes(converter.data_layout, attrs["layout"])
     perm = layout.between(attrs["layout"], wanted)
     if layout.is_identity(perm):
@@ -52,6 +111,13 @@ def pool(converter: Converter, op: ir.Operation) -> bool:
     result = _build(op, [converter.place(op.operands[0], perm)], attrs | {"layout": wanted})
     converter.hold(op.results[0], result, perm)
     return True
+
+
+def _has_columns(op: ir.Operation, attrs: dict[str, Any]) -> bool:
+    """Whether a pool of channels-first images is of floats, of known sizes, with neighbouring columns in neighbouring windows."""
+    type_ = op.operands[0].type
+    known = all(isinstance(size, int) for size in dims(type_)[1:])
+    return known and isinstance(type_.element_type, ir.FloatType) and type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:

@@ -33,7 +33,8 @@ func.func @between(%x: tensor<2x3x8x8xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<2
 // CHECK: %[[C:.*]] = "relax.reshape"(%[[B]]) {{.*}} -> tensor<2x7x7x8xf32>
 // CHECK: "relax.avg_pool2d"(%[[C]])
 func.func @shuffle(%x: tensor<2x8x8x8xf32>) -> tensor<2x8x6x6xf32> {
-  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
+  %first = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x8x8xf32>
+  %0 = "relax.max_pool2d"(%first) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
   %1 = "relax.reshape"(%0) {shape = #relax.dims<[2, 4, 2, 7, 7]>} : (tensor<2x8x7x7xf32>) -> tensor<2x4x2x7x7xf32>
   %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 2, 1, 3, 4>} : (tensor<2x4x2x7x7xf32>) -> tensor<2x2x4x7x7xf32>
   %3 = "relax.reshape"(%2) {shape = #relax.dims<[2, 8, 7, 7]>} : (tensor<2x2x4x7x7xf32>) -> tensor<2x8x7x7xf32>
@@ -49,7 +50,8 @@ func.func @shuffle(%x: tensor<2x8x8x8xf32>) -> tensor<2x8x6x6xf32> {
 // CHECK-NEXT: %[[F:.*]] = "relax.reshape"(%[[R]]) {{.*}} -> tensor<2x8xf32>
 // CHECK-NEXT: return %[[F]]
 func.func @head(%x: tensor<2x8x8x8xf32>) -> tensor<2x8xf32> {
-  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
+  %first = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x8x8xf32>
+  %0 = "relax.max_pool2d"(%first) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
   %1 = "relax.mean"(%0) {axis = array<i64: 2, 3>, keepdims = true} : (tensor<2x8x7x7xf32>) -> tensor<2x8x1x1xf32>
   %2 = "relax.reshape"(%1) {shape = #relax.dims<[2, 8]>} : (tensor<2x8x1x1xf32>) -> tensor<2x8xf32>
   return %2 : tensor<2x8xf32>
@@ -71,7 +73,8 @@ func.func @transformer(%x: tensor<2x8x4x3xf32>) -> tensor<2x4x8x3xf32> {
 // CHECK: %[[Z:.*]] = tensor.cast %[[Y]] : tensor<?x8x7x7xf32, #relax.dims<["n", 8, 7, 7]>> to tensor<?x8x7x7xf32>
 // CHECK: return %[[Z]]
 func.func @types(%x: tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x7x7xf32> {
-  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x7x7xf32>
+  %first = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>
+  %0 = "relax.max_pool2d"(%first) {kernel = array<i64: 2, 2>} : (tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x7x7xf32>
   return %0 : tensor<?x8x7x7xf32>
 }
 
@@ -85,8 +88,9 @@ func.func @types(%x: tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor
 // CHECK:   "relax.permute_dims"(%[[P]])
 // CHECK: %[[Q:.*]] = "relax.permute_dims"(%[[P]])
 // CHECK: return %{{.*}}, %[[Q]]
-func.func @branches(%x: tensor<2x8x9x9xf32>, %c: i1) -> (tensor<2x8x8x8xf32>, tensor<2x8x8x8xf32>) {
-  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x8xf32>
+func.func @branches(%x: tensor<2x9x9x8xf32>, %c: i1) -> (tensor<2x8x8x8xf32>, tensor<2x8x8x8xf32>) {
+  %first = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x9x9x8xf32>) -> tensor<2x8x9x9xf32>
+  %0 = "relax.max_pool2d"(%first) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x8xf32>
   %r = scf.if %c -> (tensor<2x8x8x8xf32>) {
     %1 = "relax.max_pool2d"(%0) {kernel = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x8x8xf32>
     scf.yield %1 : tensor<2x8x8x8xf32>
@@ -136,7 +140,8 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
   %down = "relax.constant"() {value = dense<1.0> : tensor<14x7xf32>} : () -> tensor<14x7xf32>
   %across = "relax.constant"() {value = dense<2.0> : tensor<7x14xf32>} : () -> tensor<7x14xf32>
   %mix = "relax.constant"() {value = dense<3.0> : tensor<8x5xf32>} : () -> tensor<8x5xf32>
-  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
+  %first = "relax.permute_dims"(%x) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x8x8xf32>
+  %0 = "relax.max_pool2d"(%first) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
   %1 = "relax.matmul"(%down, %0) : (tensor<14x7xf32>, tensor<2x8x7x7xf32>) -> tensor<2x8x14x7xf32>
   %2 = "relax.matmul"(%1, %across) : (tensor<2x8x14x7xf32>, tensor<7x14xf32>) -> tensor<2x8x14x14xf32>
   %3 = "relax.take"(%2, %places) {axis = 3 : i64} : (tensor<2x8x14x14xf32>, tensor<3xi64>) -> tensor<2x8x14x3xf32>
@@ -144,4 +149,20 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
   %5 = "relax.matmul"(%4, %mix) : (tensor<2x14x3x8xf32>, tensor<8x5xf32>) -> tensor<2x14x3x5xf32>
   %6 = "relax.permute_dims"(%5) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x14x3x5xf32>) -> tensor<2x5x14x3xf32>
   return %6 : tensor<2x5x14x3xf32>
+}
+
+// Pools of channels-first floats have vectors of columns, and stay; not with columns far apart, of integers, or of unknown size.
+// CHECK-LABEL: func.func @columns
+// CHECK: "relax.max_pool2d"(%arg0) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>)
+// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC", strides = array<i64: 1, 5>}
+// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x9x8xi8>)
+// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x?x8xf32, {{.*}}>)
+func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
+    -> (tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>) {
+  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x8xf32>
+  %1 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>, strides = array<i64: 1, 5>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x2xf32>
+  %2 = "relax.max_pool2d"(%y) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xi8>) -> tensor<2x8x8x8xi8>
+  %3 = "relax.max_pool2d"(%z) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
+    -> tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
+  return %0, %1, %2, %3 : tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
 }

@@ -281,3 +281,15 @@ def test_folded_weights_replace_the_old_ones():
     before = module.weights.nbytes
     check(module, [FoldConstants(), Canonicalize()])
     assert len(module.weights) == 1 and module.weights.nbytes == before
+
+
+def test_a_depthwise_convolution_by_one_element_is_a_product():
+    def convolution(channels, filters, groups, **attributes):
+        return lambda x: relax.conv2d(x, weights(filters, channels // groups, 1, 1), groups=groups, **attributes)
+
+    last = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    for body in (convolution(4, 4, 4), lambda x: relax.conv2d(x, weights(1, 1, 1, 6), groups=6, **last)):
+        assert names(check(build([[2, 4, 5, 6]], body), [Canonicalize()]))[-1] == "multiply"
+    others = ((4, 4, 4, {"strides": [2, 1]}), (4, 4, 4, {"padding": [1, 0, 0, 0]}), (4, 8, 4, {}), (4, 4, 2, {}))
+    for other in (convolution(*sizes, **attributes) for *sizes, attributes in others):
+        assert "conv2d" in names(check(build([[2, 4, 5, 6]], other), [Canonicalize()]))

@@ -149,3 +149,28 @@ def test_reshapes_seen_through_layouts():
         value = np.arange(np.prod(old)).reshape(old)
         made = value.transpose(how.before).reshape([new[axis] for axis in how.after])
         assert np.array_equal(made, value.reshape(new).transpose(how.after))
+
+
+def test_what_a_convolution_steps_over_is_not_permuted():
+    """Of an image with channels first; of one that is held with channels last already, it steps over elements itself."""
+    module = converted(lambda x: conv(conv(x, 8, 4, strides=[2, 1]), 8, 8, strides=[3, 2]))
+    assert names(module)[:4] == ["strided_slice", "permute_dims", "conv2d", "conv2d"]
+    assert "strided_slice" not in names(converted(lambda x: conv(x, 8, 4, 3, strides=[2, 2])))
+    assert "strided_slice" not in names(converted(lambda x: conv(x, 8, 4, strides=[2, 2], padding=[1, 1, 1, 1])))
+
+
+def test_convolutions_by_one_element_into_few_features_are_products():
+    """Of images with channels first; neither of those that are held with channels last, or for others
+    that are, nor into more features than there are pixels or
+    channels."""
+    passes = (ConvertLayout(products=True), FoldConstants())
+
+    def ops(body, shape=(2, 4, 8, 8)):
+        return [name for name in names(converted(body, shape, passes)) if name in ("matmul", "conv2d", "permute_dims")]
+
+    assert ops(lambda x: conv(x, 3, 4)) == ["matmul"]
+    assert ops(lambda x: conv(x, 4, 2, groups=2, strides=[2, 1])) == ["matmul"]
+    assert ops(lambda x: conv(relax.relu(conv(x, 4, 4)), 8, 4, 3))[:3] == ["permute_dims", "conv2d", "conv2d"]
+    assert ops(lambda x: conv(conv(x, 8, 4, 3), 4, 8))[:3] == ["permute_dims", "conv2d", "conv2d"]
+    for other in (lambda x: conv(x, 8, 4), lambda x: conv(x, 4, 4, strides=[4, 8]), lambda x: conv(x, 3, 4, padding=[1, 1, 1, 1])):
+        assert "matmul" not in ops(other)

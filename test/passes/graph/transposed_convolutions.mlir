@@ -26,3 +26,14 @@ func.func @depthwise(%x: tensor<1x8x5x5xf32>, %w: tensor<8x1x2x2xf32>) -> tensor
   %y = "relax.conv2d_transpose"(%x, %w) {groups = 8 : i64, strides = array<i64: 2, 2>} : (tensor<1x8x5x5xf32>, tensor<8x1x2x2xf32>) -> tensor<1x8x10x10xf32>
   return %y : tensor<1x8x10x10xf32>
 }
+
+// Of five taps and three phases, the first two phases have taps 3 apart, and are channels of one convolution.
+// CHECK-LABEL: func.func @some_together
+// CHECK: "relax.conv1d"{{.*}} : (tensor<1x8x9xf32>, tensor<12x8x2xf32>) -> tensor<1x12x10xf32>
+// CHECK: "relax.conv1d"{{.*}} : (tensor<1x8x9xf32>, tensor<6x8x1xf32>) -> tensor<1x6x10xf32>
+// CHECK-NOT: "relax.conv1d"
+// CHECK: return
+func.func @some_together(%x: tensor<1x8x9xf32>, %w: tensor<8x6x5xf32>) -> tensor<1x6x29xf32> {
+  %y = "relax.conv1d_transpose"(%x, %w) {strides = array<i64: 3>} : (tensor<1x8x9xf32>, tensor<8x6x5xf32>) -> tensor<1x6x29xf32>
+  return %y : tensor<1x6x29xf32>
+}

@@ -88,7 +88,7 @@ def test_others_stay_apart():
     """What is read twice, by another op or by the depthwise convolution's own epilogue; a stride, a padding or groups of the first one;
     fewer features than lanes; a filter that is no constant; and windows of more rows than the cache holds."""
     weights = {"v": (32, 16, 1, 1), "w": (32, 1, 3, 3), "few": (4, 16, 1, 1), "thin": (4, 1, 3, 3), "split": (32, 8, 1, 1),
-               "tall": (32, 1, 200, 1)}
+               "tall": (32, 1, 200, 1), "wide": (32, 32, 1, 1)}
     rng = np.random.default_rng(3)
     constants = [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32) / 8, name) for name, shape in weights.items()]
     nodes, outputs = [], []
@@ -104,7 +104,7 @@ def test_others_stay_apart():
     pair("own")
     nodes.append(helper.make_node("Add", ["own1", "own2"], ["own3"]))
     outputs[-1] = "own3"
-    pair("strided", strides=[2, 2])
+    pair("strided", "twice2", "wide", strides=[2, 2])    # not of an image with channels first, which is sliced before
     pair("padded", pads=(1, 1, 1, 1))
     nodes[-2].attribute.append(helper.make_attribute("pads", [1, 1, 1, 1]))
     pair("grouped", filters="split", group=2)

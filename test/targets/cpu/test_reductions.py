@@ -75,6 +75,25 @@ def test_nan_wins():
             assert np.array_equal(single(op, [x], axis=[axis]), right, equal_nan=True)
 
 
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+@pytest.mark.parametrize("dtype", first_of(["f32", "f16"]))
+def test_each_element_may_be_nan(target, dtype):
+    """In turn, in rows and columns of odd and even numbers of vectors and of what is left of them; beside infinities of both signs."""
+    for shape in ((40, 25), (9, 150), (5, 520)):
+        rng = np.random.default_rng(1)
+        x = rng.standard_normal((*shape, shape[0] * shape[1] // 7)).astype(DTYPES[dtype])
+        x = np.moveaxis(x, -1, 0).copy()
+        for number, image in enumerate(x):
+            image.reshape(-1)[number * 7] = np.nan
+            image.reshape(-1)[number * 7 - 3] = (np.inf, -np.inf)[number % 2]
+        for axes in ((1,), (2,), (1, 2)):
+            net = Net(target)
+            for op in ("relax.max", "relax.min"):
+                net.output(net.op(op, [net.input(x.shape, dtype)], axis=list(axes), keepdims=False))
+            for found, right in zip(net.run(x, x), (np.max(x, axes), np.min(x, axes)), strict=True):
+                assert np.array_equal(found, right, equal_nan=True), (shape, axes)
+
+
 def softmax(x, axis):
     e = np.exp(x - x.max(axis, keepdims=True))
     return e / e.sum(axis, keepdims=True)

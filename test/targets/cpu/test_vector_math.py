@@ -80,6 +80,35 @@ def test_sine_and_cosine():
             assert np.allclose(found, function(x.astype(np.float64)), rtol=0, atol=1.5e-7, equal_nan=True)
 
 
+def operands_of_remainders(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Special ones in all pairs; any bits, of which most quotients are huge or none; denormals; neighbours of multiples; quotients around
+    those from which on f32 has no fractions."""
+    rng, f32 = np.random.default_rng(0), np.float32
+    special = np.concatenate([SPECIAL, np.array([2.0**23, 2.0**24, 1e-40, 3, 7], f32)])
+    bits = [rng.integers(0, 1 << 32, count, dtype=np.uint32).view(f32) for _ in range(2)]
+    denormal = [rng.integers(0, 1 << 24, count, dtype=np.uint32).view(f32) for _ in range(2)]
+    unit = rng.integers(1, 1 << 22, count).astype(f32) * f32(2) ** rng.integers(-30, 30, count).astype(f32)
+    multiple = (unit.astype(np.float64) * rng.integers(1, 1 << 20, count)).astype(f32)
+    neighbours = (multiple.view(np.int32) + rng.integers(-2, 3, count, dtype=np.int32)).view(f32)
+    far = (unit.astype(np.float64) * rng.uniform(0, 2.0**25, count)).astype(f32)
+    x, y = (np.resize(part, count) for part in np.meshgrid(special, special))
+    return [(x, y), (bits[0], bits[1]), (denormal[0], denormal[1]), (neighbours, unit), (-far, unit), (multiple, multiple[::-1].copy())]
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_remainders_are_those_of_fmod_bit_by_bit(target):
+    net, arrays = Net(target), []
+    pairs = operands_of_remainders(10007)
+    for x, y in pairs:
+        net.output(net.op("relax.mod", [net.input(x.shape), net.input(y.shape)], fmod=True))
+        arrays += [x, y]
+    for number, (found, (x, y)) in enumerate(zip(net.run(*arrays), pairs, strict=True)):
+        with np.errstate(all="ignore"):
+            right = np.fmod(x, y)
+        same = (np.asarray(found).view(np.uint32) == right.view(np.uint32)) | (np.isnan(found) & np.isnan(right))
+        assert same.all(), (number, x[~same][:3], y[~same][:3], np.asarray(found)[~same][:3])
+
+
 def test_f64_is_exact_to_its_own_precision():
     x = np.linspace(-20, 20, 1001)
     for name, found in zip(("exp", "tanh", "erf"), compute(("exp", "tanh", "erf"), [x] * 3, "f64")):
@@ -104,7 +133,9 @@ def test_lowering_leaves_no_call_per_element():
     net = Net()
     x = net.input((256,))
     net.output(*[net.op(f"relax.{name}", [x]) for name in CASES])
+    net.output(net.op("relax.mod", [x, x], fmod=True))
     text = str(net.lowered())
-    assert not [name for name in ("expf", "expm1f", "logf", "log1pf", "tanhf", "erff", "asinf", "acosf", "atanf") if f"@{name}(" in text]
+    calls = [f"@{name}(" for name in ("expf", "expm1f", "logf", "log1pf", "tanhf", "erff", "asinf", "acosf", "atanf")]
+    assert not [name for name in (*calls, "llvm.frem") if name in text]
     lanes = Machine.host().lanes(32)
     assert f"vector<{lanes}xf32>" in text or f"vector<{8 * lanes}xf32>" in text

@@ -1,0 +1,115 @@
+"""The form of a kernel with one maximum or average pool of channels-first images of one to three dimensions, and elementwise ops on its
+result.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from legato.analysis.structured.convolution import start_of, unpadded
+from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.kernel_ops import KernelOps
+from legato.analysis.structured.maps import coefficients, dim_positions
+from legato.analysis.structured.ops import StructuredOp
+from legato.analysis.structured.window import WindowAxis, axes_of
+from legato.core.mlir import ir
+
+TERMS: dict[int, Index] = {3: ("n", "c", "w"), 4: ("n", "c", "h", "w"), 5: ("n", "c", "d", "h", "w")}
+MOST_STRIDE = 4         # of columns: every s-th column is taken by s - 1 shuffles of vectors
+MOST_TAPS = 32          # of a window's row, which are written out
+COMBINERS = {"arith.maximumf": float("-inf"), "arith.addf": 0.0}    # with what changes nothing
+
+
+@dataclass(frozen=True)
+class PoolForm:
+    """A pool of floats: the maximum or the sum of each window, of images of known sizes with a border of what changes nothing, in which
+    vectors of columns take few steps. The terms of indices are ``n`` (images), ``c`` (channels), ``d``, ``h`` and ``w`` (positions of the
+    result)."""
+
+    kernel: KernelOps
+    heart: StructuredOp
+    source: ir.Value
+    """The images without padding, [n, channels, height, width], or of another number of spatial dimensions."""
+    axes: tuple[WindowAxis, ...]
+    """The windows along the spatial dimensions, that of the columns last."""
+
+    @classmethod
+    def of(cls, kernel: KernelOps) -> PoolForm | None:
+        """The form of a kernel; None for another one."""
+        found = [op for op in kernel.structured if op.maps and not op.parallel]
+        heart = found[0] if len(found) == 1 and len(kernel.ops[-1].operands) == 1 else None
+        if heart is None or len(heart.inputs) != 2 or heart.combiner not in COMBINERS or not is_pool(heart):
+            return None
+        neutral = COMBINERS[heart.combiner]
+        padded = unpadded(heart.op.operands[0], before=2, inner=0, number=neutral)
+        steps = window_steps(heart)
+        if padded is None or steps is None or start_of(heart.op) != neutral:
+            return None
+        sizes, counts = (list(value.type.shape)[2:] for value in (padded[0], heart.op.results[0]))
+        axes = axes_of(sizes, counts, list(heart.op.operands[1].type.shape), padded[1], *steps)
+        if axes is not None and (axes[-1].stride > MOST_STRIDE or axes[-1].taps > MOST_TAPS):
+            return None
+        form = None if axes is None or padded[0].type.shape[1] < 0 else cls(kernel, heart, padded[0], axes)
+        return form if form is not None and form._is_traceable() else None
+
+    @property
+    def terms(self) -> Index:
+        """The terms of an element of the result."""
+        return TERMS[self.result.type.rank]
+
+    @property
+    def combiner(self) -> str:
+        """The op that combines elements: arith.maximumf or arith.addf."""
+        return self.heart.combiner or ""
+
+    @property
+    def neutral(self) -> float:
+        """What changes nothing, where it is combined with an element."""
+        return COMBINERS[self.combiner]
+
+    @property
+    def channels(self) -> int:
+        """The number of channels."""
+        return self.source.type.shape[1]
+
+    @property
+    def result(self) -> ir.Value:
+        """The pool's result, of which the epilogue makes the kernel's."""
+        return self.heart.op.results[0]
+
+    @property
+    def returned(self) -> ir.Value:
+        """The kernel's result."""
+        return self.kernel.ops[-1].operands[0]
+
+    @cached_property
+    def reads(self) -> list[tuple[ir.Value, Index]]:
+        """The elements that the epilogue reads, besides those of the pool's result."""
+        return [one for one in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if one[0] != self.result]
+
+    def _is_traceable(self) -> bool:
+        try:
+            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if tensor == self.result}
+            return own == {self.terms} and all(is_given(tensor) for tensor in [self.source, *(tensor for tensor, _ in self.reads)])
+        except Untraceable:
+            return False
+
+
+def is_pool(op: StructuredOp) -> bool:
+    """Whether an op combines the elements of windows, of f32 or halves, and reads a second input for its shape only."""
+    element, span, _ = op.scalars
+    halves = ir.F16Type.get(), ir.BF16Type.get()
+    plain = element.type in (ir.F32Type.get(), *halves) and op.op.results[0].type.element_type in (ir.F32Type.get(), *halves)
+    return plain and not list(span.uses) and op.body_names in ([op.combiner, "linalg.yield"], ["arith.extf", op.combiner, "linalg.yield"])
+
+
+def window_steps(op: StructuredOp) -> tuple[list[int], list[int]] | None:
+    """The strides and dilations of a pool along its spatial dimensions; None for an op that reads other elements, or another layout."""
+    rank, spatial = len(op.maps[-1].results), len(op.maps[-1].results) - 2
+    taps = list(range(rank, rank + spatial))
+    if rank not in TERMS or op.out_loops != list(range(rank)) or dim_positions(op.maps[1]) != taps or op.loops_of(0)[:2] != [0, 1]:
+        return None
+    found = [coefficients(expression) for expression in list(op.maps[0].results)[2:]]
+    if any(one is None or one.keys() != {2 + i, rank + i} for i, one in enumerate(found)):
+        return None
+    return [one[2 + i] for i, one in enumerate(found) if one], [one[rank + i] for i, one in enumerate(found) if one]
