@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from legato.core.errors import LegatoError
-from legato.runtime.vulkan.device import DeviceBuffer, DeviceKernel, VulkanDevice
+from legato.runtime.vulkan.device import ADDRESSES, DeviceBuffer, DeviceKernel, VulkanDevice
 from legato.runtime.vulkan.planned import DevicePart, PlannedCopy, PlannedLaunch, PlannedStep, PlannedWrite
 from legato.runtime.vulkan.times import DeviceTimes
 
@@ -17,8 +17,12 @@ from legato.runtime.vulkan.times import DeviceTimes
 class Kernels(Protocol):
     """What has the kernels of a model."""
 
-    def kernel(self, launch: PlannedLaunch) -> DeviceKernel:
-        """That of a launch."""
+    def kernel(self, launch: PlannedLaunch, by_address: tuple[int, ...]) -> DeviceKernel:
+        """That of a launch, which reaches some of its buffers by their addresses."""
+        ...
+
+    def items(self, launch: PlannedLaunch) -> dict[int, int]:
+        """The bytes of an element of each of its buffers."""
         ...
 
 
@@ -91,22 +95,47 @@ class CommandWriter:
 
     def launch(self, commands: Any, launch: PlannedLaunch, buffers: Any) -> None:
         """Writes one launch. ``buffers``: the descriptor set of its buffers."""
-        vk, kernel = self.vk, self.kernels.kernel(launch)
+        vk, kernel = self.vk, self.kernel(launch)
         self.check_grid(launch)
         vk.vkCmdBindPipeline(commands, vk.VK_PIPELINE_BIND_POINT_COMPUTE, kernel.pipeline)
         vk.vkCmdBindDescriptorSets(commands, vk.VK_PIPELINE_BIND_POINT_COMPUTE, kernel.layout, 0, 1, [buffers], 0, None)
         vk.vkCmdDispatch(commands, *launch.grid)
+
+    def kernel(self, launch: PlannedLaunch) -> DeviceKernel:
+        """The kernel of a launch. It reaches by their addresses the buffers that are larger than the device binds. LegatoError where the
+        device has no addresses."""
+        device, most = self.device, self.device.limits.bound
+        large = [i for i, part in enumerate(launch.parts) if self.buffers[part.buffer].size - part.start > most]
+        if not large:
+            return self.kernels.kernel(launch, ())
+        items = self.kernels.items(launch)
+        sizes = {i: launch.parts[i].reach(items[i]) for i in large}
+        beyond = tuple(i for i in large if sizes[i] > most)
+        if beyond and ADDRESSES not in device.able:
+            raise LegatoError(f"{launch.ops or launch.kernel}: a buffer takes {sizes[beyond[0]]} bytes, and a kernel on the device "
+                              f"{device.name} can be bound to {most}")
+        return self.kernels.kernel(launch, beyond)
 
     def given(self, steps: Sequence[PlannedStep]) -> tuple[DeviceBuffer, list[int]]:
         """One buffer with the numbers of all launches and the data of all writes, and where those of each step begin."""
         align, starts, data = self.device.limits.alignment, [], bytearray()
         for step in steps:
             starts.append(len(data))
-            data += payload(step)
+            data += self.payload_of(step)
             data += bytes(-len(data) % align)
-        buffer = self.device.buffer(len(data), "the sizes of all launches")
+        buffer = self.device.buffer(len(data), "the sizes of all launches", in_parts=True)
         write(buffer, np.frombuffer(bytes(data), np.uint8))
         return buffer, starts
+
+    def payload_of(self, step: PlannedStep) -> bytes:
+        """What the host gives for a step: data to write; of a launch its numbers, and behind them the addresses of buffers."""
+        if isinstance(step, PlannedWrite):
+            return step.data
+        if isinstance(step, PlannedCopy):
+            return b""
+        parts = [step.parts[binding] for binding in self.kernel(step).by_address]
+        addresses = np.array([self.buffers[part.buffer].address + part.start for part in parts], "<u8")
+        return np.array(step.numbers, "<i4").tobytes() + addresses.tobytes() or bytes(4)
 
     def sets(self, launches: Sequence[tuple[PlannedLaunch, int]], numbers: DeviceBuffer) -> list[Any]:
         """A descriptor set for each launch, whose numbers begin at a byte of a buffer."""
@@ -116,26 +145,25 @@ class CommandWriter:
         total = sum(len(launch.parts) + 1 for launch, _ in launches)
         self.pool = pool = vk.vkCreateDescriptorPool(device.device, vk.VkDescriptorPoolCreateInfo(maxSets=len(launches), pPoolSizes=[
             vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=total)]), None)
-        layouts = [self.kernels.kernel(launch).set_layout for launch, _ in launches]
+        layouts = [self.kernel(launch).set_layout for launch, _ in launches]
         sets = vk.vkAllocateDescriptorSets(device.device, vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=layouts))
         writes = []
         for (launch, start), one in zip(launches, sets):
             bound = [self.bound(launch, part) for part in launch.parts]
-            bound.append(vk.VkDescriptorBufferInfo(buffer=numbers.handle, offset=start, range=max(1, len(launch.numbers)) * 4))
+            bound.append(vk.VkDescriptorBufferInfo(buffer=numbers.handle, offset=start, range=len(self.payload_of(launch))))
             writes += [vk.VkWriteDescriptorSet(dstSet=one, dstBinding=i, descriptorCount=1, pBufferInfo=[info],
                                                descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) for i, info in enumerate(bound)]
         vk.vkUpdateDescriptorSets(device.device, len(writes), writes, 0, None)
         return list(sets)
 
     def bound(self, launch: PlannedLaunch, part: DevicePart) -> Any:
-        """What a kernel's argument is bound to: a buffer from the part's first byte on."""
+        """What a kernel's argument is bound to: a buffer from the part's first byte on, as far as the device binds it."""
         buffer, step = self.buffers[part.buffer], self.device.limits.alignment
         if part.start % step:
             raise LegatoError(f"{launch.ops or launch.kernel}: a buffer begins at byte {part.start}, and on the device {self.device.name} "
                               f"that has to be a multiple of {step}")
-        if part.start >= buffer.size:   # an empty part at the end
-            return self.vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=self.vk.VK_WHOLE_SIZE)
-        return self.vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=part.start, range=buffer.size - part.start)
+        first = part.start if part.start < buffer.size else 0       # an empty part at the end
+        return self.vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=first, range=min(buffer.size - first, self.device.limits.bound))
 
     def check_grid(self, launch: PlannedLaunch) -> None:
         """LegatoError for more blocks than the device takes."""
@@ -143,13 +171,6 @@ class CommandWriter:
             if count > limit:
                 raise LegatoError(f"{launch.ops or launch.kernel}: a launch has {count} blocks along axis {axis}, and the device "
                                   f"{self.device.name} takes {limit}")
-
-
-def payload(step: PlannedStep) -> bytes:
-    """What the host gives for a step."""
-    if isinstance(step, PlannedWrite):
-        return step.data
-    return np.array(step.numbers or (0,), np.int32).tobytes() if isinstance(step, PlannedLaunch) else b""
 
 
 def write(buffer: DeviceBuffer, array: np.ndarray) -> None:

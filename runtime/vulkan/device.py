@@ -2,21 +2,24 @@
 from __future__ import annotations
 
 import os
-import struct
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.runtime.vulkan.addresses import CAPABILITY, by_address, instructions, words_of
 
 CHOICE = "LEGATO_VULKAN_DEVICE"
 KINDS = {2: "discrete GPU", 1: "integrated GPU", 3: "virtual GPU", 4: "CPU", 0: "other"}   # VkPhysicalDeviceType, the best first
-OP_CAPABILITY, HEADER_WORDS = 17, 5
+ADDRESSES = "PhysicalStorageBufferAddresses"
+# of VkBufferUsageFlagBits and VkMemoryAllocateFlagBits; the package has no names for them
+SHADER_DEVICE_ADDRESS, ALLOCATE_DEVICE_ADDRESS = 0x20000, 2
 # SPIR-V's number of a capability: its name, and the feature of the device that it needs
 CAPABILITIES = {9: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", 39: "Int8", 4433: "StorageBuffer16BitAccess",
-                4448: "StorageBuffer8BitAccess"}
+                4448: "StorageBuffer8BitAccess", 5347: ADDRESSES}
 
 
 def library() -> Any:
@@ -33,39 +36,47 @@ def library() -> Any:
 
 @dataclass(eq=False)
 class DeviceBuffer:
-    """Memory on the device, given back when nothing refers to it any more. ``data``: the same memory for the host."""
+    """Memory on the device, given back when nothing refers to it any more. ``data``: the same memory for the host; ``address``: on the
+    device, 0 for a buffer that is only bound."""
 
     handle: Any
     size: int
     data: memoryview
+    address: int
 
 
 @dataclass(frozen=True)
 class Limits:
-    """``alignment``: bytes, of the start of a part of a buffer; ``buffer``: the most bytes of one; ``grid``: the most blocks by axis;
-    ``threads``: in a block; ``shared``: the most bytes of its shared memory."""
+    """``alignment``: bytes, of the start of a part of a buffer; ``buffer``: the most bytes of one; ``bound``: the most that a kernel can be
+    bound to, and ``grid``: the most blocks by axis; ``threads``: in a block; ``shared``: the most bytes of its shared memory."""
 
     alignment: int
     buffer: int
+    bound: int
     grid: tuple[int, ...]
     threads: int
     shared: int
 
 
-def limits_of(about: Any) -> Limits:
-    """The limits among a device's properties, which the bindings keep only as long as these."""
-    given = about.limits
-    return Limits(given.minStorageBufferOffsetAlignment, given.maxStorageBufferRange, tuple(given.maxComputeWorkGroupCount),
-                  given.maxComputeWorkGroupInvocations, given.maxComputeSharedMemorySize)
+def limits_of(vk: Any, physical: Any) -> Limits:
+    """The limits of a device."""
+    memory = vk.VkPhysicalDeviceMaintenance3Properties()
+    about = vk.VkPhysicalDeviceProperties2(pNext=memory)    # which the bindings keep only as long as this
+    vk.vkGetPhysicalDeviceProperties2(physical, about)
+    given = about.properties.limits
+    return Limits(given.minStorageBufferOffsetAlignment, memory.maxMemoryAllocationSize, given.maxStorageBufferRange,
+                  tuple(given.maxComputeWorkGroupCount), given.maxComputeWorkGroupInvocations, given.maxComputeSharedMemorySize)
 
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A kernel that is ready to be launched. ``set_layout``: of its buffers."""
+    """A kernel that is ready to be launched. ``set_layout``: of its buffers; ``by_address``: the bindings whose buffers it reaches by their
+    addresses, which follow its numbers."""
 
     pipeline: Any
     layout: Any
     set_layout: Any
+    by_address: tuple[int, ...]
 
 
 class VulkanDevice:
@@ -74,7 +85,7 @@ class VulkanDevice:
     def __init__(self) -> None:
         self.vk = vk = library()
         application = vk.VkApplicationInfo(pApplicationName="legato", applicationVersion=1, pEngineName="legato", engineVersion=1,
-                                           apiVersion=vk.VK_MAKE_VERSION(1, 1, 0))
+                                           apiVersion=vk.VK_MAKE_VERSION(1, 2, 0))
         try:
             self.instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
             found = list(vk.vkEnumeratePhysicalDevices(self.instance))
@@ -83,12 +94,12 @@ class VulkanDevice:
                               "CPU (Debian, Ubuntu: apt install mesa-vulkan-drivers)") from error
         self.physical = choose(vk, found)
         about = vk.vkGetPhysicalDeviceProperties(self.physical)
-        self.name, self.kind, self.limits = about.deviceName, KINDS.get(about.deviceType, "other"), limits_of(about)
+        self.name, self.kind, self.limits = about.deviceName, KINDS.get(about.deviceType, "other"), limits_of(vk, self.physical)
         self.memory = vk.vkGetPhysicalDeviceMemoryProperties(self.physical)
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical)   # C's, which keeps its elements alive
         self.family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits, self.tick = families[self.family].timestampValidBits, about.limits.timestampPeriod    # a tick in nanoseconds
-        self.able, enabled = features(vk, self.physical)
+        self.able, enabled = features(vk, self.physical, about.apiVersion)
         queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=[1.0])
         self.device = vk.vkCreateDevice(self.physical, vk.VkDeviceCreateInfo(pNext=enabled, pQueueCreateInfos=[queue]), None)
         self.queue = vk.vkGetDeviceQueue(self.device, self.family, 0)
@@ -96,27 +107,37 @@ class VulkanDevice:
             queueFamilyIndex=self.family, flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT), None)
         self.fence = vk.vkCreateFence(self.device, vk.VkFenceCreateInfo(), None)
 
-    def buffer(self, size: int, what: str) -> DeviceBuffer:
-        """Memory of at least ``size`` bytes. LegatoError, with the numbers, where the device has too little."""
+    def buffer(self, size: int, what: str, in_parts: bool = False) -> DeviceBuffer:
+        """Memory of at least ``size`` bytes, which kernels get as a whole, or ``in_parts``. LegatoError, with the numbers, where the device
+        has too little."""
         vk, size = self.vk, max(size, 16)
         usage = vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
-        if size > self.limits.buffer:
-            raise LegatoError(f"{what} takes {size} bytes, and one buffer on the device {self.name} can have "
-                              f"{self.limits.buffer}")
+        most = self.limits.buffer if in_parts or ADDRESSES in self.able else min(self.limits.buffer, self.limits.bound)
+        if size > most:
+            raise LegatoError(f"{what} takes {size} bytes, and one buffer on the device {self.name} can have {most}")
+        addressed = ADDRESSES in self.able and size > self.limits.bound
+        if addressed:
+            usage |= SHADER_DEVICE_ADDRESS
         wanted = vk.VkBufferCreateInfo(size=size, usage=usage, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
         handle = vk.vkCreateBuffer(self.device, wanted, None)
         needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
+        flags = vk.VkMemoryAllocateFlagsInfo(flags=ALLOCATE_DEVICE_ADDRESS) if addressed else None
         try:
             memory = vk.vkAllocateMemory(self.device, vk.VkMemoryAllocateInfo(
-                allocationSize=needs.size, memoryTypeIndex=self.memory_type(needs.memoryTypeBits)), None)
+                pNext=flags, allocationSize=needs.size, memoryTypeIndex=self.memory_type(needs.memoryTypeBits)), None)
         except Exception as error:
             vk.vkDestroyBuffer(self.device, handle, None)
             raise LegatoError(f"{what} takes {size} bytes, which the device {self.name} does not have left "
                               f"({type(error).__name__})") from error
         vk.vkBindBufferMemory(self.device, handle, memory, 0)
-        made = DeviceBuffer(handle, size, memoryview(vk.vkMapMemory(self.device, memory, 0, size, 0)))
+        made = DeviceBuffer(handle, size, memoryview(vk.vkMapMemory(self.device, memory, 0, size, 0)),
+                            self.address(handle) if addressed else 0)
         weakref.finalize(made, destroy, vk, self.device, handle, memory).atexit = False
         return made
+
+    def address(self, buffer: Any) -> int:
+        """Where a buffer lies for kernels. (By C's function: the package's own drops the result.)"""
+        return self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(self.vk.VkBufferDeviceAddressInfo(buffer=buffer)))
 
     def memory_type(self, allowed: int) -> int:
         """The kind of memory for buffers: the host sees it, and it is the device's own where there is such."""
@@ -126,9 +147,12 @@ class VulkanDevice:
         fit = [(bool(flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT), i) for i, flags in kinds if flags & needed == needed]
         return max(fit, key=lambda one: (one[0], -one[1]))[1]
 
-    def kernel(self, name: str, code: bytes, buffers: int) -> DeviceKernel:
-        """A kernel of SPIR-V with so many buffers. LegatoError, naming it, for a capability that the device lacks."""
+    def kernel(self, name: str, code: bytes, buffers: int, addressed: Sequence[int], numbers: int) -> DeviceKernel:
+        """A kernel of SPIR-V with so many buffers, of which it reaches some by their addresses. ``numbers``: what precedes them in the last
+        buffer. LegatoError, naming the kernel, for a capability that the device lacks."""
         vk = self.vk
+        if addressed:
+            code = by_address(code, addressed, numbers)
         lacking = [CAPABILITIES[one] for one in capabilities(code) if one in CAPABILITIES and CAPABILITIES[one] not in self.able]
         if lacking:
             raise LegatoError(f"the kernel {name} needs {', '.join(lacking)}, which the device {self.name} lacks")
@@ -140,7 +164,7 @@ class VulkanDevice:
         stage = vk.VkPipelineShaderStageCreateInfo(stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName=name)
         (pipeline,) = vk.vkCreateComputePipelines(self.device, None, 1, [vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)], None)
         vk.vkDestroyShaderModule(self.device, module, None)
-        return DeviceKernel(pipeline, layout, set_layout)
+        return DeviceKernel(pipeline, layout, set_layout, tuple(addressed))
 
     def submit(self, commands: Any) -> None:
         """Runs recorded commands and waits for their end."""
@@ -179,25 +203,21 @@ def choose(vk: Any, found: Sequence[Any]) -> Any:
     return found[min(range(len(found)), key=lambda i: (order.index(about[i].deviceType) if about[i].deviceType in order else 9, i))]
 
 
-def features(vk: Any, physical: Any) -> tuple[set[str], Any]:
+def features(vk: Any, physical: Any, version: int) -> tuple[set[str], Any]:
     """The capabilities that the device has, of those that kernels may need, and the structures that switch them on."""
     small = vk.VkPhysicalDeviceShaderFloat16Int8Features()
     bytes_ = vk.VkPhysicalDevice8BitStorageFeatures(pNext=small)
     halves = vk.VkPhysicalDevice16BitStorageFeatures(pNext=bytes_)
-    have = vk.VkPhysicalDeviceFeatures2(pNext=halves)
+    addresses = vk.VkPhysicalDeviceBufferDeviceAddressFeatures(pNext=halves)
+    have = vk.VkPhysicalDeviceFeatures2(pNext=addresses if version >= vk.VK_MAKE_VERSION(1, 2, 0) else halves)
     vk.vkGetPhysicalDeviceFeatures2(physical, have)
     plain = have.features
     able = {"Float64": plain.shaderFloat64, "Int64": plain.shaderInt64, "Int16": plain.shaderInt16, "Float16": small.shaderFloat16,
             "Int8": small.shaderInt8, "StorageBuffer16BitAccess": halves.storageBuffer16BitAccess,
-            "StorageBuffer8BitAccess": bytes_.storageBuffer8BitAccess}
+            "StorageBuffer8BitAccess": bytes_.storageBuffer8BitAccess, ADDRESSES: addresses.bufferDeviceAddress}
     return {name for name, there in able.items() if there}, have
 
 
 def capabilities(code: bytes) -> list[int]:
     """The capabilities that a SPIR-V module declares, by number."""
-    words = struct.unpack(f"<{len(code) // 4}I", code)
-    found, at = [], HEADER_WORDS
-    while at < len(words) and words[at] & 0xFFFF == OP_CAPABILITY:
-        found.append(words[at + 1])
-        at += words[at] >> 16
-    return found
+    return [one[1] for one in takewhile(lambda one: one[0] == CAPABILITY, instructions(words_of(code)))]

@@ -91,7 +91,7 @@ class Execution:
     def early(self, size: int) -> DeviceBuffer:
         """The buffer for a request before the first number is read: that of the run before, to which the first submission refers."""
         if self.asked == len(self.recorded.rooms):
-            self.recorded.rooms.append(self.device.buffer(size, "the model's intermediate values"))
+            self.recorded.rooms.append(self.device.buffer(size, "the model's intermediate values", in_parts=True))
         self.asked += 1
         return self.recorded.rooms[self.asked - 1]
 
@@ -99,7 +99,7 @@ class Execution:
         """The buffer for a later request: that of an earlier run, if it suffices."""
         spare = self.recorded.spare
         if number not in spare or spare[number].size < size:
-            spare[number] = self.device.buffer(size, "the model's intermediate values")
+            spare[number] = self.device.buffer(size, "the model's intermediate values", in_parts=True)
         return spare[number]
 
     def turn(self, number: int, size: int) -> int:

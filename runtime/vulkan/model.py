@@ -16,6 +16,7 @@ from legato.runtime.device_records import DeviceRecords, wanted
 from legato.runtime.recorder import RecordedCall
 from legato.runtime.signature import dtype_of
 from legato.runtime.sizes import symbol_values
+from legato.runtime.vulkan.addresses import strides
 from legato.runtime.vulkan.commands import write
 from legato.runtime.vulkan.device import DeviceBuffer, DeviceKernel, the_device
 from legato.runtime.vulkan.execution import Execution, Recorded
@@ -32,7 +33,8 @@ class VulkanModel:
         self.described = json.loads(data)
         self.device = the_device()
         self.lock = threading.Lock()
-        self.kernels: dict[str, DeviceKernel] = {}
+        self.kernels: dict[tuple[str, tuple[int, ...]], DeviceKernel] = {}
+        self.strides: dict[str, dict[int, int]] = {}
         self.recorded: OrderedDict[tuple[int, ...], Recorded] = OrderedDict()
         self.calls = [RecordedCall(function, tuple(ops), flops, bytes_) for function, ops, flops, bytes_ in self.described.get("calls", ())]
         self.weights = {name: self.filled(np.asarray(array), f"the weight {name}") for name, array in weights.items()}
@@ -89,7 +91,7 @@ class VulkanModel:
         rest = iter(sizes)
         shapes = [None if one["late"] else tuple(next(rest) for _ in range(one["rank"])) if self.allocates else array.shape
                   for one, array in zip(self.described["outputs"], outputs or self.described["outputs"], strict=True)]
-        inner = device.buffer(arena, "the model's intermediate values")
+        inner = device.buffer(arena, "the model's intermediate values", in_parts=True)
         recorded = Recorded([device.buffer(array.nbytes, f"input {i}") for i, array in enumerate(inputs)],
                             [inner if shape is None else device.buffer(prod(shape) * dtype_of(one["dtype"]).itemsize, f"output {i}")
                              for i, (shape, one) in enumerate(zip(shapes, self.described["outputs"]))], shapes)
@@ -116,12 +118,22 @@ class VulkanModel:
         run.program(self.described["sizes"], [given, found])
         return found
 
-    def kernel(self, launch: PlannedLaunch) -> DeviceKernel:
-        """The kernel of a launch, made at its first use."""
-        if launch.kernel not in self.kernels:
-            code = base64.b64decode(self.described["kernels"][launch.kernel])
-            self.kernels[launch.kernel] = self.device.kernel(launch.kernel, code, len(launch.parts) + 1)
-        return self.kernels[launch.kernel]
+    def kernel(self, launch: PlannedLaunch, by_address: tuple[int, ...]) -> DeviceKernel:
+        """The kernel of a launch, made at its first use. ``by_address``: the buffers that it reaches by their addresses."""
+        key = launch.kernel, by_address
+        if key not in self.kernels:
+            self.kernels[key] = self.device.kernel(launch.kernel, self.code(launch), len(launch.parts) + 1, by_address, len(launch.numbers))
+        return self.kernels[key]
+
+    def items(self, launch: PlannedLaunch) -> dict[int, int]:
+        """The bytes of an element of each buffer of a launch's kernel."""
+        if launch.kernel not in self.strides:
+            self.strides[launch.kernel] = strides(self.code(launch))
+        return self.strides[launch.kernel]
+
+    def code(self, launch: PlannedLaunch) -> bytes:
+        """The SPIR-V of a launch's kernel."""
+        return base64.b64decode(self.described["kernels"][launch.kernel])
 
 
 def result(buffer: DeviceBuffer, shape: Sequence[int], dtype: str) -> np.ndarray:

@@ -16,6 +16,11 @@ class DevicePart:
     strides: tuple[int, ...] = ()
     offset: int = 0
 
+    def reach(self, item: int) -> int:
+        """The bytes from its first one to the end of its last element. ``item``: those of an element."""
+        last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides))
+        return 0 if 0 in self.sizes else (self.offset + last + 1) * item
+
 
 @dataclass(frozen=True)
 class PlannedLaunch:
