@@ -75,6 +75,19 @@ def is_blank(op: ir.Operation) -> bool:
     return op.name in ("tensor.empty", "linalg.fill") or is_fill(op)
 
 
+def begins_with_fills(op: ir.Operation) -> bool:
+    """Whether an op is a reduction whose block can begin with the fills of all that it reduces into: none of its results has an axis that
+    it reduces, as one does that is kept beside a sum."""
+    if op.name != "linalg.generic":
+        return False
+    structured = StructuredOp(op)
+    reduced = {loop for loop, kind in enumerate(kinds_of(structured)) if kind == REDUCE}
+    first = len(op.operands) - len(op.results)
+    return bool(reduced) and all(
+        not isinstance(start.owner, ir.Block) and (start.owner.name == "linalg.fill" or is_fill(start.owner.operation))
+        and reduced.isdisjoint(structured.loops_of(number)) for number, start in enumerate(starts(op), first))
+
+
 def starts(op: ir.Operation) -> list[ir.Value]:
     """The tensors that an op overwrites, one for each result."""
     if op.name == "tensor.insert_slice":
@@ -247,8 +260,7 @@ class _Rewriter:
     def fill(self, op: ir.Operation) -> None:
         result = op.results[0]
         readers = [u.owner.operation for u in result.uses]
-        reader = readers[0] if len(readers) == 1 and readers[0].name == "linalg.generic" else None
-        if reader is not None and REDUCE in kinds_of(StructuredOp(reader)) and is_init(reader, result):
+        if len(readers) == 1 and is_init(readers[0], result) and begins_with_fills(readers[0]):
             self.fills[result] = op
             return
         value = op.operands[0] if op.name == "linalg.fill" else filled_value(op)
@@ -261,8 +273,7 @@ class _Rewriter:
     def generic(self, op: ir.Operation) -> None:
         structured = StructuredOp(op)
         inputs = len(op.operands) - len(op.results)
-        fills = [self.fills.get(v) for v in list(op.operands)[inputs:]]
-        known = [f for f in fills if f is not None]
+        known = [self.fills[v] for v in list(op.operands)[inputs:] if v in self.fills]     # all or none
         split = split_loops(structured, self.overwritten.get)
         kinds, extents, places = [], [], []
         for loop, kind in enumerate(kinds_of(structured)):
@@ -273,7 +284,7 @@ class _Rewriter:
             places.append(dims[0] if loop not in split else Joined(tuple(dims), tuple(split[loop])))
             extents += parts
             kinds += [kind] * len(parts)
-        block = self.loops(block_name(structured), kinds, extents, init=len(known) == len(fills) and REDUCE in kinds)
+        block = self.loops(block_name(structured), kinds, extents, init=bool(known))
         inner = op.regions[0].blocks[0]
         if block.init_block is not None:
             with before_end(block.init_block):
