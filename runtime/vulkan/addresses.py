@@ -1,8 +1,8 @@
-"""SPIR-V kernels that reach some of their buffers by device addresses, for buffers that are larger than what a device binds.
+"""SPIR-V kernels that reach some of their buffers by device addresses, where these are larger, or more, than what a device binds.
 
-A bound storage buffer has at most ``maxStorageBufferRange`` bytes, of which Vulkan promises 128 MiB; what lies at an address (the storage
-class PhysicalStorageBuffer) is as large as the device's memory allows. Only the driver knows the limit, and only a call its sizes: so a
-kernel is rewritten when it is made for a launch.
+A bound storage buffer has at most ``maxStorageBufferRange`` bytes, of which Vulkan promises 128 MiB, and a kernel has at most
+``maxPerStageDescriptorStorageBuffers`` of them; what lies at an address (the storage class PhysicalStorageBuffer) is as large as the
+device's memory allows. Only the driver knows the limits, and only a call its sizes: so a kernel is rewritten when it is made for a launch.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from legato.core.errors import LegatoError
 
 HEADER_WORDS, BOUND = 5, 3      # words before the first instruction, and which of them is above all ids
-CAPABILITY, EXTENSION, MEMORY_MODEL, DECORATE = 17, 10, 14, 71
+CAPABILITY, EXTENSION, MEMORY_MODEL, NAME, DECORATE = 17, 10, 14, 5, 71
 INTEGER, VECTOR, STRUCT, RUNTIME_ARRAY, POINTER, CONSTANT = 21, 23, 30, 29, 32, 43
 FUNCTION, LABEL, VARIABLE, LOAD, STORE, ACCESS_CHAIN, BITCAST, CONSTRUCT = 54, 248, 59, 61, 62, 65, 124, 80
 OTHER_USES = (57, 66, 67, 68, 83)       # of a pointer: OpFunctionCall, Op(InBounds|Ptr)AccessChain, OpArrayLength, OpCopyObject
@@ -75,8 +75,8 @@ class KernelBuffers:
 
 def by_address(code: bytes, bindings: Sequence[int], first: int) -> bytes:
     """The kernel with the buffers of some bindings at addresses. These are two words each, in the order of ``bindings``, from word
-    ``first`` on of the buffer of 32-bit integers that is bound last. The variables of these buffers stay, unused. LegatoError for a kernel
-    that does something else with a buffer than load and store elements."""
+    ``first`` on of the buffer of 32-bit integers that is bound last. LegatoError for a kernel that does something else with a buffer than
+    load and store elements."""
     return Rewriting(words_of(code), bindings, first).binary()
 
 
@@ -104,7 +104,8 @@ class Rewriting:
                 one = [MEMORY_MODEL, PHYSICAL_STORAGE_BUFFER_64, one[2]]
             if one[0] != CAPABILITY and found[-1][0] == CAPABILITY:
                 found.append([EXTENSION, *literal("SPV_KHR_physical_storage_buffer")])
-            found.append(one)
+            if one[0] not in (NAME, DECORATE, VARIABLE) or self.reached.keys().isdisjoint(one[2 if one[0] == VARIABLE else 1:][:1]):
+                found.append(one)
         flat = [word for one in (*found, *self.made, *functions) for word in ((len(one) << 16) | one[0], *one[1:])]
         return struct.pack(f"<{HEADER_WORDS + len(flat)}I", *self.header, *flat)
 
@@ -150,8 +151,7 @@ class Rewriting:
             return [*one[:3], *aligned(one[3:], self.chains[one[1]])]
         used = one[3:4] if one[0] == LOAD else one[1:2] if one[0] == STORE else one[3:] if one[0] in OTHER_USES else ()
         if self.reached.keys() & set(used):
-            raise LegatoError(f"SPIR-V's instruction {one[0]} uses a whole buffer, which has no form for one that is larger than the "
-                              "device binds")
+            raise LegatoError(f"SPIR-V's instruction {one[0]} uses a whole buffer, which has no form for one at an address")
         return one
 
     def define(self, opcode: int, *operands: int) -> int:

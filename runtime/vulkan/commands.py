@@ -102,19 +102,22 @@ class CommandWriter:
         vk.vkCmdDispatch(commands, *launch.grid)
 
     def kernel(self, launch: PlannedLaunch) -> DeviceKernel:
-        """The kernel of a launch. It reaches by their addresses the buffers that are larger than the device binds. LegatoError where the
-        device has no addresses."""
+        """The kernel of a launch. It reaches by their addresses the buffers that are larger, or more, than what the device binds.
+        LegatoError where the device has no addresses."""
         device, most = self.device, self.device.limits.bound
         large = [i for i, part in enumerate(launch.parts) if self.buffers[part.buffer].size - part.start > most]
-        if not large:
-            return self.kernels.kernel(launch, ())
-        items = self.kernels.items(launch)
+        items = self.kernels.items(launch) if large else {}
         sizes = {i: launch.parts[i].reach(items[i]) for i in large}
-        beyond = tuple(i for i in large if sizes[i] > most)
-        if beyond and ADDRESSES not in device.able:
-            raise LegatoError(f"{launch.ops or launch.kernel}: a buffer takes {sizes[beyond[0]]} bytes, and a kernel on the device "
+        chosen = [i for i in large if sizes[i] > most]
+        if chosen and ADDRESSES not in device.able:
+            raise LegatoError(f"{launch.ops or launch.kernel}: a buffer takes {sizes[chosen[0]]} bytes, and a kernel on the device "
                               f"{device.name} can be bound to {most}")
-        return self.kernels.kernel(launch, beyond)
+        bound = [i for i in range(len(launch.parts)) if i not in chosen]
+        chosen += bound[max(0, device.limits.bindings - 1):]        # the last binding is that of the numbers
+        if chosen and ADDRESSES not in device.able:
+            raise LegatoError(f"{launch.ops or launch.kernel}: a kernel has {len(launch.parts) + 1} buffers, and one on the device "
+                              f"{device.name} can have {device.limits.bindings}")
+        return self.kernels.kernel(launch, tuple(sorted(chosen)))
 
     def given(self, steps: Sequence[PlannedStep]) -> tuple[DeviceBuffer, list[int]]:
         """One buffer with the numbers of all launches and the data of all writes, and where those of each step begin."""
@@ -149,10 +152,11 @@ class CommandWriter:
         sets = vk.vkAllocateDescriptorSets(device.device, vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=layouts))
         writes = []
         for (launch, start), one in zip(launches, sets):
-            bound = [self.bound(launch, part) for part in launch.parts]
-            bound.append(vk.VkDescriptorBufferInfo(buffer=numbers.handle, offset=start, range=len(self.payload_of(launch))))
+            by_address = self.kernel(launch).by_address
+            bound = {i: self.bound(launch, part) for i, part in enumerate(launch.parts) if i not in by_address}
+            bound[len(launch.parts)] = vk.VkDescriptorBufferInfo(buffer=numbers.handle, offset=start, range=len(self.payload_of(launch)))
             writes += [vk.VkWriteDescriptorSet(dstSet=one, dstBinding=i, descriptorCount=1, pBufferInfo=[info],
-                                               descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) for i, info in enumerate(bound)]
+                                               descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) for i, info in bound.items()]
         vk.vkUpdateDescriptorSets(device.device, len(writes), writes, 0, None)
         return list(sets)
 

@@ -36,8 +36,8 @@ def library() -> Any:
 
 @dataclass(eq=False)
 class DeviceBuffer:
-    """Memory on the device, given back when nothing refers to it any more. ``data``: the same memory for the host; ``address``: on the
-    device, 0 for a buffer that is only bound."""
+    """Memory on the device, given back when nothing refers to it any more. ``data``: the same memory for the host; ``address``: for
+    kernels, 0 on a device without addresses."""
 
     handle: Any
     size: int
@@ -47,12 +47,14 @@ class DeviceBuffer:
 
 @dataclass(frozen=True)
 class Limits:
-    """``alignment``: bytes, of the start of a part of a buffer; ``buffer``: the most bytes of one; ``bound``: the most that a kernel can be
-    bound to, and ``grid``: the most blocks by axis; ``threads``: in a block; ``shared``: the most bytes of its shared memory."""
+    """``alignment``: bytes, of the start of a part of a buffer; ``buffer``: the most bytes of one; ``bound``: the most bytes of one that a
+    kernel is bound to; ``bindings``: the most buffers of a kernel; ``grid``: the most blocks by axis; ``threads``: in a block; ``shared``:
+    the most bytes of its shared memory."""
 
     alignment: int
     buffer: int
     bound: int
+    bindings: int
     grid: tuple[int, ...]
     threads: int
     shared: int
@@ -65,13 +67,14 @@ def limits_of(vk: Any, physical: Any) -> Limits:
     vk.vkGetPhysicalDeviceProperties2(physical, about)
     given = about.properties.limits
     return Limits(given.minStorageBufferOffsetAlignment, memory.maxMemoryAllocationSize, given.maxStorageBufferRange,
+                  min(given.maxPerStageDescriptorStorageBuffers, given.maxPerStageResources),
                   tuple(given.maxComputeWorkGroupCount), given.maxComputeWorkGroupInvocations, given.maxComputeSharedMemorySize)
 
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A kernel that is ready to be launched. ``set_layout``: of its buffers; ``by_address``: the bindings whose buffers it reaches by their
-    addresses, which follow its numbers."""
+    """A kernel that is ready to be launched. ``set_layout``: of its buffers; ``by_address``: the places of those that it is not bound to,
+    but reaches by their addresses, which follow its numbers."""
 
     pipeline: Any
     layout: Any
@@ -115,7 +118,7 @@ class VulkanDevice:
         most = self.limits.buffer if in_parts or ADDRESSES in self.able else min(self.limits.buffer, self.limits.bound)
         if size > most:
             raise LegatoError(f"{what} takes {size} bytes, and one buffer on the device {self.name} can have {most}")
-        addressed = ADDRESSES in self.able and size > self.limits.bound
+        addressed = ADDRESSES in self.able
         if addressed:
             usage |= SHADER_DEVICE_ADDRESS
         wanted = vk.VkBufferCreateInfo(size=size, usage=usage, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
@@ -158,7 +161,8 @@ class VulkanDevice:
             raise LegatoError(f"the kernel {name} needs {', '.join(lacking)}, which the device {self.name} lacks")
         module = vk.vkCreateShaderModule(self.device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None)
         bindings = [vk.VkDescriptorSetLayoutBinding(binding=i, descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=1,
-                                                    stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT) for i in range(buffers)]
+                                                    stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT)
+                    for i in range(buffers) if i not in addressed]
         set_layout = vk.vkCreateDescriptorSetLayout(self.device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None)
         layout = vk.vkCreatePipelineLayout(self.device, vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout]), None)
         stage = vk.VkPipelineShaderStageCreateInfo(stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName=name)

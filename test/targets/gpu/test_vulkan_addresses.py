@@ -190,3 +190,29 @@ def test_where_a_part_ends():
     assert DevicePart(0, 64).reach(4) == 4
     assert DevicePart(0, 64, (3, 5), (10, 1), 2).reach(4) == 4 * (2 + 20 + 4 + 1)
     assert DevicePart(0, 64, (3, 0), (10, 1), 2).reach(4) == 0
+
+
+MANY = 40   # more than Mesa's driver for CPUs binds, which is 32
+
+
+def sum_of(count):
+    """A model of one kernel that adds as many arguments."""
+    type_ = "tensor<3x5xf32>"
+    lines = [f'  %s{n} = "relax.add"(%{f"s{n - 1}" if n > 1 else "x0"}, %x{n}) : ({type_}, {type_}) -> {type_}' for n in range(1, count)]
+    return legato.Module.parse(f"func.func @main({', '.join(f'%x{n}: {type_}' for n in range(count))}) -> {type_} {{\n" + "\n".join(lines)
+                               + f"\n  return %s{count - 1} : {type_} }}")
+
+
+@needs_vulkan
+def test_more_buffers_than_a_kernel_can_have(lowered, monkeypatch):
+    exe = legato.compile(sum_of(MANY), "vulkan")
+    arrays = [np.full((3, 5), 2.0 ** (n % 20), np.float32) for n in range(MANY)]
+    for limit in (32, 4):   # the least that Vulkan promises
+        made = lowered(BOUND, bindings=limit)
+        exe = legato.compile(sum_of(MANY), "vulkan")
+        np.testing.assert_array_equal(exe(*arrays), sum(arrays))
+        assert [len(one) for chosen in made.values() for one in chosen] == [MANY + 2 - limit]
+        made.clear()
+    monkeypatch.setattr(devices.the_device(), "able", set())
+    with pytest.raises(RuntimeError, match=rf"a kernel has {MANY + 2} buffers, and one on the device .* can have 4"):
+        legato.compile(sum_of(MANY), "vulkan")(*arrays)
