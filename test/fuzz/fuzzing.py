@@ -111,9 +111,10 @@ def subject(name: str) -> Subject:
     return getattr(importlib.import_module(module), function)
 
 
-def attempt(programs: Sequence[Program], seed: int) -> list[Outcome]:
-    """Runs programs, at once where that is possible. ``seed``: decides for which CPU level, and whether for two threads."""
-    target = Random(f"target {seed}").choice(TARGETS)
+def attempt(programs: Sequence[Program], seed: int, target: str = "") -> list[Outcome]:
+    """Runs programs, at once where that is possible. ``seed``: decides for which CPU level, and whether for two threads, where no target
+    is given."""
+    target = target or Random(f"target {seed}").choice(TARGETS)
     functions = {n: one for n, one in enumerate(programs) if isinstance(one, Function) and not one.alone}
     found: dict[int, Outcome] = {}
     if len(functions) > 1:
