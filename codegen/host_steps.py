@@ -20,7 +20,7 @@ BINARY = {
     "arith.xori": "xor",
 }
 FLOAT_BINARY = {"arith.addf": "fadd", "arith.subf": "fsub", "arith.mulf": "fmul", "arith.maxnumf": "fmax", "arith.minnumf": "fmin"}
-FLOAT_UNARY = {"arith.negf": "neg", "arith.sitofp": "float", "arith.fptosi": "int"}
+FLOAT_UNARY = {"arith.negf": "neg", "arith.sitofp": "float"}
 VIEWS = ("builtin.unrealized_conversion_cast", "memref.cast", "memref.memory_space_cast")   # values that are their operands
 COMPARED = ("eq", "ne", "lt", "le", "gt", "ge", "ult", "ule", "ugt", "uge")     # by the number of arith.cmpi's predicate
 FLOATS_COMPARED = {1: "eq", 2: "gt", 3: "ge", 4: "lt", 5: "le", 13: "ne"}       # by that of arith.cmpf's: ordered ones, and une
@@ -81,6 +81,8 @@ def arithmetic(op: ir.Operation, taken: list[int], results: list[int]) -> list[S
         return [["cmp", results[0], FLOATS_COMPARED[predicate], *taken]] if predicate in FLOATS_COMPARED else []
     is_double = any(isinstance(value.type, ir.F64Type) for value in (*op.operands, *op.results))
     name = {**FLOAT_BINARY, **FLOAT_UNARY}.get(op.name)
+    if op.name == "arith.fptosi" and is_double:
+        return [["int", results[0], *taken, describe(op)]]
     return [[name, results[0], *taken]] if name and is_double else []
 
 

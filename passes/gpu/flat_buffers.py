@@ -4,8 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from legato.core.diagnostics import PassFailed
+from legato.core.errors import UnsupportedError
 from legato.core.ir_helpers import index
+from legato.core.locations import describe
 from legato.core.mlir import arith, ir, memref, vector
 
 Number = int | ir.Value
@@ -73,7 +74,7 @@ def layout_of(type_: ir.MemRefType) -> tuple[list[int | None] | None, int | None
 
 
 def flatten_users(buffer: ir.Value, flat: Flat) -> None:
-    """Rewrites all uses of a buffer. PassFailed for an op that has no flat form."""
+    """Rewrites all uses of a buffer. UnsupportedError for an op that has no flat form."""
     for use in list(buffer.uses):
         op = use.owner.operation if isinstance(use.owner, ir.OpView) else use.owner
         with ir.InsertionPoint(op), op.location:
@@ -120,7 +121,7 @@ def rewritten(op: ir.Operation, buffer: ir.Value, flat: Flat) -> list[ir.Value]:
             element = vector.extract(op.operands[0], dynamic_position=[], static_position=[lane])
             store(flat, element, flat.place(list(op.operands)[2:], lane))
         return []
-    raise PassFailed(f"{op.name} on a buffer of type {buffer.type} has no form for Vulkan's storage buffers", op)
+    raise UnsupportedError(f"{describe(op)}: {op.name} on a buffer of type {buffer.type} has no form for Vulkan's storage buffers")
 
 
 def is_row(type_: ir.Type) -> bool:
@@ -146,5 +147,6 @@ def dim(op: ir.Operation, flat: Flat) -> ir.Value:
     """The size of a dimension that a constant chooses."""
     chosen = op.operands[1].owner
     if not isinstance(chosen, ir.OpView) or chosen.operation.name != "arith.constant":
-        raise PassFailed("the size of a dimension that is chosen at run time has no form for Vulkan's storage buffers", op)
+        raise UnsupportedError(f"{describe(op)}: the size of a dimension that is chosen at run time has no form for Vulkan's storage "
+                               "buffers")
     return value_of(flat.sizes[ir.IntegerAttr(chosen.operation.attributes["value"]).value])

@@ -2,7 +2,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.diagnostics import PassFailed
 from legato.core.errors import UnsupportedError
 from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
@@ -54,10 +53,11 @@ class FlattenKernels(ModulePass):
 
 
 def flatten(kernel: ir.Operation) -> None:
-    """Rewrites one kernel. PassFailed for what a storage buffer cannot hold, and for a block of unknown size."""
+    """Rewrites one kernel. UnsupportedError for what a storage buffer cannot hold, and for a block of unknown size."""
     check(kernel)
     if BLOCK not in kernel.attributes:
-        raise PassFailed("the number of threads in a block is known only at run time; Vulkan wants it at compile time", kernel)
+        raise UnsupportedError(f"{describe(kernel)}: the number of threads in a block is known only at run time; Vulkan wants it at "
+                               "compile time")
     block = kernel.regions[0].blocks[0]
     count = len(ir.FunctionType(ir.TypeAttr(kernel.attributes[TYPE]).value).inputs)
     inputs, shared = list(block.arguments)[:count], list(block.arguments)[count:]
@@ -73,8 +73,8 @@ def flatten(kernel: ir.Operation) -> None:
             elif isinstance(value.type, ir.IndexType):
                 value.replace_all_uses_with(numbers.take())
             else:
-                raise PassFailed(f"the kernel takes a value of type {value.type} from the host; on Vulkan it can take buffers and sizes",
-                                 kernel)
+                raise UnsupportedError(f"{describe(kernel)}: the kernel takes a value of type {value.type} from the host; on Vulkan it can "
+                                       "take buffers and sizes")
         flat += [(value, allocated(value.type, WORKGROUP, "memref.alloc")) for value in shared]
     for op in find(kernel, "memref.alloca", "memref.alloc"):
         if ir.MemRefType(op.results[0].type).memory_space is None:

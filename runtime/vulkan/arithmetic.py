@@ -35,7 +35,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 }
 FLOAT_BINARY: dict[str, Callable[[float, float], float]] = {
     "fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul, "fmax": _known(max), "fmin": _known(min)}
-UNARY: dict[str, Callable[[Any], Any]] = {"neg": operator.neg, "float": float, "int": int}
+UNARY: dict[str, Callable[[Any], Any]] = {"neg": operator.neg, "float": float}
 COMPARE = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
            "ult": lambda a, b: a & WORD < b & WORD, "ule": lambda a, b: a & WORD <= b & WORD,
            "ugt": lambda a, b: a & WORD > b & WORD, "uge": lambda a, b: a & WORD >= b & WORD}

@@ -75,6 +75,13 @@ class Run:
         """An integer of fewer bits."""
         self.values[result] = wrapped(self.values[value], bits)
 
+    def do_int(self, result: int, value: int, what: str) -> None:
+        """A float as an integer. ``what``: the op. ValueError for one that is no size: NaN, an infinity, beyond 64 bits."""
+        number = self.values[value]
+        if not -LIMIT <= number < LIMIT:
+            raise ValueError(f"main cannot run on these inputs: {what}: a size is {number}; pass finite numbers from which sizes follow")
+        self.values[result] = int(number)
+
     def do_unsigned(self, result: int, value: int, bits: int) -> None:
         """An integer of so many bits without its sign."""
         self.values[result] = self.values[value] & ((1 << bits) - 1)

@@ -112,3 +112,24 @@ def test_a_plan_with_loops_and_branches():
     assert [one.numbers for one in run.launches if isinstance(one, PlannedLaunch)] == [(0,), (2,)] and run.values[7] == 5
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 2.0**63, -1e30])
+def test_floats_that_are_no_sizes(number):
+    program = {"arguments": [0], "steps": [["int", 1, 0, 'arith.fptosi "zoom"']]}
+    with pytest.raises(ValueError, match=r'main cannot run on these inputs: arith.fptosi "zoom": a size is (nan|-?inf|-?\d)'):
+        Run().program(program, [number])
+    run = Run()
+    run.program(program, [-2.0**63])
+    run.program(program, [2.75])
+    assert run.values[1] == 2
+
+
+def test_what_a_storage_buffer_cannot_hold_is_unsupported():
+    """Not a failure of a pass, which would be one of the compiler."""
+    module = legato.Module.parse("""module attributes {gpu.container_module} { gpu.module @m {
+      gpu.func @k(%a: memref<4xf32>, %x: f32) kernel attributes {known_block_size = array<i32: 1, 1, 1>} {
+        %c0 = arith.constant 0 : index
+        memref.store %x, %a[%c0] : memref<4xf32>
+        gpu.return
+      } loc("layer/7") } }""")
+    with pytest.raises(legato.UnsupportedError, match=r'gpu.func "layer/7": the kernel takes a value of type f32 from the host'):
+        legato.Pipeline("tir-flatten-kernels").run(module)
