@@ -55,7 +55,8 @@ class _Scan:
                 taken = self.counts(loop_index(self.rank), loop_index(axis), exclusive)
                 return self.combine(total, arith.select(taken, read(value, kind), self.neutral))
 
-            return compute(filled(empty(sizes, self.e.type), self.neutral), ", ".join([*loops, "+v"]), [(values, ", ".join(at))], whole), None
+            start = filled(empty(sizes, self.e.type), self.neutral)
+            return compute(start, ", ".join([*loops, "+v"]), [(values, ", ".join(at))], whole), None
 
         def chunk_of(number: ir.Value, until: ir.Value | None, total: ir.Value) -> ir.Value:
             """The total with the next element of a chunk, if it is one, and counts for the element ``until``."""

@@ -47,7 +47,7 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\d+", "N", re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]", "_", lines[-1]))[:160]
 
 
-def _work(name: str, chunks: Connection, results: Connection, log: str) -> None:
+def _work(name: str, target: str, chunks: Connection, results: Connection, log: str) -> None:
     """A worker: seeds in, outcomes out."""
     import faulthandler
 
@@ -65,7 +65,7 @@ def _work(name: str, chunks: Connection, results: Connection, log: str) -> None:
                 programs[seed] = make(seed)
             except Exception:
                 answers[seed] = Outcome("error", f"the generator fails\n{traceback.format_exc()}"), {}, {}
-        for (seed, program), outcome in zip(programs.items(), attempt([*programs.values()], seeds[0]), strict=True):
+        for (seed, program), outcome in zip(programs.items(), attempt([*programs.values()], seeds[0], target), strict=True):
             answers[seed] = outcome, program.features, dict(program.files()) if outcome.finding else {}
         results.send([answers[seed] for seed in seeds])
 
@@ -82,13 +82,13 @@ def processor_seconds(pid: int) -> float | None:
 class _Worker:
     """A process and the seeds that it is at."""
 
-    def __init__(self, name: str, log: Path):
+    def __init__(self, name: str, target: str, log: Path):
         context = multiprocessing.get_context("spawn")
         self.log, self.done, self.since, self.used = log, 0, 0.0, 0.0
         self.seeds: list[int] = []
         theirs, self.chunks = context.Pipe(duplex=False)
         self.results, ours = context.Pipe(duplex=False)
-        self.process = context.Process(target=_work, args=(name, theirs, ours, str(log)), daemon=True)
+        self.process = context.Process(target=_work, args=(name, target, theirs, ours, str(log)), daemon=True)
         self.process.start()
         theirs.close()
         ours.close()
@@ -110,14 +110,14 @@ class _Worker:
         self.process.join()
 
 
-def keep(folder: Path, name: str, seed: int, outcome: Outcome, files: Mapping[str, str | bytes]) -> Path:
+def keep(folder: Path, name: str, target: str, seed: int, outcome: Outcome, files: Mapping[str, str | bytes]) -> Path:
     """Writes a finding: its files, what was found, and the command that runs it again."""
     place = folder / f"{name}-{seed}"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     for file, content in files.items():
         (place / file).write_bytes(content.encode() if isinstance(content, str) else content)
-    command = f"python test/fuzz/fuzz.py {name} --seed {seed} --count 1"
+    command = f"python test/fuzz/fuzz.py {name} --seed {seed} --count 1" + (f" --target '{target}'" if target else "")
     (place / "finding.txt").write_text(f"{outcome.kind}\n{command}\n\n{outcome.text}\n")
     return place
 
@@ -132,10 +132,10 @@ def _chunks(seeds: Iterator[int], size: int) -> Iterator[list[int]]:
 
 
 class Campaign:
-    """The run of one subject: give its workers seeds until these, or time, are at an end."""
+    """The run of one subject: give its workers seeds until these, or time, are at an end. ``target``: empty for CPUs of several levels."""
 
-    def __init__(self, name: str, folder: Path, limit: float = 120, jobs: int = 1):
-        self.name, self.folder, self.limit, self.jobs = name, folder, limit, jobs
+    def __init__(self, name: str, folder: Path, limit: float = 120, jobs: int = 1, target: str = ""):
+        self.name, self.folder, self.limit, self.jobs, self.target = name, folder, limit, jobs, target
         self.tally = Tally()
         self.workers: list[_Worker] = []
         self.retries: list[list[int]] = []   # of groups that ended a process, one by one
@@ -154,7 +154,7 @@ class Campaign:
         while True:
             while len(self.workers) < self.jobs and (chunk := following()):
                 self.started += 1
-                self.workers.append(_Worker(self.name, self.folder / f"{self.name}-worker-{self.started}.log"))
+                self.workers.append(_Worker(self.name, self.target, self.folder / f"{self.name}-worker-{self.started}.log"))
                 self.workers[-1].give(chunk)
             if not self.workers:
                 return
@@ -200,4 +200,4 @@ class Campaign:
     def _add(self, seed: int, outcome: Outcome, features: Mapping[str, int], files: Mapping[str, str | bytes]) -> None:
         self.tally.add(seed, outcome, features)
         if outcome.finding:
-            keep(self.folder, self.name, seed, outcome, files)
+            keep(self.folder, self.name, self.target, seed, outcome, files)

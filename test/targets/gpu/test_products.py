@@ -83,7 +83,7 @@ def test_a_matmul_multiplies_from_registers(tile):
     pytest.importorskip("llvmlite")
     size, multiplies, loads, halves = TILES[tile]
     text = ptx_of([matmul(size, size, 64, then="Relu")])
-    assert text.count("fma.rn.f32") == multiplies and len(re.findall(r"ld\.shared\S*\.v4", text)) == loads and multiplies >= 8 * (loads + halves)
+    assert text.count("fma.rn.f32") == multiplies >= 8 * (loads + halves) and len(re.findall(r"ld\.shared\S*\.v4", text)) == loads
     assert len(re.findall(r"ld\.shared\S*\.v2", text)) == halves and len(re.findall(r"ld\.shared", text)) == loads + halves
     assert text.count("bar.sync") == 2
     assert len(re.findall(r"ld\.global\S*\.v4", text)) == len(re.findall(r"ld\.global", text)) == len(re.findall(r"st\.shared\.v4", text))

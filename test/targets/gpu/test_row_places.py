@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+from row_graphs import NAMES, RowOp, graph
 from standin import compiled
 from thoroughly import first_of
 from vulkan_driver import needs_vulkan
@@ -10,31 +11,14 @@ from vulkan_driver import needs_vulkan
 import legato
 
 RNG = np.random.default_rng(7)
-NAMES = {np.float32: "f32", np.float16: "f16", np.int32: "i32", np.int64: "i64", np.uint8: "ui8"}
 # a shape, an axis, the axis whose size is a symbol
 SHAPES = [((5, 1), 1, None), ((4, 3), 1, None), ((6, 33), 1, 1), ((3, 1024), 1, None), ((2, 1500), 1, 0), ((70, 6), 0, None),
           ((3, 40, 5), 1, 1), ((2, 65, 40), 1, None)]
 
 
-def graph(cases):
-    """A module of ops on an input each, and all results."""
-    lines, types, results = [], [], []
-    for n, (op, shape, dtype, axis, symbol, last, keep) in enumerate(cases):
-        sizes = ["?" if i == symbol else str(size) for i, size in enumerate(shape)]
-        made = [("1" if keep else None) if i == axis else size for i, size in enumerate(sizes)]
-        x, y = (typed([size for size in each if size], of, n) for each, of in ((sizes, NAMES[dtype]), (made, "i64")))
-        lines.append(f'%r{n} = "relax.{op}"(%x{n}) {{axis = {axis} : i64, select_last = {str(last).lower()}, keepdims = {str(keep).lower()}}} : ({x}) -> {y}')
-        types.append(f'%x{n}: {x} {{relax.name = "x{n}"}}')
-        results.append(y)
-    returned = ", ".join(f"%r{n}" for n in range(len(cases)))
-    return legato.Module.parse(f"func.func @main({', '.join(types)}) -> ({', '.join(results)}) {{\n" + "\n".join(lines) +
-                               f"\nreturn {returned} : {', '.join(results)} }}")
-
-
-def typed(sizes, dtype, n):
-    """The text of a tensor's type, with a name for its unknown size."""
-    names = ", ".join(f'"n{n}"' if size == "?" else size for size in sizes)
-    return f"tensor<{'x'.join([*sizes, dtype])}{f', #relax.dims<[{names}]>' if '?' in sizes else ''}>"
+def case(op, shape, dtype, axis, symbol=None, last=False, keep=False):
+    """One of these ops."""
+    return RowOp(op, shape, dtype, axis, symbol, {"select_last": last, "keepdims": keep}, "i64", reduces=True)
 
 
 def numbers(shape, dtype, axis):
@@ -64,7 +48,7 @@ def cases_of(dtype):
 def test_against_numpy(on, dtype):
     cases = cases_of(dtype)
     arrays = [numbers(shape, dtype, axis) for _, shape, _, axis, *_ in cases]
-    module = graph(cases)
+    module = graph(case(*one) for one in cases)
     exe = compiled(module) if on == "nvvm" else legato.compile(module, "vulkan")
     for (op, shape, _, axis, symbol, last, keep), x, found in zip(cases, arrays, exe(*arrays), strict=True):
         np.testing.assert_array_equal(found, right(op, x, axis, last, keep), err_msg=f"{op} {shape} {axis} {symbol} last={last}")
@@ -73,7 +57,7 @@ def test_against_numpy(on, dtype):
 @pytest.mark.parametrize("shape, axis, threads", [((64, 1024), 1, 256), ((8, 50257), 1, 512), ((1, 64, 768), 1, 32 * 16)])
 def test_threads_share_rows(shape, axis, threads):
     """One launch, whose threads meet by shuffles along rows."""
-    text = str(legato.lower(graph([("argmax", shape, np.float32, axis, None, False, False)]), "nvvm", last="outlined"))
+    text = str(legato.lower(graph([case("argmax", shape, np.float32, axis)]), "nvvm", last="outlined"))
     (block,) = re.findall(r"known_block_size = array<i32: (\d+), (\d+), (\d+)>", text)
     assert np.prod(list(map(int, block))) == threads and text.count("gpu.launch_func") == 1
     assert (text.count("gpu.shuffle") > 0) == (axis == len(shape) - 1)

@@ -3,12 +3,13 @@ import re
 
 import numpy as np
 import pytest
+from row_graphs import RowOp, graph
 from standin import compiled
-from test_row_places import NAMES, typed
 from thoroughly import first_of
 from vulkan_driver import needs_vulkan
 
 import legato
+from legato.core.ir_helpers import find
 
 TYPES = [np.float32, np.float16, np.int32, np.int64]
 # a shape, an axis, the axis whose size is a symbol
@@ -17,17 +18,9 @@ SHAPES = [((3, 1), 1, None), ((2, 32), 1, None), ((2, 33), -1, None), ((3, 257),
 RNG = np.random.default_rng(3)
 
 
-def graph(cases):
-    """A module of ops on an input each, and all results."""
-    lines, given = [], []
-    for n, (op, shape, dtype, axis, symbol, exclusive, reverse) in enumerate(cases):
-        type_ = typed(["?" if i == symbol else str(size) for i, size in enumerate(shape)], NAMES[dtype], n)
-        given.append((f'%x{n}: {type_} {{relax.name = "x{n}"}}', type_))
-        lines.append(f'%r{n} = "relax.{op}"(%x{n}) {{axis = {axis} : i64, exclusive = {str(exclusive).lower()}, '
-                     f'reverse = {str(reverse).lower()}}} : ({type_}) -> {type_}')
-    types = ", ".join(type_ for _, type_ in given)
-    return legato.Module.parse(f"func.func @main({', '.join(text for text, _ in given)}) -> ({types}) {{\n" + "\n".join(lines) +
-                               f"\nreturn {', '.join(f'%r{n}' for n in range(len(cases)))} : {types} }}")
+def case(op, shape, dtype, axis, symbol=None, exclusive=False, reverse=False):
+    """One of these ops."""
+    return RowOp(op, shape, dtype, axis, symbol, {"exclusive": exclusive, "reverse": reverse})
 
 
 def right(op, x, axis, exclusive, reverse):
@@ -57,7 +50,7 @@ def test_against_numpy(on, dtype):
     cases = [("cumprod" if n % 5 == 3 else "cumsum", shape, dtype, axis, symbol, n % 2 == 1, n // 2 % 2 == 1)
              for n, (shape, axis, symbol) in enumerate([*SHAPES, *SHAPES[1:]])]
     arrays = [numbers(shape, dtype, op, axis) for op, shape, _, axis, *_ in cases]
-    module = graph(cases)
+    module = graph(case(*one) for one in cases)
     exe = compiled(module) if on == "nvvm" else legato.compile(module, "vulkan")
     for (op, shape, _, axis, _, *way), x, found in zip(cases, arrays, exe(*arrays), strict=True):
         wanted = right(op, x, axis, *way)
@@ -70,7 +63,7 @@ def test_against_numpy(on, dtype):
 
 def test_a_row_is_a_block_of_threads():
     """One launch, whatever the number of chunks; what is between its steps is in shared memory, and no thread takes a whole row."""
-    module = graph([("cumsum", (64, 1024), np.float32, 1, None, False, False)])
+    module = graph([case("cumsum", (64, 1024), np.float32, 1)])
     text = str(legato.lower(module, "nvvm", last="outlined"))
     assert re.findall(r"known_block_size = array<i32: (.*?)>", text) == ["256, 1, 1"] and "known_grid_size = array<i32: 64, 1, 1>" in text
     assert [kernel.schedule for kernel in legato.explain(module, "nvvm").kernels] == ["shared_rows"]
@@ -82,8 +75,7 @@ def test_no_races_and_each_barrier_is_needed(length):
     pytest.importorskip("z3")
     from launch_races import check_launch, launches
 
-    from legato.core.ir_helpers import find
-    module = legato.lower(graph([("cumsum", (3, length), np.float32, 1, None, False, False)]), "vulkan", last="scheduled")
+    module = legato.lower(graph([case("cumsum", (3, length), np.float32, 1)]), "vulkan", last="scheduled")
     found = [check_launch(launch) for launch in launches(module.module)]
     assert len(found) == 1 and not any(one.races or one.undecided for one in found)
     for number in range(len(find(module.operation, "gpu.barrier"))):
@@ -94,6 +86,6 @@ def test_no_races_and_each_barrier_is_needed(length):
 
 def test_long_rows_take_several_launches_of_many_blocks():
     """Of 2**20 elements: no thread takes more than a chunk of 16, on any level."""
-    text = str(legato.lower(graph([("cumsum", (1, 1 << 20), np.float32, 1, None, False, False)]), "nvvm", last="outlined"))
+    text = str(legato.lower(graph([case("cumsum", (1, 1 << 20), np.float32, 1)]), "nvvm", last="outlined"))
     loops = re.findall(r"scf\.for %\w+ = %c0\w* to (\S+)", text)
     assert text.count("gpu.launch_func") == len(loops) == 8 and set(loops) == {"%c16", "%c4"}
