@@ -100,14 +100,16 @@ def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
     such accesses, and there are as many for half of the threads; else 1."""
     if not machine.merges:
         return 1
-    lanes = machine.lanes(max(buffers_bits(block) for block in group.blocks))
-    for block in group.blocks:
-        inner = group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
+    along = {block: group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
+             for block in group.blocks}
+    moving = [(block, inner) for block, inner in along.items() if inner]    # others have one element of a row
+    lanes = machine.lanes(max((buffers_bits(block) for block, _ in moving), default=32))
+    for block, inner in moving:
         points = block.points(inner)
-        if inner and (points is None or 2 * points < across * lanes or (block.extents[inner[-1]] or 1) % lanes):
+        if points is None or 2 * points < across * lanes or (block.extents[inner[-1]] or 1) % lanes:
             return 1
-        if inner and any(block.depends(index, inner[-1:]) and (access.indices[-1] != index or block.axis_of(index) != inner[-1])
-                         for access in block.accesses for index in access.indices):
+        if any(block.depends(index, inner[-1:]) and (access.indices[-1] != index or block.axis_of(index) != inner[-1])
+               for access in block.accesses for index in access.indices):
             return 1
     return lanes
 

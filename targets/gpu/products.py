@@ -19,6 +19,7 @@ from legato.targets.gpu.steps import Steps
 
 LANES = 4          # columns of a vector of the result
 UNROLLED = 4       # steps of the depth that are copied
+MOST_SUMS = 32     # of a thread, with which the operands' elements of so many steps fit into registers
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
 ENOUGH = 128       # blocks that keep a large device busy
 LONG = 1024        # depth from which on few blocks share it
@@ -56,6 +57,12 @@ class ProductTiles:
     def threads(self) -> tuple[int, int]:
         """The threads along the columns and along the rows."""
         return self.columns // self.own_columns, self.rows // self.own_rows
+
+    @property
+    def unrolled(self) -> int:
+        """The steps of the depth that are copied: of the largest tiles fewer, so that 128 registers suffice, with which a multiprocessor
+        runs two blocks of 256 threads; ptxas prefers spills to one."""
+        return UNROLLED if self.own_rows * self.own_columns <= MOST_SUMS else UNROLLED // 2
 
 
 TILES = (ProductTiles(128, 128, 16, 8, 8), ProductTiles(64, 64, 16, 8, 4), ProductTiles(32, 64, 16, 4, 4))
@@ -277,7 +284,7 @@ def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[i
     copies(steps, left, tiles, widths[0])
     copies(steps, right, tiles, widths[1])
     m, n, k = steps.loops(multiply, 7)[4:]
-    coarse, fine = steps.split(k, [-1, UNROLLED])
+    coarse, fine = steps.split(k, [-1, tiles.unrolled])
     y, i = steps.split(m, [down, tiles.own_rows])
     j, x, lane = steps.split(n, [-1, across, LANES])
     steps.reorder([y, x, coarse, fine, i, j, lane])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("", "frontends", "frontends/script", "regressions/wrong_numbers", "schedule")
+PARTS = ("", "frontends", "frontends/script", "regressions/wrong_numbers", "schedule", "targets/gpu")
 sys.path[:0] = [str(ROOT), *(str(ROOT / "test" / part) for part in PARTS)]
 
 from campaign import Campaign, Tally  # noqa: E402
@@ -59,7 +59,8 @@ def main() -> int:
                         "(default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--together", type=int, default=8, help="programs that are compiled as one (default: %(default)s)")
-    parser.add_argument("--target", default="", help="for which programs are compiled, such as vulkan (default: CPUs of several levels)")
+    parser.add_argument("--target", default="", help="for which programs are compiled, such as vulkan, or nvvm{approx=true}, on the "
+                        "stand-in for its driver (default: CPUs of several levels)")
     parser.add_argument("-o", dest="folder", type=Path, default=Path("build/fuzz"), help="for findings (default: %(default)s)")
     options = parser.parse_args()
     names = options.subjects or list(SUBJECTS)

@@ -134,6 +134,14 @@ def _alone(program: Program, target: str) -> Outcome:
         return Outcome("error", f"{target}\n{traceback.format_exc()}")
 
 
+def executable_of(module: legato.Module, target: str, backends: Sequence[legato.Backend]) -> legato.Executable:
+    """The compiled module; for NVIDIA's GPUs with kernels for the stand-in for their driver."""
+    if not target.startswith("nvvm"):
+        return legato.compile(module, target, backends=backends)
+    from standin import compiled  # which builds the driver when it is first used
+    return compiled(module, target)
+
+
 def together(programs: Sequence[Function], target: str) -> list[Outcome]:
     """One compile of all the functions, and their calls."""
     context = make_context()
@@ -149,7 +157,7 @@ def together(programs: Sequence[Function], target: str) -> list[Outcome]:
     names = {number: names_of(module) for number, module in modules.items()}
     backends = [backend for number, module in modules.items() for backend in programs[number].backends(module)]
     try:
-        executable = legato.compile(joined([*modules.values()]), target, backends=backends)
+        executable = executable_of(joined([*modules.values()]), target, backends)
     except legato.UnsupportedError as error:
         if len(modules) > 1:
             raise

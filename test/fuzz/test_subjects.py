@@ -19,3 +19,9 @@ def test_no_program_is_a_finding(name):
             assert not outcome.finding, f"python test/fuzz/fuzz.py {name} --seed {seed} --count 1\n{outcome.text}"
         kinds += [outcome.kind for outcome in outcomes]
     assert kinds.count("ok") > LEAST.get(name, 0.8) * len(kinds)
+
+
+def test_graphs_on_the_stand_in_for_the_cuda_driver():
+    pytest.importorskip("llvmlite")
+    outcomes = attempt([subject("graphs")(seed) for seed in range(5000, 5008)], 0, "nvvm{approx=true}")
+    assert [outcome.kind for outcome in outcomes] == ["ok"] * 8, outcomes
