@@ -23,8 +23,8 @@ Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
 GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
-         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
-         "relax-fold-constants,cse,relax-require-sizes")
+         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO in-place=true%s},relax-fold-constants,relax-canonicalize,"
+         "relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
@@ -70,9 +70,10 @@ def cpu_stages(target: "Target") -> Stages:
     integers = "relax-integer-contractions{target=%s}," if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
+    products = "" if rounded else " products=true"    # of which only convolutions round both factors
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
-        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH % ' products=true'}"),
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH % products}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"

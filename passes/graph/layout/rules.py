@@ -38,7 +38,8 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
         return False
     image, weight = op.operands
     if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
-        image, wanted["strides"] = _read_elements(image, weight, attrs)
+        if converter.in_place:
+            image, wanted["strides"] = _read_elements(image, weight, attrs)
         alone = converter.products and not _feeds_images(op.results[0])
         made = _product(image, weight, wanted["strides"], attrs) if alone else None
         if made is not None:
@@ -63,12 +64,14 @@ def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> 
 
 
 def _product(image: ir.Value, weight: ir.Value, strides: list[int], attrs: dict[str, Any]) -> ir.Value | None:
-    """An unpadded convolution by one element of a channels-first image, with no more features than channels and pixels, as a product of
-    its weights with the image as it is; None for another one."""
+    """An unpadded convolution by one element of a channels-first image of f32, with no more features than channels and pixels, as a product
+    of its weights with the image as it is; None for another one."""
     batch, channels, *sizes = dims(image.type)
     features, inputs, *taps = dims(weight.type)
     plain = attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI") and set(taps) == set(strides) == {1}
-    if not plain or not all(isinstance(size, int) for size in (channels, features, *sizes)):
+    if not plain or not isinstance(image.type.element_type, ir.F32Type):
+        return None
+    if not all(isinstance(size, int) for size in (channels, features, *sizes)):
         return None
     groups, pixels = attrs["groups"], product(sizes)
     if features > min(channels, pixels):
@@ -102,7 +105,8 @@ def spatial_axes(letters: str) -> list[int]:
 def pool(converter: Converter, op: ir.Operation) -> bool:
     """Pools over one, two or three axes: images in the wanted layout; those that stay as they are have vectors of columns."""
     attrs = relax.attributes_of(op)
-    if converter.perm_of(op.operands[0]) is None and attrs["layout"].startswith("NC") and _has_columns(op, attrs):
+    stays = converter.in_place and converter.perm_of(op.operands[0]) is None
+    if stays and attrs["layout"].startswith("NC") and _has_columns(op, attrs):
         return False
     wanted = layout.for_axes(converter.data_layout, attrs["layout"])
     perm = layout.between(attrs["layout"], wanted)

@@ -1,5 +1,6 @@
-// RUN: legato-opt %s --relax-convert-layout | filecheck %s
-// RUN: legato-opt %s --relax-convert-layout=kernel-layout=OHWI | filecheck %s --check-prefix=OHWI
+// RUN: legato-opt %s --relax-convert-layout=in-place=true | filecheck %s
+// RUN: legato-opt %s --relax-convert-layout | filecheck %s --check-prefix=ALL
+// RUN: legato-opt %s --relax-convert-layout='kernel-layout=OHWI in-place=true' | filecheck %s --check-prefix=OHWI
 // One permutation at the input, one at the output; those of weights are left to relax-fold-constants.
 
 // CHECK-LABEL: func.func @between
@@ -152,6 +153,10 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
 }
 
 // Pools of channels-first floats have vectors of columns, and stay; not with columns far apart, of integers, or of unknown size.
+// Without the option, all images are converted, as a backend may want that has no other pools.
+// ALL-NOT: relax.strided_slice
+// ALL-LABEL: func.func @columns
+// ALL: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x9x8xf32>)
 // CHECK-LABEL: func.func @columns
 // CHECK: "relax.max_pool2d"(%arg0) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>)
 // CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC", strides = array<i64: 1, 5>}

@@ -14,7 +14,7 @@ def conv(x, out, inputs, size=1, **attributes):
     return relax.conv2d(x, weights(out, inputs, size, size), **attributes)
 
 
-CONVERT = (ConvertLayout(), FoldConstants())
+CONVERT = (ConvertLayout(in_place=True), FoldConstants())
 
 
 def converted(body, shape=(2, 4, 8, 8), passes=CONVERT):
@@ -90,7 +90,7 @@ def test_other_ops_get_their_own_order(after):
 
 def test_a_flattened_column_of_channels_needs_no_permutation():
     module = converted(lambda x: relax.matmul(relax.reshape(relax.avg_pool2d(conv(x, 8, 4, 3), [6, 6]), [2, 8]), weights(8, 3)),
-                       passes=(ConvertLayout(), FoldConstants(), Canonicalize()))  # fmt: skip
+                       passes=(ConvertLayout(in_place=True), FoldConstants(), Canonicalize()))  # fmt: skip
     assert names(module) == ["permute_dims", "conv2d", "mean", "reshape", "matmul"]
 
 
@@ -122,13 +122,13 @@ def test_channels_first_and_back():
 
     module = converted(body, (2, 8, 8, 8), [ConvertLayout(data_layout="NCHW", kernel_layout="OIHW"), FoldConstants()])
     assert permutations(module) == 2
-    check(module, [ConvertLayout(), FoldConstants()])
+    check(module, [ConvertLayout(in_place=True), FoldConstants()])
     assert permutations(module) == 0
 
 
 def test_dynamic_sizes():
     module = build([["n", 4, "h", "h"]], lambda x: relax.reshape(relax.relu(conv(x, 8, 4, 3)), ["n", 2, 4, "h - 2", "h - 2"]))
-    check(module, [ConvertLayout(), FoldConstants()], [[3, 4, 7, 7]])
+    check(module, [ConvertLayout(in_place=True), FoldConstants()], [[3, 4, 7, 7]])
     assert permutations(module) == 2
 
 
@@ -163,7 +163,7 @@ def test_convolutions_by_one_element_into_few_features_are_products():
     """Of images with channels first; neither of those that are held with channels last, or for others
     that are, nor into more features than there are pixels or
     channels."""
-    passes = (ConvertLayout(products=True), FoldConstants())
+    passes = (ConvertLayout(in_place=True, products=True), FoldConstants())
 
     def ops(body, shape=(2, 4, 8, 8)):
         return [name for name in names(converted(body, shape, passes)) if name in ("matmul", "conv2d", "permute_dims")]

@@ -133,6 +133,6 @@ def test_memory_that_the_device_does_not_have(counted, monkeypatch):
     x, device = np.ones(400, np.float32), the_device()
     monkeypatch.setattr(device, "limits", dataclasses.replace(device.limits, buffer=2000))
     fresh = legato.compile(legato.Module.parse(MODEL), "vulkan")
-    with pytest.raises(Exception, match=r"takes 3200 bytes, and one buffer on the device .* can have 2000"):
+    with pytest.raises(Exception, match=r"takes 3968 bytes, and one buffer on the device .* can have 2000"):
         fresh(x)
     check(fresh(x[:20]), x[:20])
