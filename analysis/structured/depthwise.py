@@ -4,10 +4,10 @@ result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from legato.analysis.structured.convolution import starts_at_zero, unpadded
-from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.elements import Index
+from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import WINDOW
 from legato.analysis.structured.window import WindowAxis, axes_of, steps_of
@@ -18,7 +18,7 @@ TERMS: dict[str, Index] = {"linalg.depthwise_conv_1d_nwc_wc": ("n", "w", "f"), "
 
 
 @dataclass(frozen=True)
-class DepthwiseForm:
+class DepthwiseForm(Epilogue):
     """A depthwise convolution of images of known sizes and channels, zeros around them. The terms of indices are ``n`` (images), ``d``,
     ``h`` and ``w`` (positions of the result) and ``f`` (channels)."""
 
@@ -46,7 +46,7 @@ class DepthwiseForm:
         strides, dilations = steps_of(op, "strides"), steps_of(op, "dilations")
         axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations)
         form = None if axes is None else cls(kernel, op, padded[0], axes)
-        return form if form is not None and form.weights.type.has_static_shape and form._is_traceable() else None
+        return form if form is not None and form.weights.type.has_static_shape and form.is_traceable([form.source, form.weights]) else None
 
     @property
     def terms(self) -> Index:
@@ -67,21 +67,3 @@ class DepthwiseForm:
     def result(self) -> ir.Value:
         """The convolution's result, of which the epilogue makes the kernel's."""
         return self.op.results[0]
-
-    @property
-    def returned(self) -> ir.Value:
-        """The kernel's result."""
-        return self.kernel.ops[-1].operands[0]
-
-    @cached_property
-    def reads(self) -> list[tuple[ir.Value, Index]]:
-        """The elements that the epilogue reads, besides those of the convolution's result."""
-        return [one for one in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if one[0] != self.result]
-
-    def _is_traceable(self) -> bool:
-        try:
-            given = [self.source, self.weights, *(tensor for tensor, _ in self.reads)]
-            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if tensor == self.result}
-            return own == {self.terms} and all(is_given(tensor) for tensor in given)
-        except Untraceable:
-            return False

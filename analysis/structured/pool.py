@@ -4,10 +4,10 @@ result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from legato.analysis.structured.convolution import start_of, unpadded
-from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.elements import Index
+from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import coefficients, dim_positions
 from legato.analysis.structured.ops import StructuredOp
@@ -21,7 +21,7 @@ COMBINERS = {"arith.maximumf": float("-inf"), "arith.addf": 0.0}    # with what 
 
 
 @dataclass(frozen=True)
-class PoolForm:
+class PoolForm(Epilogue):
     """A pool of floats: the maximum or the sum of each window, of images of known sizes with a border of what changes nothing, in which
     vectors of columns take few steps. The terms of indices are ``n`` (images), ``c`` (channels), ``d``, ``h`` and ``w`` (positions of the
     result)."""
@@ -50,7 +50,7 @@ class PoolForm:
         if axes is not None and (axes[-1].stride > MOST_STRIDE or axes[-1].taps > MOST_TAPS):
             return None
         form = None if axes is None or padded[0].type.shape[1] < 0 else cls(kernel, heart, padded[0], axes)
-        return form if form is not None and form._is_traceable() else None
+        return form if form is not None and form.is_traceable([form.source]) else None
 
     @property
     def terms(self) -> Index:
@@ -76,23 +76,6 @@ class PoolForm:
     def result(self) -> ir.Value:
         """The pool's result, of which the epilogue makes the kernel's."""
         return self.heart.op.results[0]
-
-    @property
-    def returned(self) -> ir.Value:
-        """The kernel's result."""
-        return self.kernel.ops[-1].operands[0]
-
-    @cached_property
-    def reads(self) -> list[tuple[ir.Value, Index]]:
-        """The elements that the epilogue reads, besides those of the pool's result."""
-        return [one for one in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if one[0] != self.result]
-
-    def _is_traceable(self) -> bool:
-        try:
-            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if tensor == self.result}
-            return own == {self.terms} and all(is_given(tensor) for tensor in [self.source, *(tensor for tensor, _ in self.reads)])
-        except Untraceable:
-            return False
 
 
 def is_pool(op: StructuredOp) -> bool:

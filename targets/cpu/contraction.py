@@ -17,9 +17,9 @@ from legato.targets.cpu.script import ANY, Script
 from legato.targets.cpu.threads import parallel_part
 
 CACHE_WAY, WAYS = 4096, 8  # rows at multiples of this many bytes share a set of the L1 cache; its associativity
-# Of so many registers, sums leave some to what follows them, on CPUs whose multiply-adds of whole vectors need fewer sums to be busy:
+# Registers that sums leave to what follows them, on CPUs whose multiply-adds of whole vectors need fewer sums to be busy:
 # on Zen 4 ResNet-50 takes 0.984 of the time, and no model longer.
-MANY, SPARED = 32, 7
+SPARED = 7
 LAST, PRODUCT = "legato.last", "legato.product"
 
 
@@ -39,7 +39,7 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
     if matrices:
         return matrix_tiles(rows, form.extents[form.column] or 0, width)
     conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
-    registers = machine.registers - (SPARED if machine.multiply_adds == 1 and machine.registers >= MANY else 0)
+    registers = machine.registers - (SPARED if machine.multiply_adds == 1 else 0)
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), registers, width, WAYS if conflict else None,
                   form.bits / 8 / LINE if _rows_are_far(form, machine) else 0)
 

@@ -5,7 +5,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from legato.core.ir_helpers import constant_number
+from legato.core.ir_helpers import constant_number, element_of
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.tir.markers import ESTIMATE
 from legato.targets.cpu.avx512 import estimate_reciprocal, fills_registers
@@ -16,11 +16,6 @@ Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
 
 EXTREMES = {"maximumf": OGT, "maxnumf": OGT, "minimumf": OLT, "minnumf": OLT}
 SUMS = {"add": -0.0, "mul": 1.0}  # with what changes nothing
-
-
-def element(type_: ir.Type) -> ir.Type:
-    """The element type of a vector; any other type itself."""
-    return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
 def free_of_nan(value: ir.Value) -> bool:
@@ -127,7 +122,7 @@ def neutral(type_: ir.Type, predicate: int) -> ir.Value:
 
 def splat(type_: ir.Type, number: float) -> ir.Value:
     """A number of a type of floats, or a vector of it."""
-    attribute = ir.FloatAttr.get(element(type_), number)
+    attribute = ir.FloatAttr.get(element_of(type_), number)
     if isinstance(type_, ir.VectorType):
         attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
     return arith.ConstantOp(type_, attribute).result

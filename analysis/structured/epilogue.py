@@ -1,0 +1,47 @@
+"""Elementwise ops on the result of one op of a kernel, of which they make the kernel's result."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
+from legato.core.mlir import ir
+
+if TYPE_CHECKING:
+    from legato.analysis.structured.kernel_ops import KernelOps
+
+
+class Epilogue:
+    """What forms share whose op writes the elements of its result in order. A form has the ``kernel``, and defines ``terms`` and
+    ``result``."""
+
+    kernel: KernelOps
+
+    @property
+    def terms(self) -> Index:
+        """The terms of an element of the result."""
+        raise NotImplementedError
+
+    @property
+    def result(self) -> ir.Value:
+        """The op's result, of which the epilogue makes the kernel's."""
+        raise NotImplementedError
+
+    @property
+    def returned(self) -> ir.Value:
+        """The kernel's result."""
+        return self.kernel.ops[-1].operands[0]
+
+    @cached_property
+    def reads(self) -> list[tuple[ir.Value, Index]]:
+        """The elements that the epilogue reads, besides those of the op's result."""
+        return [one for one in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if one[0] != self.result]
+
+    def is_traceable(self, operands: Sequence[ir.Value]) -> bool:
+        """Whether the epilogue takes each element of the result in its place, and what it reads, and these operands, are given."""
+        try:
+            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if tensor == self.result}
+            return own == {self.terms} and all(is_given(tensor) for tensor in [*operands, *(tensor for tensor, _ in self.reads)])
+        except Untraceable:
+            return False
