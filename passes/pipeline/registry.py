@@ -108,6 +108,7 @@ PASSES: dict[str, str] = {
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
     "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
+    "tir-share-kernels": "passes.cpu.share_kernels:ShareKernels",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
     "tir-carry-nans": "passes.cpu.carry_nans:CarryNans",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",

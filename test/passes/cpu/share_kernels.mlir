@@ -1,0 +1,109 @@
+// RUN: legato-opt %s --tir-share-kernels | filecheck %s
+
+// Two kernels that differ in a scale and a zero point are one, with both as arguments; what they have in common stays a constant. In each
+// parallel loop the number becomes a vector again.
+// CHECK-LABEL: func.func @main(
+// CHECK-DAG: %[[S0:.*]] = arith.constant 2.500000e-01 : f32
+// CHECK-DAG: %[[Z0:.*]] = arith.constant 3 : i32
+// CHECK: call @first(%arg0, %arg1, %[[Z0]], %[[S0]]) {relax.ops = ["a"]}
+// CHECK-DAG: %[[S1:.*]] = arith.constant 1.250000e-01 : f32
+// CHECK-DAG: %[[Z1:.*]] = arith.constant -7 : i32
+// CHECK: call @first(%arg1, %arg0, %[[Z1]], %[[S1]]) {relax.ops = ["b"]}
+// CHECK: call @divided_by_3(
+// CHECK: call @divided_by_5(
+// CHECK: call @first_4(
+func.func @main(%x: memref<8x16xi32>, %y: memref<8x16xi32>) {
+  call @first(%x, %y) {relax.ops = ["a"]} : (memref<8x16xi32>, memref<8x16xi32>) -> ()
+  call @second(%y, %x) {relax.ops = ["b"]} : (memref<8x16xi32>, memref<8x16xi32>) -> ()
+  call @divided_by_3(%x) : (memref<8x16xi32>) -> ()
+  call @divided_by_5(%x) : (memref<8x16xi32>) -> ()
+  call @first_4(%x, %y) : (memref<8x16xi32>, memref<8x16xi32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func private @first(
+// CHECK-SAME: %[[ZERO:[a-z0-9]+]]: i32, %[[SCALE:[a-z0-9]+]]: f32)
+// CHECK: arith.constant dense<1.000000e+00> : vector<16xf32>
+// CHECK: scf.forall
+// CHECK-DAG: %[[SCALES:.*]] = vector.broadcast %[[SCALE]] : f32 to vector<16xf32>
+// CHECK-DAG: %[[ZEROS:.*]] = vector.broadcast %[[ZERO]] : i32 to vector<16xi32>
+// CHECK: arith.addi %{{.*}}, %[[ZEROS]]
+// CHECK: arith.mulf %{{.*}}, %[[SCALES]]
+func.func private @first(%x: memref<8x16xi32>, %y: memref<8x16xi32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %padding = arith.constant 0 : i32
+  %zero = arith.constant dense<3> : vector<16xi32>
+  %scale = arith.constant dense<0.25> : vector<16xf32>
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  scf.forall (%i) in (8) {
+    %0 = vector.transfer_read %x[%i, %c0], %padding {in_bounds = [true]} : memref<8x16xi32>, vector<16xi32>
+    %1 = arith.addi %0, %zero : vector<16xi32>
+    %2 = arith.sitofp %1 : vector<16xi32> to vector<16xf32>
+    %3 = arith.mulf %2, %scale : vector<16xf32>
+    %4 = arith.addf %3, %one : vector<16xf32>
+    %5 = arith.fptosi %4 : vector<16xf32> to vector<16xi32>
+    vector.transfer_write %5, %y[%i, %c0] {in_bounds = [true]} : vector<16xi32>, memref<8x16xi32>
+  }
+  return
+}
+
+// CHECK-NOT: @second
+func.func private @second(%x: memref<8x16xi32>, %y: memref<8x16xi32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %padding = arith.constant 0 : i32
+  %zero = arith.constant dense<-7> : vector<16xi32>
+  %scale = arith.constant dense<0.125> : vector<16xf32>
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  scf.forall (%i) in (8) {
+    %0 = vector.transfer_read %x[%i, %c0], %padding {in_bounds = [true]} : memref<8x16xi32>, vector<16xi32>
+    %1 = arith.addi %0, %zero : vector<16xi32>
+    %2 = arith.sitofp %1 : vector<16xi32> to vector<16xf32>
+    %3 = arith.mulf %2, %scale : vector<16xf32>
+    %4 = arith.addf %3, %one : vector<16xf32>
+    %5 = arith.fptosi %4 : vector<16xf32> to vector<16xi32>
+    vector.transfer_write %5, %y[%i, %c0] {in_bounds = [true]} : vector<16xi32>, memref<8x16xi32>
+  }
+  return
+}
+
+// A division by a constant is faster than one by a number that only the call knows.
+// CHECK-LABEL: func.func private @divided_by_3(
+// CHECK: arith.constant 3 : i32
+// CHECK-LABEL: func.func private @divided_by_5(
+// CHECK: arith.constant 5 : i32
+func.func private @divided_by_3(%x: memref<8x16xi32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %by = arith.constant 3 : i32
+  %0 = memref.load %x[%c0, %c0] : memref<8x16xi32>
+  %1 = arith.divsi %0, %by : i32
+  memref.store %1, %x[%c0, %c0] : memref<8x16xi32>
+  return
+}
+func.func private @divided_by_5(%x: memref<8x16xi32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %by = arith.constant 5 : i32
+  %0 = memref.load %x[%c0, %c0] : memref<8x16xi32>
+  %1 = arith.divsi %0, %by : i32
+  memref.store %1, %x[%c0, %c0] : memref<8x16xi32>
+  return
+}
+
+// One with another size stays, too.
+// CHECK-LABEL: func.func private @first_4(
+func.func private @first_4(%x: memref<8x16xi32>, %y: memref<8x16xi32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %padding = arith.constant 0 : i32
+  %zero = arith.constant dense<3> : vector<16xi32>
+  %scale = arith.constant dense<0.25> : vector<16xf32>
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  scf.forall (%i) in (4) {
+    %0 = vector.transfer_read %x[%i, %c0], %padding {in_bounds = [true]} : memref<8x16xi32>, vector<16xi32>
+    %1 = arith.addi %0, %zero : vector<16xi32>
+    %2 = arith.sitofp %1 : vector<16xi32> to vector<16xf32>
+    %3 = arith.mulf %2, %scale : vector<16xf32>
+    %4 = arith.addf %3, %one : vector<16xf32>
+    %5 = arith.fptosi %4 : vector<16xf32> to vector<16xi32>
+    vector.transfer_write %5, %y[%i, %c0] {in_bounds = [true]} : vector<16xi32>, memref<8x16xi32>
+  }
+  return
+}
