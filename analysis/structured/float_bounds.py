@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ ROUNDING: dict[str, Callable[[float], float]] = {"math.roundeven": round, "math.
 ARITHMETIC: dict[str, Callable[[float, float], float]] = {"arith.addf": lambda a, b: a + b, "arith.subf": lambda a, b: a - b,
                                                           "arith.mulf": lambda a, b: a * b}
 INTEGER_ARITHMETIC: dict[str, Callable[[int, int], int]] = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b}
+RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, ORDERED = (arith.CmpFPredicate.OLT, arith.CmpFPredicate.OLE, arith.CmpFPredicate.OGT,
                                                      arith.CmpFPredicate.OGE, arith.CmpFPredicate.ORD)
 
@@ -48,9 +49,11 @@ class FloatBounds:
 
 
 class KnownBounds:
-    """What is known of the scalars of a module that does not change meanwhile."""
+    """What is known of the scalars of a module that does not change meanwhile. ``arguments``: what is known of the elements of kernels'
+    arguments."""
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Mapping[ir.Value, FloatBounds] | None = None) -> None:
+        self._arguments = arguments or {}
         self._known: dict[ir.Value, FloatBounds] = {}
 
     def of(self, value: ir.Value) -> FloatBounds:
@@ -64,7 +67,7 @@ class KnownBounds:
             return self._integer(value)
         op = producer(value)
         if op is None or not isinstance(value.type, ir.FloatType):
-            return FloatBounds()
+            return self._arguments.get(_tensor_of(value), FloatBounds())
         if op.name == "arith.constant":
             number = ir.FloatAttr(op.attributes["value"]).value
             whole = math.isfinite(number) and number == round(number)
@@ -127,6 +130,17 @@ class KnownBounds:
         if predicate in (GREATER, GREATER_EQUAL):
             return found.above(bound.low) if outcome else found.below(bound.high)
         return found
+
+
+def _tensor_of(value: ir.Value) -> ir.Value | None:
+    """The tensor, before reshapes, whose element is an argument of the body of a structured op; None for another value."""
+    block = value.owner
+    if not isinstance(block, ir.Block) or block.owner.name != "linalg.generic":
+        return None
+    tensor = block.owner.operands[ir.BlockArgument(value).arg_number]
+    while (op := producer(tensor)) is not None and op.name in RESHAPES:
+        tensor = op.operands[0]
+    return tensor
 
 
 def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:

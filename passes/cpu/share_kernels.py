@@ -60,7 +60,7 @@ def text_of(kernel: func.FuncOp) -> str:
 def is_number(constant: ir.Operation) -> bool:
     """Whether an ``arith.constant`` may be an argument instead: a float, or an integer that is added or selected, in all lanes."""
     result, value = constant.results[0], constant.attributes["value"]
-    if isinstance(value, ir.DenseElementsAttr) and not value.is_splat or isinstance(result.type, (ir.RankedTensorType, ir.IndexType)):
+    if (isinstance(value, ir.DenseElementsAttr) and not value.is_splat) or isinstance(result.type, (ir.RankedTensorType, ir.IndexType)):
         return False
     element = element_of(result.type)
     if isinstance(element, ir.FloatType):

@@ -5,17 +5,29 @@ saturates. Comparisons that never hold become false, and tests for NaN of what i
 is widened, is made as wide at once: the conversion is of no float that the narrow type does not hold.
 
 A value that is quantized and dequantized again stays a float: ``sitofp(fptosi(clip(round(x) + z, low, high)) - z)`` becomes
-``clip(round(x), low - z, high - z)``, plus 0, which makes -0 an integer's 0. A NaN that becomes the lower bound does so in the comparison
-with that bound.
+``clip(round(x), low - z, high - z)``, plus 0, which makes -0 an integer's 0, where the sign of a zero matters. A NaN that becomes the
+lower bound does so in the comparison with that bound.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from legato.analysis.structured.argument_bounds import argument_bounds
 from legato.analysis.structured.clipped import EXACT, ClippedSum, splat, whole_constant
-from legato.analysis.structured.float_bounds import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, ORDERED, KnownBounds, predicate_of
+from legato.analysis.structured.float_bounds import (
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    ORDERED,
+    FloatBounds,
+    KnownBounds,
+    predicate_of,
+)
 from legato.analysis.structured.ops import producer
+from legato.analysis.structured.zero_signs import zero_sign_matters
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects import tir
@@ -37,21 +49,22 @@ class SimplifyConversions(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:
+            arguments = argument_bounds(module)
             for kernel in tir.schedulable(module.module):
-                if simplify(kernel.operation):
+                if simplify(kernel.operation, arguments):
                     context.kernels.drop(kernel)
 
 
-def simplify(kernel: ir.Operation) -> bool:
-    """Simplifies the conversions of one kernel. Returns whether there were some."""
-    known = KnownBounds()
+def simplify(kernel: ir.Operation, arguments: Mapping[ir.Value, FloatBounds]) -> bool:
+    """Simplifies the conversions of one kernel, of whose arguments this is known. Returns whether there were some."""
+    known = KnownBounds(arguments)
     changed = [fold(op, known) for op in find(kernel, "arith.cmpf")]
     changed += [widen(op) for op in find(kernel, *WIDENING)]
-    changed += [shift(op) for op in find(kernel, "arith.addi", "arith.subi")]
+    changed += [shift(op, arguments) for op in find(kernel, "arith.addi", "arith.subi")]
     changed += [give_least(op) for op in find(kernel, "arith.select")]
-    known = KnownBounds()
+    known = KnownBounds(arguments)
     changed += [stay_float(op, known) for op in find(kernel, *TO_FLOAT)]
-    known = KnownBounds()
+    known = KnownBounds(arguments)
     return any([*changed, *(fold(op, known) for op in find(kernel, "arith.cmpf"))])
 
 
@@ -86,7 +99,7 @@ def widen(op: ir.Operation) -> bool:
     return True
 
 
-def shift(op: ir.Operation) -> bool:
+def shift(op: ir.Operation, arguments: Mapping[ir.Value, FloatBounds]) -> bool:
     """Has a clipped sum of whole floats, which is converted to an integer, add what is added to that integer. Returns whether it did."""
     made, term = producer(op.operands[0]), whole_constant(op.operands[1])
     if made is None or made.name not in TO_INTEGER or term is None or op.results[0].type.width < 32:
@@ -94,7 +107,7 @@ def shift(op: ir.Operation) -> bool:
     chain = ClippedSum.of(made.operands[0])
     if chain is None or not chain.term or not _is_only_use(made):
         return False
-    known = KnownBounds()
+    known = KnownBounds(arguments)
     found = known.of(made.operands[0])
     if not known.of(chain.x).whole or max(-found.low, found.high, abs(term)) > EXACT // 2:
         return False
@@ -133,7 +146,8 @@ def stay_float(op: ir.Operation, known: KnownBounds) -> bool:
     if "arith.fptoui" == made.name and found.low < 0:
         return False
     with ir.InsertionPoint(op), op.location:
-        op.results[0].replace_all_uses_with(arith.addf(value, splat(value.type, 0)))
+        plain = arith.addf(value, splat(value.type, 0)) if zero_sign_matters(op.results[0]) else value
+        op.results[0].replace_all_uses_with(plain)
     op.erase()
     return True
 

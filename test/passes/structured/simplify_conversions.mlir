@@ -254,3 +254,153 @@ func.func private @least(%x: tensor<8xf32>, %a: tensor<8xi8> {tir.out}, %b: tens
   } -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>, tensor<8xf32>)
   return %0#0, %0#1, %0#2, %0#3 : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>, tensor<8xf32>
 }
+
+// Integers by finite scales, which are constants in all calls, are no NaN; and no 0 is added where only an integer is made of the result.
+// CHECK-LABEL: func.func @scaled(
+func.func @scaled(%x: tensor<8xi32>) -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>) {
+  %a = "relax.constant"() {value = dense<0.25> : tensor<8xf32>} : () -> tensor<8xf32>
+  %b = "relax.constant"() {value = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>} : () -> tensor<8xf32>
+  %infinite = "relax.constant"() {value = dense<0x7F800000> : tensor<8xf32>} : () -> tensor<8xf32>
+  %y = tensor.empty() : tensor<8xi8>
+  %0 = call @finite(%x, %a, %y) : (tensor<8xi32>, tensor<8xf32>, tensor<8xi8>) -> tensor<8xi8>
+  %1 = call @finite(%x, %b, %y) : (tensor<8xi32>, tensor<8xf32>, tensor<8xi8>) -> tensor<8xi8>
+  %2 = call @not_all_finite(%x, %a, %y) : (tensor<8xi32>, tensor<8xf32>, tensor<8xi8>) -> tensor<8xi8>
+  %3 = call @not_all_finite(%x, %infinite, %y) : (tensor<8xi32>, tensor<8xf32>, tensor<8xi8>) -> tensor<8xi8>
+  %c = "relax.exp"(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  %4 = call @not_all_known(%x, %a, %y) : (tensor<8xi32>, tensor<8xf32>, tensor<8xi8>) -> tensor<8xi8>
+  %5 = call @not_all_known(%x, %c, %y) : (tensor<8xi32>, tensor<8xf32>, tensor<8xi8>) -> tensor<8xi8>
+  return %1, %3, %5 : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>
+}
+
+// CHECK-LABEL: func.func private @finite(
+// CHECK-NOT: arith.cmpf ord
+// CHECK-NOT: arith.addf
+// CHECK: arith.fptosi
+// CHECK-LABEL: func.func private @not_all_finite(
+// CHECK: arith.cmpf ord
+// CHECK-LABEL: func.func private @not_all_known(
+// CHECK: arith.cmpf ord
+func.func private @finite(%x: tensor<8xi32>, %scale: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %scale : tensor<8xi32>, tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: i32, %by: f32, %out: i8):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %three = arith.constant 3.0 : f32
+    %point = arith.constant 3 : i32
+    %half = arith.constant 0.5 : f32
+    %f = arith.sitofp %in : i32 to f32
+    %s = arith.mulf %f, %by : f32
+    %1 = math.roundeven %s : f32
+    %2 = arith.addf %1, %three : f32
+    %3 = arith.cmpf olt, %2, %low : f32
+    %4 = arith.select %3, %low, %2 : f32
+    %5 = arith.cmpf ogt, %4, %high : f32
+    %6 = arith.select %5, %high, %4 : f32
+    %7 = arith.cmpf ord, %6, %6 : f32
+    %8 = arith.select %7, %6, %low : f32
+    %9 = arith.fptosi %8 : f32 to i8
+    %10 = arith.extsi %9 : i8 to i32
+    %11 = arith.subi %10, %point : i32
+    %12 = arith.sitofp %11 : i32 to f32
+    %13 = arith.mulf %12, %half : f32
+    %14 = math.roundeven %13 : f32
+    %15 = arith.fptosi %14 : f32 to i8
+    linalg.yield %15 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
+
+func.func private @not_all_finite(%x: tensor<8xi32>, %scale: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %scale : tensor<8xi32>, tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: i32, %by: f32, %out: i8):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %three = arith.constant 3.0 : f32
+    %point = arith.constant 3 : i32
+    %half = arith.constant 0.5 : f32
+    %f = arith.sitofp %in : i32 to f32
+    %s = arith.mulf %f, %by : f32
+    %1 = math.roundeven %s : f32
+    %2 = arith.addf %1, %three : f32
+    %3 = arith.cmpf olt, %2, %low : f32
+    %4 = arith.select %3, %low, %2 : f32
+    %5 = arith.cmpf ogt, %4, %high : f32
+    %6 = arith.select %5, %high, %4 : f32
+    %7 = arith.cmpf ord, %6, %6 : f32
+    %8 = arith.select %7, %6, %low : f32
+    %9 = arith.fptosi %8 : f32 to i8
+    %10 = arith.extsi %9 : i8 to i32
+    %11 = arith.subi %10, %point : i32
+    %12 = arith.sitofp %11 : i32 to f32
+    %13 = arith.mulf %12, %half : f32
+    %14 = math.roundeven %13 : f32
+    %15 = arith.fptosi %14 : f32 to i8
+    linalg.yield %15 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
+
+func.func private @not_all_known(%x: tensor<8xi32>, %scale: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %scale : tensor<8xi32>, tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: i32, %by: f32, %out: i8):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %three = arith.constant 3.0 : f32
+    %point = arith.constant 3 : i32
+    %half = arith.constant 0.5 : f32
+    %f = arith.sitofp %in : i32 to f32
+    %s = arith.mulf %f, %by : f32
+    %1 = math.roundeven %s : f32
+    %2 = arith.addf %1, %three : f32
+    %3 = arith.cmpf olt, %2, %low : f32
+    %4 = arith.select %3, %low, %2 : f32
+    %5 = arith.cmpf ogt, %4, %high : f32
+    %6 = arith.select %5, %high, %4 : f32
+    %7 = arith.cmpf ord, %6, %6 : f32
+    %8 = arith.select %7, %6, %low : f32
+    %9 = arith.fptosi %8 : f32 to i8
+    %10 = arith.extsi %9 : i8 to i32
+    %11 = arith.subi %10, %point : i32
+    %12 = arith.sitofp %11 : i32 to f32
+    %13 = arith.mulf %12, %half : f32
+    %14 = math.roundeven %13 : f32
+    %15 = arith.fptosi %14 : f32 to i8
+    linalg.yield %15 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
+
+// The sign of a zero that something is divided by decides the sign of an infinity.
+// CHECK-LABEL: func.func private @divisor(
+// CHECK: %[[PLAIN:.*]] = arith.addf
+// CHECK: arith.divf %{{.*}}, %[[PLAIN]]
+func.func private @divisor(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tensor<8xi8> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%y : tensor<8xi8>) {
+  ^bb0(%in: f32, %out: i8):
+    %low = arith.constant -128.0 : f32
+    %high = arith.constant 127.0 : f32
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %1 = math.roundeven %in : f32
+    %2 = arith.cmpf olt, %1, %low : f32
+    %3 = arith.select %2, %low, %1 : f32
+    %4 = arith.cmpf ogt, %3, %high : f32
+    %5 = arith.select %4, %high, %3 : f32
+    %6 = arith.cmpf ord, %5, %5 : f32
+    %7 = arith.select %6, %5, %zero : f32
+    %8 = arith.fptosi %7 : f32 to i8
+    %9 = arith.sitofp %8 : i8 to f32
+    %10 = arith.divf %one, %9 : f32
+    %11 = arith.cmpf olt, %10, %low : f32
+    %12 = arith.select %11, %low, %10 : f32
+    %13 = arith.cmpf ogt, %12, %high : f32
+    %14 = arith.select %13, %high, %12 : f32
+    %15 = arith.fptosi %14 : f32 to i8
+    linalg.yield %15 : i8
+  } -> tensor<8xi8>
+  return %0 : tensor<8xi8>
+}
