@@ -5,11 +5,11 @@ that does more, such as a reduction among threads, stays as it is, and needs an 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import everything, find
+from legato.core.ir_helpers import everything, find, terminator
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import PRIM_FUNC, THREADS
@@ -77,7 +77,6 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     entry = ir.Block.create_at_start(part.regions[0], [_pointer(), i64, i64])
     at, first, end = entry.arguments
     inner = list(body.blocks)
-    moved = [op for block in inner for one in block.operations for op in everything(one.operation)]
     with ir.InsertionPoint(entry):
         replaced = _loaded(captured, at, type_)
         own = [[replaced.get(value, value) for value in group] for group in bounds]
@@ -104,15 +103,14 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
         inner[0].erase_argument(0)
     with ir.InsertionPoint(head):
         ir.Operation.create("llvm.cond_br", [], [compared], {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}, [begin, leave])
-    for op in moved:
-        for place, operand in enumerate(op.operands):
-            if operand in replaced:
-                op.operands[place] = replaced[operand]
-        if op.name == "omp.yield" and op.block in inner:
-            with ir.InsertionPoint(op):
-                one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
-                _branch(head, [_binary("llvm.add", step, one)])
-            op.erase()
+    for value, uses in captured.items():
+        for op, place in uses:
+            op.operands[place] = replaced[value]
+    for op in [end for block in inner if (end := terminator(block)).name == "omp.yield"]:
+        with ir.InsertionPoint(op):
+            one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
+            _branch(head, [_binary("llvm.add", step, one)])
+        op.erase()
     region.erase()
 
 
@@ -122,12 +120,17 @@ def _function_around(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def _captured(loop: ir.Operation) -> list[ir.Value]:
-    """The values that the loop uses and that are defined outside of it."""
+def _captured(loop: ir.Operation) -> dict[ir.Value, list[tuple[ir.Operation, int]]]:
+    """The values that the loop uses and that are defined outside of it: the ops that do, and as which operand."""
     inside = everything(loop)
     own = {result for op in inside for result in op.results}
     own |= {argument for op in inside for region in op.regions for block in region.blocks for argument in block.arguments}
-    return list(dict.fromkeys(operand for op in inside for operand in op.operands if operand not in own))
+    found: dict[ir.Value, list[tuple[ir.Operation, int]]] = {}
+    for op in inside:
+        for place, operand in enumerate(op.operands):
+            if operand not in own:
+                found.setdefault(operand, []).append((op, place))
+    return found
 
 
 def _is_constant(value: ir.Value) -> bool:
@@ -145,7 +148,7 @@ def _stored(values: Sequence[ir.Value]) -> tuple[ir.Value, ir.Type]:
     return memory, type_
 
 
-def _loaded(captured: Sequence[ir.Value], memory: ir.Value, type_: ir.Type) -> dict[ir.Value, ir.Value]:
+def _loaded(captured: Iterable[ir.Value], memory: ir.Value, type_: ir.Type) -> dict[ir.Value, ir.Value]:
     """The captured values at the insertion point: copies of constants, the others from memory."""
     found, number = {}, 0
     for value in captured:
