@@ -69,8 +69,10 @@ def permutation_of(op: ir.Operation) -> tuple[int, ...]:
 
 def is_dead(op: ir.Operation) -> bool:
     """Whether the op is a graph op without uses, and defines no size that others may name."""
+    if any(is_used(result) for result in op.results):
+        return False
     cls = relax.op_class(op)
-    return cls is not None and not cls.DEFINES_SIZES and not any(is_used(result) for result in op.results)
+    return cls is not None and not cls.DEFINES_SIZES
 
 
 def replace_uses(value: ir.Value, new: ir.Value) -> None:

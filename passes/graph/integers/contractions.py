@@ -88,7 +88,7 @@ class Contraction:
         if weight is None or not self._per_column(weight.zero) or (weight.scale is not None and not self._per_column(weight.scale)):
             return None
         result = dtype_of(self.op.results[0])
-        if result != I32 and 255 * np.abs(weight.differences()).sum(axis=self._summed(), dtype=np.int64).max(initial=0) >= LIMIT:
+        if result != I32 and self._may_overflow(weight):
             return None
         x = self.reader.activation(self.op.operands[0])
         if x is None or (result != F32 and (x.scale is not None or weight.scale is not None)):
@@ -118,6 +118,12 @@ class Contraction:
     def _summed(self) -> tuple[int, ...]:
         """The weight's axes that are summed."""
         return (0,) if self.is_matmul else (1, 2, 3)
+
+    def _may_overflow(self, weight: Weight) -> bool:
+        """Whether a sum of unsigned bytes times the weight may not fit in i32."""
+        if 255 * 255 * math.prod(weight.integers.shape[axis] for axis in self._summed()) < LIMIT:   # of any bytes
+            return False
+        return 255 * np.abs(weight.differences()).sum(axis=self._summed(), dtype=np.int64).max(initial=0) >= LIMIT
 
     def _per_column(self, array: np.ndarray) -> bool:
         """Whether a scale or zero point of the weight is the same along all summed axes."""
@@ -200,6 +206,8 @@ class Contraction:
 
 def signed(weight: Weight) -> tuple[np.ndarray, np.ndarray]:
     """A weight's integers as signed bytes, and the zero points that are left: 0 where the differences from them are signed bytes."""
+    if weight.integers.dtype == np.int8 and not weight.zero.any():
+        return weight.integers, weight.zero
     differences = weight.differences()
     if differences.size == 0 or (differences.min() >= -128 and differences.max() <= 127):
         return differences.astype(np.int8), np.zeros_like(weight.zero)
