@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from legato.core.syntax import parse
+
 _OPS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
 _FUNCTIONS = {"min": min, "max": max, "broadcast": lambda a, b: b if a == 1 else a}
 
@@ -40,7 +42,7 @@ def _names(axis: int | str) -> set[str]:
 
 @lru_cache(4096)
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse(text, mode="eval").body
 
 
 def _value(node: Any, values: Mapping[str, int]) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from legato.codegen.native import language
 from legato.codegen.native.language import EXTERNS, MODEL_FUNCTIONS, POINTED, Pointer, code_of, model, use_model
+from legato.core.syntax import parse
 
 
 def definition_of(function: Callable[..., Any]) -> ast.FunctionDef:
@@ -21,7 +22,7 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef:
 
 @cache
 def _definitions(module: ModuleType) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)}
 
 
 @cache

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from legato.core import syntax
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 
@@ -38,7 +39,7 @@ class Source:
         self.filename, self.first_line, text = _read(thing)
         self.shift = len(text) - len(text.lstrip())
         self.lines = text.splitlines()
-        self.tree: Any = ast.parse(textwrap.dedent(text)).body[0]
+        self.tree: Any = syntax.parse(textwrap.dedent(text)).body[0]
         self.names = dict(names or {})
 
     def error(self, message: str, node: ast.AST) -> ScriptError:
@@ -72,7 +73,7 @@ class Source:
     def parsed(self, text: str, node: ast.AST) -> ast.expr:
         """The syntax tree of an expression in a string annotation. ScriptError at ``node`` where it does not parse."""
         try:
-            return ast.parse(text.strip(), mode="eval").body
+            return syntax.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             raise self.error(f"cannot read {text!r}: {error}", node) from None
 
@@ -97,7 +98,7 @@ class Source:
 def _read(thing: Any) -> tuple[str, int, str]:
     """File, first line and source text of a function or class. LegatoError where Python cannot find the source."""
     try:
-        lines, first = inspect.getsourcelines(thing)
+        lines, first = syntax.undisturbed(lambda: inspect.getsourcelines(thing))
         filename = inspect.getsourcefile(thing) or "<unknown>"
     except (OSError, TypeError) as error:
         raise LegatoError(f"the source of {getattr(thing, '__name__', thing)} cannot be found: a script is read from a file, a notebook's "
