@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from legato.core import syntax
 
 SOURCE = "\n".join(f"def f{n}(x):\n    return g(x + {n}, [x * y for y in range({n})])" for n in range(300))
