@@ -4,6 +4,7 @@ from legato.core.mlir import gpu, ir
 from legato.core.upstream import run_on
 from legato.dialects.module import Module
 
+VERSIONS, SUBGROUP = "vce_triple", '"SubgroupId"'    # of a module its version, capabilities and extensions; a built-in variable
 FINISH = "spirv.module(spirv-lower-abi-attrs,spirv-update-vce)"
 
 
@@ -15,7 +16,17 @@ def binaries(module: Module) -> dict[str, bytes]:
             if op.operation.name in ("gpu.module", "spirv.module"):
                 apart.body.append(op.operation.clone(ip=False))
         run_on(apart.operation, FINISH)
+        for one in find(apart.operation, "spirv.module"):
+            declare_subgroups(one)
         return {name: code for holder in pairs(apart) for name, code in serialized(holder)}
+
+
+def declare_subgroups(module: ir.Operation) -> None:
+    """Adds the capability of the built-in SubgroupId to those of a module that reads it: spirv-update-vce overlooks it."""
+    reads = any(str(op.attributes["built_in"]) == SUBGROUP for op in find(module, "spirv.GlobalVariable") if "built_in" in op.attributes)
+    if reads:
+        text = str(module.attributes[VERSIONS])
+        module.attributes[VERSIONS] = ir.Attribute.parse(text.replace("[", "[GroupNonUniform, ", 1))
 
 
 def pairs(module: ir.Module) -> list[ir.Operation]:

@@ -9,6 +9,7 @@ from legato.analysis.indices.forms import linear, roots
 from legato.core.ir_helpers import body, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
+from legato.dialects.tir.matrices import SubgroupIntrinsic
 from legato.dialects.tir.schedule_ops import FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
@@ -89,13 +90,13 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
         raise wrong
     term = operation(next(v for v in total.operands if v != old[0]), "arith.mulf")
     values = list(term.operands) if term else []
-    if operand_type(intrinsic) != "f32":
+    if operand_type(intrinsic) != result_type(intrinsic):
         values = [cast.operands[0] for v in values if (cast := operation(v, "arith.extf")) is not None]
     if operand_type(intrinsic) in FLOAT8:
         values = [cast.operands[0] for v in values if str(v.type) == operand_type(intrinsic) and (cast := operation(v, "arith.bitcast"))]
     sides = [loads.get(v) for v in values]
     known = [one for one in sides if one is not None]
-    if len(known) != 2 or str(old[0].type) != "f32":
+    if len(known) != 2 or str(old[0].type) != result_type(intrinsic):
         raise wrong
     m, n, k = ([argument for argument, value in zip(block.block.arguments, block.values) if variable in roots(value)]
                for variable in variables)
@@ -110,8 +111,15 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
 
 
 def operand_type(intrinsic: str) -> str:
-    """The type of the operands of an instruction of a warp or a warpgroup."""
-    return (MATRIX_INTRINSICS.get(intrinsic) or WARPGROUP_INTRINSICS[intrinsic])[0]
+    """The type of the operands of an instruction of a warp, a warpgroup or a subgroup."""
+    own = SubgroupIntrinsic.of(intrinsic)
+    return own.shape.operand if own is not None else (MATRIX_INTRINSICS.get(intrinsic) or WARPGROUP_INTRINSICS[intrinsic])[0]
+
+
+def result_type(intrinsic: str) -> str:
+    """The type of the sums."""
+    own = SubgroupIntrinsic.of(intrinsic)
+    return own.shape.result if own is not None else "f32"
 
 
 def memory_type(intrinsic: str) -> str:
@@ -146,14 +154,18 @@ def turned(access: ElementAccess, row: list[ir.Value], column: list[ir.Value]) -
 
 def check_memory(operands: Sequence[ElementAccess], result: ElementAccess, intrinsic: str) -> None:
     """ScheduleError for operands of another type, or buffers of other scopes."""
-    type_ = memory_type(intrinsic)
-    for one, scope, wanted in (*((one, "shared", type_) for one in operands), (result, "local", "f32")):
-        owner = one.buffer.owner
-        made = None if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer" else owner.operation.opview
-        if made is None or made.scope != scope or str(one.buffer.type.element_type) != wanted:
-            what = f"'{made.name}' of {one.buffer.type.element_type} in scope '{made.scope}'" if made else f"of {one.buffer.type}"
-            raise ScheduleError(f"tensorize: '{intrinsic}' multiplies buffers of {type_} in scope 'shared' into one "
-                                f"of f32 in scope 'local'; this buffer is {what}")
+    for one in operands:
+        check_scope(one, "shared", memory_type(intrinsic), intrinsic, "multiplies")
+    check_scope(result, "local", result_type(intrinsic), intrinsic, "adds to")
+
+
+def check_scope(one: ElementAccess, scope: str, type_: str, intrinsic: str, does: str) -> None:
+    """ScheduleError unless the buffer of an access is of that scope and that element type. ``does``: what the intrinsic does to it."""
+    owner = one.buffer.owner
+    made = None if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer" else owner.operation.opview
+    if made is None or made.scope != scope or str(one.buffer.type.element_type) != type_:
+        what = f"'{made.name}' of {one.buffer.type.element_type} in scope '{made.scope}'" if made else f"of {one.buffer.type}"
+        raise ScheduleError(f"tensorize: '{intrinsic}' {does} buffers of {type_} in scope '{scope}' only; this buffer is {what}")
 
 
 def spread_rows(buffer: ir.Value, by_words: bool) -> None:

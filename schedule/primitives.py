@@ -4,6 +4,7 @@ from typing import Any
 
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
+from legato.dialects.tir.matrices import SubgroupIntrinsic
 from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
@@ -18,6 +19,7 @@ from legato.schedule import (
     product_primitives,
     query_primitives,
     reduction_primitives,
+    subgroup_primitives,
     tensor_primitives,
     warpgroup_primitives,
 )
@@ -64,6 +66,8 @@ def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
 
 def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
     """tensorize for intrinsics that are kernels, and for matrix instructions."""
+    if (own := SubgroupIntrinsic.of(intrinsic)) is not None:
+        return subgroup_primitives.tensorize_subgroup(kernel, op, own)
     if intrinsic in (warpgroup_primitives.BULK_TILE, *WARPGROUP_INTRINSICS):
         return warpgroup_primitives.tensorize_warpgroup(kernel, op, intrinsic)
     replace = matrix_primitives.tensorize_mma if intrinsic in MATRIX_INTRINSICS else tensor_primitives.tensorize

@@ -20,7 +20,8 @@ Size = int | ir.Value
 Test = tuple[ir.Value, ir.Value]   # a value, and what it has to be less than
 
 
-def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False, depth_last: bool = False) -> list[BlockOp]:
+def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False, depth_last: bool = False,
+                 through_shared: bool = False) -> list[BlockOp]:
     """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in tiles; each letter is all axes of that kind together.
 
     ``tiles``: rows, columns and depth of a tile. The loops are the batch, the blocks of rows and those of columns; in them stand five
@@ -31,7 +32,9 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: 
 
     ``unconverted``: the operands' tiles have the operands' own element types, which are converted where they are multiplied, and the second
     one's tile is contiguous along the same axis as the operand, too: what matrix instructions take. ``depth_last``: both tiles are
-    contiguous along the depth, whatever the operands are: what matrix instructions on bytes take.
+    contiguous along the depth, whatever the operands are: what matrix instructions on bytes take. ``through_shared``: the result's tile
+    is copied to a buffer of scope ``shared`` by a sixth block, the last but one, and written back from there: for matrices of which no
+    thread knows its elements.
     """
     if len(tiles) != 3 or any(t < 1 for t in tiles):
         raise ScheduleError(f"tile_product: takes three sizes, of rows, columns and depth; not {tiles}")
@@ -47,7 +50,7 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: 
     for access in (form.left, form.right, form.store):
         only_accessed(kernel, access.buffer, "tile_product")
     with ir.InsertionPoint(top), block.operation.location:
-        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops], unconverted, depth_last).build()
+        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops], unconverted, depth_last).build(through_shared)
     kernel.replaced(block.operation, made[3].operation)
     kernel.erase(top)
     return made
@@ -113,8 +116,8 @@ class _Tiling:
     depth: Letter
     counts: dict[str, Size]   # the steps of each loop around tiles
 
-    def build(self) -> list[BlockOp]:
-        """The five blocks."""
+    def build(self, through_shared: bool) -> list[BlockOp]:
+        """The five blocks, or six."""
         form, name = self.form, self.form.block.name
         rows, columns, depth = self.rows.tile, self.columns.tile, self.depth.tile
         across = form.run(form.left, form.rows) > 1 >= form.run(form.left, form.depth)
@@ -141,9 +144,14 @@ class _Tiling:
                                          lambda at: self.take(form.right, self.factors[1], right, at, ("n", "k") if turned else ("k", "n")))
                 product = self.tile_block(name, {"b": b, "i": i, "j": j, "l": step}, {"m": rows, "n": columns, "k": depth},
                                           lambda at: self.multiply(left, right, result, at, high, turned))
-            last = self.tile_block(f"{name}_result", {"b": b, "i": i, "j": j}, {"m": rows, "n": columns},
-                                   lambda at: self.give(result, at))
-        return [init, first, second, product, last]
+            made = [init, first, second, product]
+            given = self.buffer(form.store, form.old.op.results[0], (rows, columns), "shared") if through_shared else result
+            tile, within = {"b": b, "i": i, "j": j}, {"m": rows, "n": columns}
+            if through_shared:
+                made.append(self.tile_block(f"{name}_shared", tile, within, lambda at: memref.StoreOp(
+                    memref.LoadOp(result, [at["m"], at["n"]]).result, given, [at["m"], at["n"]])))
+            made.append(self.tile_block(f"{name}_result", tile, within, lambda at: self.give(given, at)))
+        return made
 
     def buffer(self, access: ElementAccess, value: ir.Value, shape: Sequence[int], scope: str) -> ir.Value:
         """A buffer for a tile of what an access is of, with elements of the type of ``value``."""

@@ -229,7 +229,8 @@ class ModuleSchedule:
         """
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
-    def tile_product(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False, depth_last: bool = False) -> list[Handle]:
+    def tile_product(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False, depth_last: bool = False,
+                     through_shared: bool = False) -> list[Handle]:
         """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in ``tiles`` of rows, columns and depth.
 
         Each letter is all axes of the block of that kind together: a convolution's rows are its places, its depth the filter's axes and
@@ -237,9 +238,11 @@ class ModuleSchedule:
         tile of the result (scope ``local``), the copies of a tile of each operand (``shared``) and the product, under a loop over the
         depth, and the one that writes the result. Beyond the ends of the operands the tiles are 0. With ``unconverted`` tiles have the
         types and the layout of the operands, as matrix instructions take them (``tensorize``); otherwise those of the multiplication.
-        With ``depth_last`` the operands' tiles have the depth along their rows, as those on bytes take them.
+        With ``depth_last`` the operands' tiles have the depth along their rows, as those on bytes take them. With ``through_shared`` a
+        sixth block, the last but one, copies the result's tile to shared memory, from where it is written: for matrices of a subgroup.
         """
-        flags = {name: True for name, given in (("unconverted", unconverted), ("depth_last", depth_last)) if given}
+        given = {"unconverted": unconverted, "depth_last": depth_last, "through_shared": through_shared}
+        flags = {name: True for name, wanted in given.items() if wanted}
         return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **flags)
 
     def tile_attention(self, block: Handle, tiles: Sequence[int | Knob]) -> list[Handle]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.dialects.tir.matrices import MatrixShape
 from legato.dialects.tir.schedule_ops import FLOAT8
 from legato.targets.classified import classified
 from legato.targets.cpu.activations import RULES as CPU_ACTIVATIONS
@@ -34,6 +35,8 @@ from legato.targets.target import Target
 PRECISIONS = (None, "f32", "bf16")   # to which factors of f32 may be rounded; None is f32
 HOPPER, HOPPER_SHARED = "sm_90a", 227 << 10     # the chip with products of warpgroups; bytes of a block
 NVIDIA_PRECISIONS = (None, "f32", "tf32")
+SUBGROUP, SUBGROUPS = 32, ("4", "8", "16", "32", "64", "128")      # threads, where nothing is said; and what can be
+HOST, NONE = "host", "none"         # of a Vulkan target's matrices: those of this machine's device, and none
 FLAGS = ("check-bounds", "fill-memory")   # off where they are None
 
 
@@ -62,6 +65,20 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
                matrix_types=types)
 
 
+def _vulkan(options: Mapping[str, Any]) -> Gpu:
+    text, subgroup = str(options["matrices"]), str(options["subgroup"] or SUBGROUP)
+    shapes = [] if text in (HOST, NONE) else [(one, MatrixShape.of(one)) for one in text.split("+")]
+    for one, shape in shapes:
+        if shape is None or not all((shape.rows, shape.columns, shape.depth)):
+            raise LegatoError(f"option 'matrices' wants host, none, or shapes and types such as m16n16k16_f16_f32+m16n16k16_bf16_f32, of "
+                              f"factors of f16, bf16 or f32 and sums of f16 or f32; found '{one}'")
+    if subgroup not in SUBGROUPS:
+        raise LegatoError(f"option 'subgroup' wants the threads of a subgroup, {', '.join(SUBGROUPS[:-1])} or {SUBGROUPS[-1]}; found "
+                          f"'{subgroup}'")
+    return Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535, schedules=options["schedules"],
+               matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup))
+
+
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_REDUCTIONS, *CPU_CUMULATIVE, *CPU_QUANTIZED, *CPU_SCATTER,
@@ -85,10 +102,11 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options=
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
                   "round factors to 11 bits, graphs=true for the launches of a call as one CUDA graph, "
                   "cubin=false for PTX only, where ptxas is installed")
-VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL), options={"schedules": True},
-                make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
-                                                 schedules=options["schedules"]),
+VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL),
+                options={"schedules": True, "matrices": HOST, "subgroup": None}, make_machine=_vulkan,
                 schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
                 stages=vulkan_stages, runs=True, engine="vulkan",
-                doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules")
+                doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules, "
+                    "matrices=none|m16n16k16_f16_f32+... for the cooperative matrices of a device, and subgroup=32|... for its subgroups' "
+                    "threads, where it is not this machine's")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -91,8 +91,9 @@ def cpu_stages(target: "Target") -> Stages:
 OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outlined was called scheduled
 
 
-def gpu_stages(target: "Target") -> Stages:
-    """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs."""
+def gpu_stages(target: "Target", promote: str = "") -> Stages:
+    """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs. ``promote``:
+    passes on launches, when accumulators are in registers."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH % ''}"),
@@ -103,7 +104,7 @@ def gpu_stages(target: "Target") -> Stages:
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
         ("outlined", "func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
-                     "tir-hoist-accumulators,tir-fold-grids{target=%s},tir-sink-scalars,"
+                     f"tir-hoist-accumulators,{promote}tir-fold-grids{{target=%s}},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
                      "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-specialize-warps{target=%s},tir-align-shared"),
     )
@@ -125,12 +126,12 @@ def nvvm_stages(target: "Target") -> Stages:
 def vulkan_stages(target: "Target") -> Stages:
     """The stages of GPUs by Vulkan."""
     return (
-        *gpu_stages(target),
+        *gpu_stages(target, promote="tir-promote-matrices,"),
         ("spirv", "tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
                   "gpu.module(arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
                   "tir-halves-as-integers{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},"
                   "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
                   "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
-                  "tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
-                  "tir-forbid-contraction"),
+                  "tir-lower-matrices,tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
+                  "tir-forbid-contraction,tir-vulkan-memory-model"),
     )

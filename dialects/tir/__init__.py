@@ -1,5 +1,6 @@
 """The tir dialect: kernels and their conventions."""
 from legato.dialects.tir import (  # noqa: F401 - their ops are part of the dialect
+    matrices,
     schedule_ops,
     tiles,
 )

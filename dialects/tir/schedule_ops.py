@@ -40,7 +40,7 @@ MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
     "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
     "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
-    "unconverted": FLAG, "depth_last": FLAG,
+    "unconverted": FLAG, "depth_last": FLAG, "through_shared": FLAG,
 }
 EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
             MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
@@ -49,7 +49,8 @@ PYTHON = {TEXT: (str,), NUMBER: (int,), NUMBERS: (list,), NUMBER_OR_TEXT: (int, 
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes."""
+    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes. ``adds``: the attribute with
+    which it returns one more."""
 
     doc: str
     attributes: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class Step:
     gives: int | None = 0
     optional: tuple[str, ...] = ()
     numbers: str | None = None  # the attribute whose zeros stand for parameters
+    adds: str | None = None
 
 
 STEPS = {
@@ -90,8 +92,9 @@ STEPS = {
     "transform_layout": Step("Changes the layout of a buffer that the block writes (``side = \"read\"``: reads).", ("at", "map"),
                              optional=("side",)),
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
-                         "result, copy one of each operand, multiply, and write the result.", ("tiles",), gives=5, numbers="tiles",
-                         optional=("unconverted", "depth_last")),
+                         "result, copy one of each operand, multiply, and write the result; ``through_shared``: before the last, "
+                         "one more that copies the result's tile to shared memory.", ("tiles",), gives=5, numbers="tiles",
+                         optional=("unconverted", "depth_last", "through_shared"), adds="through_shared"),
     "tile_attention": Step("Computes an attention in tiles of rows and keys, by its product with values. Returns the blocks, which "
                            "``Schedule.tile_attention`` lists.", ("tiles",), gives=16, numbers="tiles"),
     "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
@@ -170,8 +173,9 @@ def _check(operation: ir.Operation, step: Step) -> None:
     if not handles:
         raise InvalidOp("takes handles, has none")
     given = len(operation.results)
-    if step.gives is not None and given != step.gives and not (step.gives > 1 and given == 1):
-        raise InvalidOp(f"gives {step.gives} handle{'s' if step.gives != 1 else ''}, has {given} results")
+    gives = None if step.gives is None else step.gives + (step.adds is not None and step.adds in operation.attributes)
+    if gives is not None and given != gives and not (gives > 1 and given == 1):
+        raise InvalidOp(f"gives {gives} handle{'s' if gives != 1 else ''}, has {given} results")
     known = (*step.attributes, *step.optional)
     for name in operation.attributes:
         if name not in known and "." not in name:

@@ -10,6 +10,7 @@ from legato.core.locations import describe
 from legato.core.mlir import arith, ir, memref, vector
 
 Number = int | ir.Value
+MATRICES = {"gpu.subgroup_mma_load_matrix": 0, "gpu.subgroup_mma_store_matrix": 1}    # the operand that is the buffer
 STORAGE, WORKGROUP, FUNCTION = (f"#spirv.storage_class<{name}>" for name in ("StorageBuffer", "Workgroup", "Function"))
 
 
@@ -121,6 +122,11 @@ def rewritten(op: ir.Operation, buffer: ir.Value, flat: Flat) -> list[ir.Value]:
             element = vector.extract(op.operands[0], dynamic_position=[], static_position=[lane])
             store(flat, element, flat.place(list(op.operands)[2:], lane))
         return []
+    if op.name in MATRICES:    # whose attribute says how far rows are apart
+        place = MATRICES[op.name]
+        given = [*list(op.operands)[:place], flat.base, flat.place(list(op.operands)[place + 1:])]
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        return list(ir.Operation.create(op.name, [r.type for r in op.results], given, attributes).results)
     raise UnsupportedError(f"{describe(op)}: {op.name} on a buffer of type {buffer.type} has no form for Vulkan's storage buffers")
 
 

@@ -9,6 +9,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.dialects.module import Module
 from legato.passes.gpu.flat_buffers import (
     FUNCTION,
+    MATRICES,
     STORAGE,
     WORKGROUP,
     Flat,
@@ -22,9 +23,15 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 BLOCK, TYPE, SEGMENTS = "known_block_size", "function_type", "operandSegmentSizes"
 ARGUMENTS = 11   # of a launch: the number of its group of operands for the kernel
-ENVIRONMENT = ("#spirv.target_env<#spirv.vce<v1.3, [Shader, Int64, Float64, Int8, Int16, Float16, StorageBuffer8BitAccess, "
-               "StorageBuffer16BitAccess], [SPV_KHR_storage_buffer_storage_class, SPV_KHR_8bit_storage, SPV_KHR_16bit_storage]>, "
-               "api=Vulkan, #spirv.resource_limits<max_compute_workgroup_size=[1024, 1024, 64]>>")
+CAPABILITIES = "Shader, Int64, Float64, Int8, Int16, Float16, StorageBuffer8BitAccess, StorageBuffer16BitAccess"
+EXTENSIONS = "SPV_KHR_storage_buffer_storage_class, SPV_KHR_8bit_storage, SPV_KHR_16bit_storage"
+LIMITS = "#spirv.resource_limits<max_compute_workgroup_size=[1024, 1024, 64]>"
+ENVIRONMENT = f"#spirv.target_env<#spirv.vce<v1.3, [{CAPABILITIES}], [{EXTENSIONS}]>, api=Vulkan, {LIMITS}>"
+# of kernels that multiply cooperative matrices
+MATRICES_ENVIRONMENT = (
+    f"#spirv.target_env<#spirv.vce<v1.6, [{CAPABILITIES}, GroupNonUniform, VulkanMemoryModel, CooperativeMatrixKHR, BFloat16TypeKHR, "
+    f"BFloat16CooperativeMatrixKHR], [{EXTENSIONS}, SPV_KHR_vulkan_memory_model, SPV_KHR_cooperative_matrix, SPV_KHR_bfloat16]>, "
+    f"api=Vulkan, {LIMITS}>")
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class FlattenKernels(ModulePass):
             launches.setdefault(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0], []).append(launch)
         with module.context, ir.Location.unknown():
             for holder in find(module.operation, "gpu.module"):
-                environment = ir.Attribute.parse(ENVIRONMENT)
+                environment = ir.Attribute.parse(MATRICES_ENVIRONMENT if find(holder, *MATRICES) else ENVIRONMENT)
                 holder.attributes["targets"] = ir.ArrayAttr.get([environment])
                 holder.attributes["spirv.target_env"] = environment    # for conversions of the ops inside
                 for kernel in find(holder, "gpu.func"):

@@ -14,10 +14,12 @@ from legato.core.ir_helpers import element_of
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
+from legato.dialects.tir.matrices import LOAD_MATRIX, MULTIPLY_MATRICES, STORE_MATRIX
 from legato.dialects.tir.tiles import TENSOR_MAP
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 
 HALF = ("f16", "bf16")
+LATER = (TENSOR_MAP, LOAD_MATRIX, STORE_MATRIX, MULTIPLY_MATRICES)     # which tir-call-driver and tir-lower-matrices take
 FUNCTIONS = ("func.func", "gpu.func", "llvm.func")
 
 
@@ -155,7 +157,7 @@ class Intrinsics(Conversion):
         left = []
 
         def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in names and op.name != TENSOR_MAP:    # which tir-call-driver takes
+            if op.name in names and op.name not in LATER:
                 left.append(op)
             return ir.WalkResult.ADVANCE
 

@@ -1,6 +1,8 @@
 """The description of a GPU for schedules and rules."""
 from dataclasses import dataclass
 
+from legato.dialects.tir.matrices import MatrixShape
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -11,7 +13,8 @@ class Gpu:
     ``merges``: whether a thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules;
     ``matrix_types``: of factors that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
     to shared memory without waiting for it; ``dynamic_shared_bytes``: the most that a block has when a launch asks for it; ``warpgroups``:
-    whether four warps multiply tiles in shared memory together (wgmma), which a copy engine fills by tensor maps."""
+    whether four warps multiply tiles in shared memory together (wgmma), which a copy engine fills by tensor maps; ``matrices``: the
+    shapes and types of matrices that a subgroup multiplies (Vulkan's cooperative matrices), and ``subgroup`` its threads."""
 
     approx: bool = False
     warp: int = 32
@@ -28,6 +31,8 @@ class Gpu:
     async_copies: bool = False
     dynamic_shared_bytes: int = 48 << 10
     warpgroups: bool = False
+    matrices: tuple[MatrixShape, ...] = ()
+    subgroup: int = 32
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in the widest access of a thread; at least 1."""

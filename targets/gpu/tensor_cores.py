@@ -4,12 +4,12 @@ warps (mma.sync), with sums in f32.
 A block of threads computes a tile of the result, as in ``products``, and each warp of it a part: fragments of the operands' tiles come from
 shared memory by ldmatrix, sums stay in registers, and what reads the result is computed where it is written.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 
-from legato.analysis.block_kernel import BlockKernel
+from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm
 from legato.core.mlir import ir
 from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
@@ -21,7 +21,9 @@ LEAST = 8          # rows, columns and depth from which on a tile is not mostly 
 ROW_PADDING = 16   # bytes
 PAIR = 2           # neighbouring columns that a thread has
 WARP = 32
+WARPS = "threadIdx.z"     # the axis of a block's warps
 MOST_SUMS = 64     # of a thread in products of bytes, whose fragments hold twice the depth, and which are exchanged in registers
+FILLED = Fraction(2, 3)   # of the largest tiles, the part at least that is work
 MOST_STAGES = 4    # steps of the depth that have buffers of their own
 
 
@@ -56,7 +58,7 @@ def choose(form: ProductForm) -> MatrixTiles:
         return NARROW[0]
     if columns is not None and columns <= NARROW[1].columns:
         return NARROW[1]
-    return products.largest(form, TILES, Fraction(2, 3)) or TILES[-1]
+    return products.largest(form, TILES, FILLED) or TILES[-1]
 
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
@@ -73,9 +75,10 @@ def layout(width: int) -> str:
 
 
 def multiplied_type(load: ir.Value, factor: ir.Value) -> str | None:
-    """The type of a factor before it is widened to f32: that of the load, or, of bytes, the float that these are; None for another cast."""
+    """The type of a factor, before it is widened to f32 where it is: that of the load, or, of bytes, the float that these are; None for
+    another cast."""
     if factor == load:
-        return "f32" if str(load.type) == "f32" else None
+        return str(load.type)
     cast = factor.owner.operation
     if cast.name != "arith.extf" or str(factor.type) != "f32":
         return None
@@ -91,8 +94,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return None
     product, form = found
     intrinsic = intrinsic_of(form, machine)
-    if intrinsic is None or any(
-            (size := form.extent(axes)) is not None and size < LEAST for axes in (form.rows, form.columns, form.depth)):
+    if intrinsic is None or not is_long(form):
         return None
     tiles, width = choose(form), form.left.buffer.type.element_type.width // 8
     tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
@@ -101,30 +103,55 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if not products.fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("matrix_product")
-    before, after = products.around(kernel, product)
-    axis, parts = products.split_depth(form, tiles.rows, tiles.columns)
-    vectors = form.run(form.store, form.columns) % PAIR == 0
 
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
-        sizes = f"array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>"
-        made = steps.step("tile_product", [block], f"tiles = {sizes}, {layout(8 * width)}", 5)
-        for one in inlined:
-            steps.inline(one)
-        for one in readers:
-            steps.step("reverse_compute_inline", [one])
+        sizes = (tiles.rows, tiles.columns, tiles.depth)
+        made = tile_around(steps, block, sizes, layout(8 * width), 5, inlined, readers)
         stages = min(MOST_STAGES, machine.shared_bytes // tiles.size(width))
         if machine.async_copies and stages > 1:
             steps.step("annotate", [steps.loops(made[1], 6)[3]], f'key = "pipeline_stages", value = {stages} : i64')
-        finish(steps, made, tiles, intrinsic, operand_lanes(kernel, machine, form, tiles, chunk), vectors)
+        finish(steps, made, tiles, intrinsic, operand_lanes(kernel, machine, form, tiles, chunk),
+               result_lanes(kernel, product, form, PAIR, chunk) == PAIR)
 
+    divided(steps, kernel, product, form, tiles, compute)
+    return steps.text()
+
+
+def is_long(form: ProductForm) -> bool:
+    """Whether a product's sizes, as far as they are known, fill a good part of matrices."""
+    return not any((size := form.extent(axes)) is not None and size < LEAST for axes in (form.rows, form.columns, form.depth))
+
+
+def divided(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, tiles: MatrixTiles,
+            compute: Callable[..., None]) -> None:
+    """Appends the steps of a product in one launch, or in parts of its depth that a second launch adds up. ``compute`` takes the block of
+    the product, blocks to be inlined once it is tiled, the part of the depth's longest axis that it has (0: all), and blocks that read the
+    result."""
+    axis, parts = products.split_depth(form, tiles.rows, tiles.columns)
     if parts > 1:
         products.in_parts(steps, kernel, product, form, axis, parts, compute)
-        return steps.text()
+        return
     block = steps.block(product.name)
-    inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
-    vectors = vectors and all(map(products.keeps_lanes, after))
+    inlined, readers = ([steps.block(one.name) for one in some] for some in products.around(kernel, product))
     compute(block, inlined, 0, readers)
-    return steps.text()
+
+
+def tile_around(steps: Steps, block: str, sizes: Sequence[int], attributes: str, gives: int, inlined: Sequence[str],
+                readers: Sequence[str]) -> list[str]:
+    """The blocks of a product in tiles of so many rows, columns and steps of depth, with further ``attributes`` of tile_product, when
+    blocks in front of it are inlined and those that read its result are computed where it is written."""
+    made = steps.step("tile_product", [block], f"tiles = array<i64: {', '.join(map(str, sizes))}>, {attributes}", gives)
+    for one in inlined:
+        steps.inline(one)
+    for one in readers:
+        steps.step("reverse_compute_inline", [one])
+    return made
+
+
+def result_lanes(kernel: BlockKernel, product: KernelBlock, form: ProductForm, wide: int, chunk: int) -> int:
+    """The neighbours of the result that a thread writes at once: ``wide``, or 1. ``chunk``: as in ``divided``."""
+    after = products.around(kernel, product)[1] if not chunk else []
+    return wide if form.run(form.store, form.columns) % wide == 0 and all(map(products.keeps_lanes, after)) else 1
 
 
 def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: MatrixTiles, chunk: int) -> list[int]:
@@ -149,23 +176,23 @@ def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, 
         steps.bind(loop, f"blockIdx.{axis}")
     spread(steps, inner, tiles, vectors)
     spread(steps, steps.loops(init, 5)[3:], tiles, vectors=True)
-    copies(steps, left, tiles, widths[0])
-    copies(steps, right, tiles, widths[1])
+    for block, width in ((left, widths[0]), (right, widths[1])):
+        share(steps, steps.loops(block, 6)[4:], (tiles.warps, 8, 4), width)
     m, n, k = steps.loops(multiply, 7)[4:]
     down, i, row = steps.split(m, [tiles.down, -1, 16])
     across, j, column = steps.split(n, [tiles.across, -1, 16])
     outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic][1]])
     steps.reorder([down, across, outer, i, j, row, column, deep])
-    bind_warps(steps, down, across, tiles)
+    bind_warps(steps, down, across, tiles, WARPS)
     for loop in (outer, i, j):
         steps.unroll(loop)
     steps.step("tensorize", [row], f'intrinsic = "{intrinsic}"', 1)
 
 
-def bind_warps(steps: Steps, down: str, across: str, tiles: MatrixTiles) -> None:
-    """Binds the loops over a block's warps, which stand around each other."""
+def bind_warps(steps: Steps, down: str, across: str, tiles: MatrixTiles, axis: str) -> None:
+    """Binds the loops over a block's warps, which stand around each other, to an axis."""
     both = tiles.down > 1 and tiles.across > 1
-    steps.bind(steps.fuse([down, across]) if both else across if tiles.across > 1 else down, "threadIdx.z")
+    steps.bind(steps.fuse([down, across]) if both else across if tiles.across > 1 else down, axis)
 
 
 def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) -> None:
@@ -174,7 +201,7 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
     down, i, half, y = steps.split(m, [tiles.down, -1, 2, 8])
     across, j, x, pair = steps.split(n, [tiles.across, -1, 4, PAIR])
     steps.reorder([down, across, y, x, i, half, j, pair])
-    bind_warps(steps, down, across, tiles)
+    bind_warps(steps, down, across, tiles, WARPS)
     steps.bind(y, "threadIdx.y")
     steps.bind(x, "threadIdx.x")
     for loop in (i, half, j):
@@ -185,14 +212,15 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
         steps.unroll(pair)
 
 
-def copies(steps: Steps, block: str, tiles: MatrixTiles, wide: int) -> None:
-    """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access."""
-    outer, inner = steps.loops(block, 6)[4:]
+def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int) -> None:
+    """Gives each thread of a block its part of a nest of two loops. ``threads``: of a block, along its axes, x the last; ``wide``: elements
+    of one access."""
+    outer, inner = loops
     if wide > 1:
         inner, lane = steps.split(inner, [-1, wide])
         steps.vectorize(lane)
-    turn, z, y, x = steps.split(steps.fuse([outer, inner]), [-1, tiles.warps, 8, 4])
-    for loop, axis in ((z, "z"), (y, "y"), (x, "x")):
+    turn, *bound = steps.split(steps.fuse([outer, inner]), [-1, *threads])
+    for loop, axis in zip(bound, "zyx"[-len(threads):]):
         steps.bind(loop, f"threadIdx.{axis}")
     if wide > 1:   # otherwise there are many turns, whose indices are computed for each element
         steps.unroll(turn)

@@ -15,7 +15,7 @@ from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRIN
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout
+from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout, tile_around
 
 PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
@@ -66,12 +66,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     steps = Steps("warpgroup_product")
     block = steps.block(product.name)
     inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
-    sizes = f"array<i64: {tiles.rows}, {tiles.columns}, {step}>"
-    made = steps.step("tile_product", [block], f"tiles = {sizes}, {layout(width)}", 5)
-    for one in inlined:
-        steps.inline(one)
-    for one in readers:
-        steps.step("reverse_compute_inline", [one])
+    made = tile_around(steps, block, (tiles.rows, tiles.columns, step), layout(width), 5, inlined, readers)
     vectors = form.run(form.store, form.columns) % PAIR == 0 and all(map(products.keeps_lanes, after))
     finish(steps, made, tiles, intrinsic, vectors)
     return steps.text()

@@ -1,4 +1,6 @@
 """Accesses of threads to shared memory, and detection of conflicts between threads."""
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -13,7 +15,7 @@ from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import buffer_of
+from legato.passes.gpu.threads.memory import MATRIX_BUFFERS, buffer_of
 from legato.passes.gpu.threads.points import as_keys, points_of, thread_numbers
 from legato.passes.gpu.threads.uniform import Uniform
 
@@ -25,7 +27,7 @@ class ThreadAccess:
     """An access in a launch.
 
     ``indices``: None where they are not known. ``loops``: the loops around it in the launch, outermost first; ``tests``: the conditions
-    around it, each with the value it has to have.
+    around it, each with the value it has to have; ``size``: the elements that it touches from its indices on along the last axes.
     """
 
     op: ir.Operation
@@ -35,6 +37,7 @@ class ThreadAccess:
     indices: list[ir.Value] | None
     loops: list[ForOp]
     tests: list[tuple[ir.Value, bool]]
+    size: tuple[int, ...] = ()
     cache: dict = field(default_factory=dict)
 
 
@@ -51,14 +54,43 @@ class TouchedElements:
     steps: dict[ir.Value, np.ndarray]
     exact: bool
 
+    def ends(self, threads: int) -> TouchedElements:
+        """The same without the threads of a block, which has so many, between the first and the last that touch an element in a step."""
+        groups = as_keys([[self.thread // threads, *(column for _, column in self.columns), *self.steps.values()]])[0]
+        order = np.lexsort((self.thread, groups))
+        differ = groups[order][1:] != groups[order][:-1]
+        kept = order[np.concatenate([[True], differ]) | np.concatenate([differ, [True]])] if len(order) else order
+        return TouchedElements(self.thread[kept], [(symbols, column[kept]) for symbols, column in self.columns],
+                               {variable: step[kept] for variable, step in self.steps.items()}, self.exact)
+
+    def spread(self, size: Sequence[int]) -> TouchedElements:
+        """The same with so many elements along the last axes in the place of each."""
+        count, first = prod(size), len(self.columns) - len(size)
+        offsets = np.indices(size).reshape(len(size), -1)
+        columns = [(symbols, np.repeat(column, count) + (np.tile(offsets[n - first], len(column)) if n >= first else 0))
+                   for n, (symbols, column) in enumerate(self.columns)]
+        return TouchedElements(np.repeat(self.thread, count), columns, {v: np.repeat(s, count) for v, s in self.steps.items()}, self.exact)
+
 
 def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: bool, reads: bool) -> ThreadAccess:
     """An op's access to the buffer that is operand number ``buffer_operand``."""
+    if op.name in MATRIX_BUFFERS:
+        return matrix_access_of(op, launch, writes, reads)
     indices = indices_of(op) if op.name in FIRST_INDEX else None
     if indices is not None and buffer_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
         indices = None  # through a view: the index differs
     return ThreadAccess(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, loops_between(op, launch.operation),
                         conditions(op, launch.operation))
+
+
+def matrix_access_of(op: ir.Operation, launch: Launch, writes: bool, reads: bool) -> ThreadAccess:
+    """The access of an op that moves a matrix of a subgroup: each of its threads touches the whole matrix."""
+    place = MATRIX_BUFFERS[op.name]
+    buffer, indices = op.operands[place], list(op.operands)[place + 1:]
+    matrix = ir.VectorType((op.operands[0] if place else op.results[0]).type)
+    turned = "turned" in op.attributes and op.attributes["turned"].value
+    return ThreadAccess(op, buffer, writes, reads, indices, loops_between(op, launch.operation), conditions(op, launch.operation),
+                        tuple(matrix.shape[::-1] if turned else matrix.shape))
 
 
 class Conflicts:
@@ -80,7 +112,7 @@ class Conflicts:
         wanted = {r for v in (*access.indices, *(t for t, _ in access.tests)) for r in roots(v)}
         steps = [loop for loop in access.loops if can_count(loop) and (loop.variable in wanted or loop in kept)]
         axes = [*self.launch.threads, *blocks]
-        if prod(a.extent for a in axes) * prod(present(loop.extent) for loop in steps) > MOST_POINTS:
+        if prod(a.extent for a in axes) * prod(present(loop.extent) for loop in steps) * prod(access.size) > MOST_POINTS:
             return None
         points = points_of(axes, steps, self.uniform)
         columns = [c for i in access.indices if (c := points.evaluate(i)) is not None]
@@ -88,8 +120,9 @@ class Conflicts:
             return None
         mask, exact = points.mask(access.tests)
         flat = mask.reshape(-1)
-        return TouchedElements(points.flat(thread_numbers(points, axes))[flat], [(c.symbols, points.flat(c.array)[flat]) for c in columns],
-                               {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
+        found = TouchedElements(points.flat(thread_numbers(points, axes))[flat], [(c.symbols, points.flat(c.array)[flat]) for c in columns],
+                                {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
+        return found.ends(self.launch.thread_count).spread(access.size) if access.size else found
 
     def in_step(self, first: ThreadAccess, second: ThreadAccess) -> bool:
         """Whether two threads may conflict where ``second`` follows ``first`` in the same iteration of all loops around both."""
@@ -232,8 +265,8 @@ def shared_loops(first: ThreadAccess, second: ThreadAccess) -> list[ForOp]:
 
 
 def same_place(first: ThreadAccess, second: ThreadAccess, differing: set[ir.Value]) -> bool:
-    """Whether both accesses have the same index values in the same iteration, so that a thread meets only itself."""
-    if first.indices is None or second.indices is None or first.indices != second.indices:
+    """Whether both accesses are of one element and have the same index values in the same iteration, so that a thread meets only itself."""
+    if first.indices is None or second.indices is None or first.indices != second.indices or first.size or second.size:
         return False
     return not any(roots(i) & differing for i in first.indices)
 

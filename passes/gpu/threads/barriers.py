@@ -9,10 +9,12 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, in_program_order
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp, constant_of
+from legato.dialects.tir.matrices import LOAD_MATRIX as LOAD_SUBGROUP_MATRIX
+from legato.dialects.tir.matrices import STORE_MATRIX
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import LOAD_MATRIX, buffer_of, name_of
+from legato.passes.gpu.threads.memory import LOAD_MATRIX, STORES, buffer_of, name_of
 from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
 from legato.passes.gpu.threads.uniform import Uniform
 
@@ -20,6 +22,7 @@ BARRIER = "gpu.barrier"
 SCOPE = "#gpu.barrier_scope<workgroup>"
 # for each buffer: its operand number, whether it is written, whether it is read
 KNOWN = {"memref.load": ((0, False, True),), "memref.store": ((1, True, False),), LOAD_MATRIX: ((0, False, True),),
+         LOAD_SUBGROUP_MATRIX: ((0, False, True),), STORE_MATRIX: ((1, True, False),),
          BULK_COPY: ((0, False, True), (1, True, False)), WARPGROUP_PRODUCT: ((0, False, True), (1, False, True))}
 
 
@@ -68,7 +71,7 @@ class Inserter:
         self.uniform = Uniform(launch)
         self.conflicts = Conflicts(launch, self.uniform)
         operations = in_program_order(launch.operation)
-        self.written = {buffer_of(op.operands[1]) for op in operations if op.name in ("memref.store", BULK_COPY)}
+        self.written = {buffer_of(op.operands[1]) for op in operations if op.name in (*STORES, BULK_COPY)}
         self.seen: dict[int, ThreadAccess] = {}
 
     def tracked(self, buffer: ir.Value) -> bool:

@@ -5,7 +5,7 @@ from legato.core.ir_helpers import ancestors, body, everything, find, index, ter
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import REDUCE, THREAD, loop_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis, thread_loops
-from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, buffer_of, has_effect, is_local_store, name_of, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, STORES, buffer_of, has_effect, is_local_store, name_of, scope_of
 
 MOVABLE = ("arith.", "memref.dim", "math.")
 
@@ -30,8 +30,8 @@ def check_local(launch: Launch) -> None:
         if scope_of(buffer) != LOCAL:
             continue
         users = [u.owner.operation for u in buffer.uses]
-        written = {frozenset(axes_around(u, launch) - axes_reduced(u)) for u in users if u.name == "memref.store"}
-        for read in (u for u in users if u.name not in ("memref.store", "memref.dim")):
+        written = {frozenset(axes_around(u, launch) - axes_reduced(u)) for u in users if u.name in STORES}
+        for read in (u for u in users if u.name not in (*STORES, "memref.dim")):
             around = axes_around(read, launch)
             for axes in written:
                 missing = axes - around
@@ -49,8 +49,8 @@ def check_shared(launch: Launch) -> None:
         if not blocks or scope_of(buffer) != SHARED:
             continue
         users = [u.owner.operation for u in buffer.uses]
-        writes = [u for u in users if u.name == "memref.store"]
-        for read in (u for u in users if u.name not in ("memref.store", "memref.dim")):
+        writes = [u for u in users if u.name in STORES]
+        for read in (u for u in users if u.name not in (*STORES, "memref.dim")):
             for write in writes:
                 differing = (axes_around(write, launch) ^ axes_around(read, launch)) & blocks
                 if differing:

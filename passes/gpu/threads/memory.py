@@ -4,12 +4,16 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
+from legato.dialects.tir.matrices import LOAD_MATRIX as LOAD_SUBGROUP_MATRIX
+from legato.dialects.tir.matrices import STORE_MATRIX
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.dialects.tir.walk import buffer_name
 
 GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 LOAD_MATRIX = "nvgpu.ldmatrix"   # a warp's load from shared memory, of rows of which each lane has the place of one
-WHOLE = (LOAD_MATRIX, BULK_COPY, WARPGROUP_PRODUCT)   # ops that take shared buffers as they are
+MATRIX_BUFFERS = {LOAD_SUBGROUP_MATRIX: 0, STORE_MATRIX: 1}    # of ops that move matrices of subgroups: the operand that is the buffer
+STORES = ("memref.store", STORE_MATRIX)     # ops that write elements of the buffer that is their second operand
+WHOLE = (LOAD_MATRIX, BULK_COPY, WARPGROUP_PRODUCT, *MATRIX_BUFFERS)   # ops that take shared buffers as they are
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")
@@ -48,12 +52,12 @@ def name_of(buffer: ir.Value) -> str:
 
 def is_local_store(op: ir.Operation) -> bool:
     """Whether an op is a store to a local buffer."""
-    return op.name == "memref.store" and scope_of(op.operands[1]) == LOCAL
+    return op.name in STORES and scope_of(op.operands[1]) == LOCAL
 
 
 def has_effect(op: ir.Operation) -> bool:
     """Whether an op (without its regions) has an effect outside of its thread."""
-    if op.name == "memref.store":
+    if op.name in STORES:
         return not is_local_store(op)
     if op.name in ("func.call", "llvm.call"):
         return not is_pure_call(op)

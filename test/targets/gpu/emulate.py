@@ -6,6 +6,7 @@ Threads are held up at random before what they do with shared memory, so that a 
 import ctypes
 
 import numpy as np
+from emulate_matrices import MATRICES, rewrite_matrices
 
 import legato
 from legato.codegen.jit import jit
@@ -130,11 +131,12 @@ def rewrite(region, ids, me, thread, exchange, shared, seed):
         with ir.InsertionPoint(op), op.location:
             ir.Operation.create("omp.barrier")
         op.erase()
-    sites = [op for op in find(region, "memref.load", "memref.store", "vector.load", "vector.store")
+    sites = [op for op in find(region, "memref.load", "memref.store", "vector.load", "vector.store", *MATRICES)
              if any(v in shared for v in op.operands)]
     for site, op in enumerate(sites if seed is not None else []):
         with ir.InsertionPoint(op), op.location:
             hold_up(me, site + 1000 * (seed or 0))
+    rewrite_matrices(region)
 
 
 def replace_shuffle(op, thread, exchange):
