@@ -17,6 +17,7 @@ from legato.core.notebook import counted, html_table
 from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import SIGNATURE
+from legato.host_device import settled
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
@@ -116,7 +117,7 @@ def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRule
     give = _partitioning(backends, costs, backend_options)
     context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
                           observer=check)
-    return _lower(module, catalog.resolve(target), context, give, passes, from_stage, last, progress, verify_each, report)
+    return _lower(module, settled(catalog.resolve(target)), context, give, passes, from_stage, last, progress, verify_each, report)
 
 
 def reproduction(reproducer: str | Path | Reproduction | None) -> Reproduction | None:
@@ -225,7 +226,7 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
 
         give = _partitioning(backends, costs, backend_options)
         catalog = Catalog([target] if isinstance(target, Target) else (), rules)
-        resolved = catalog.resolve(target)
+        resolved = settled(catalog.resolve(target))
         refuse_elsewhere(resolved)
         kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
     if isinstance(module, Module) and not (backends or passes or from_stage):

@@ -3,6 +3,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.host_device import settled
 from legato.passes.pipeline.base import ModulePass
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.targets.backend import GivenBackend
@@ -54,7 +55,7 @@ def pipeline_text(target: str | Target, backends: Sequence[GivenBackend] = (), o
     """
     from legato.partitioning import partition_passes
 
-    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
+    resolved = settled(Catalog([target] if isinstance(target, Target) else ()).resolve(target))
     stages = stages_of(resolved)
     if backends:
         stages = [("partitioned", partition_passes(backends, backend_options)), *stages]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
@@ -11,15 +11,29 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.runtime.vulkan.addresses import CAPABILITY, by_address, instructions, words_of
+from legato.runtime.vulkan.matrices import (
+    BFLOAT16,
+    BFLOAT16_FEATURES,
+    MATRICES,
+    SUBGROUP_SIZES,
+    extensions_of,
+    matrices_of,
+    subgroup_of,
+    subgroups_of,
+)
 
 CHOICE = "LEGATO_VULKAN_DEVICE"
 KINDS = {2: "discrete GPU", 1: "integrated GPU", 3: "virtual GPU", 4: "CPU", 0: "other"}   # VkPhysicalDeviceType, the best first
 ADDRESSES = "PhysicalStorageBufferAddresses"
 # of VkBufferUsageFlagBits and VkMemoryAllocateFlagBits; the package has no names for them
 SHADER_DEVICE_ADDRESS, ALLOCATE_DEVICE_ADDRESS = 0x20000, 2
+FULL_SUBGROUPS = "full subgroups"
+FLOAT16, MEMORY_MODEL, COOPERATIVE_MATRIX, BFLOAT16_TYPE, BFLOAT16_MATRIX = 9, 5345, 6022, 5116, 5118
 # SPIR-V's number of a capability: its name, and the feature of the device that it needs
-CAPABILITIES = {9: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", 39: "Int8", 4433: "StorageBuffer16BitAccess",
-                4448: "StorageBuffer8BitAccess", 5347: ADDRESSES}
+CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", 39: "Int8", 4433: "StorageBuffer16BitAccess",
+                4448: "StorageBuffer8BitAccess", 5347: ADDRESSES, MEMORY_MODEL: "VulkanMemoryModel",
+              COOPERATIVE_MATRIX: f"CooperativeMatrixKHR ({MATRICES})", BFLOAT16_TYPE: f"BFloat16TypeKHR ({BFLOAT16})",
+              BFLOAT16_MATRIX: f"BFloat16CooperativeMatrixKHR ({BFLOAT16})"}
 
 
 def library() -> Any:
@@ -88,7 +102,7 @@ class VulkanDevice:
     def __init__(self) -> None:
         self.vk = vk = library()
         application = vk.VkApplicationInfo(pApplicationName="legato", applicationVersion=1, pEngineName="legato", engineVersion=1,
-                                           apiVersion=vk.VK_MAKE_VERSION(1, 2, 0))
+                                           apiVersion=vk.VK_MAKE_VERSION(1, 3, 0))
         try:
             self.instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
             found = list(vk.vkEnumeratePhysicalDevices(self.instance))
@@ -102,9 +116,14 @@ class VulkanDevice:
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical)   # C's, which keeps its elements alive
         self.family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits, self.tick = families[self.family].timestampValidBits, about.limits.timestampPeriod    # a tick in nanoseconds
-        self.able, enabled = features(vk, self.physical, about.apiVersion)
+        extensions = extensions_of(vk, self.physical)
+        self.able, enabled = features(vk, self.physical, about.apiVersion, extensions)
+        self.subgroups = subgroups_of(vk, self.physical, SUBGROUP_SIZES in self.able)
+        self.matrices = usable(matrices_of(vk, self.instance, self.physical), self.able) if (
+            MATRICES in extensions and about.apiVersion >= vk.VK_MAKE_VERSION(1, 3, 0)) else ()
         queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=[1.0])
-        self.device = vk.vkCreateDevice(self.physical, vk.VkDeviceCreateInfo(pNext=enabled, pQueueCreateInfos=[queue]), None)
+        self.device = vk.vkCreateDevice(self.physical, vk.VkDeviceCreateInfo(
+            pNext=enabled, pQueueCreateInfos=[queue], ppEnabledExtensionNames=extensions), None)
         self.queue = vk.vkGetDeviceQueue(self.device, self.family, 0)
         self.pool = vk.vkCreateCommandPool(self.device, vk.VkCommandPoolCreateInfo(
             queueFamilyIndex=self.family, flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT), None)
@@ -152,20 +171,26 @@ class VulkanDevice:
 
     def kernel(self, name: str, code: bytes, buffers: int, addressed: Sequence[int], numbers: int) -> DeviceKernel:
         """A kernel of SPIR-V with so many buffers, of which it reaches some by their addresses. ``numbers``: what precedes them in the last
-        buffer. LegatoError, naming the kernel, for a capability that the device lacks."""
+        buffer. LegatoError, naming the kernel, for a capability, matrices or subgroups that the device lacks."""
         vk = self.vk
         if addressed:
             code = by_address(code, addressed, numbers)
         lacking = [CAPABILITIES[one] for one in capabilities(code) if one in CAPABILITIES and CAPABILITIES[one] not in self.able]
         if lacking:
-            raise LegatoError(f"the kernel {name} needs {', '.join(lacking)}, which the device {self.name} lacks")
+            raise LegatoError(f"the kernel {name} needs {', '.join(lacking)}, which the device {self.name} lacks" + (
+                "; compile for the target 'vulkan{matrices=none}'" if any(MATRICES in one for one in lacking) else ""))
+        subgroup = subgroup_of(name, code, self.name, self.matrices, self.subgroups)
         module = vk.vkCreateShaderModule(self.device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None)
         bindings = [vk.VkDescriptorSetLayoutBinding(binding=i, descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=1,
                                                     stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT)
                     for i in range(buffers) if i not in addressed]
         set_layout = vk.vkCreateDescriptorSetLayout(self.device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None)
         layout = vk.vkCreatePipelineLayout(self.device, vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout]), None)
-        stage = vk.VkPipelineShaderStageCreateInfo(stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName=name)
+        size, full = None, 0
+        if subgroup and self.subgroups.most:    # of which all threads have work
+            size = vk.VkPipelineShaderStageRequiredSubgroupSizeCreateInfo(requiredSubgroupSize=subgroup)
+            full = vk.VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT if FULL_SUBGROUPS in self.able else 0
+        stage = vk.VkPipelineShaderStageCreateInfo(pNext=size, flags=full, stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName=name)
         (pipeline,) = vk.vkCreateComputePipelines(self.device, None, 1, [vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)], None)
         vk.vkDestroyShaderModule(self.device, module, None)
         return DeviceKernel(pipeline, layout, set_layout, tuple(addressed))
@@ -207,19 +232,42 @@ def choose(vk: Any, found: Sequence[Any]) -> Any:
     return found[min(range(len(found)), key=lambda i: (order.index(about[i].deviceType) if about[i].deviceType in order else 9, i))]
 
 
-def features(vk: Any, physical: Any, version: int) -> tuple[set[str], Any]:
-    """The capabilities that the device has, of those that kernels may need, and the structures that switch them on."""
+def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) -> tuple[set[str], Any]:
+    """The capabilities that the device has, of those that kernels may need, and the structures that switch them on. ``extensions``: those
+    that it has, of ``matrices.EXTENSIONS``."""
     small = vk.VkPhysicalDeviceShaderFloat16Int8Features()
     bytes_ = vk.VkPhysicalDevice8BitStorageFeatures(pNext=small)
-    halves = vk.VkPhysicalDevice16BitStorageFeatures(pNext=bytes_)
-    addresses = vk.VkPhysicalDeviceBufferDeviceAddressFeatures(pNext=halves)
-    have = vk.VkPhysicalDeviceFeatures2(pNext=addresses if version >= vk.VK_MAKE_VERSION(1, 2, 0) else halves)
+    last = halves = vk.VkPhysicalDevice16BitStorageFeatures(pNext=bytes_)
+    able: dict[str, Callable[[], Any]] = {
+        "Float16": lambda: small.shaderFloat16, "Int8": lambda: small.shaderInt8,
+        "StorageBuffer16BitAccess": lambda: halves.storageBuffer16BitAccess,
+        "StorageBuffer8BitAccess": lambda: bytes_.storageBuffer8BitAccess}
+    if version >= vk.VK_MAKE_VERSION(1, 2, 0):
+        addresses = vk.VkPhysicalDeviceBufferDeviceAddressFeatures(pNext=last)
+        last = model = vk.VkPhysicalDeviceVulkanMemoryModelFeatures(pNext=addresses)
+        able |= {ADDRESSES: lambda: addresses.bufferDeviceAddress, CAPABILITIES[MEMORY_MODEL]: lambda: model.vulkanMemoryModel}
+    if SUBGROUP_SIZES in extensions:
+        last = sizes = vk.VkPhysicalDeviceSubgroupSizeControlFeatures(pNext=last)
+        able |= {SUBGROUP_SIZES: lambda: sizes.subgroupSizeControl, FULL_SUBGROUPS: lambda: sizes.computeFullSubgroups}
+    if MATRICES in extensions:
+        last = matrices = vk.VkPhysicalDeviceCooperativeMatrixFeaturesKHR(pNext=last)
+        able |= {CAPABILITIES[COOPERATIVE_MATRIX]: lambda: matrices.cooperativeMatrix}
+    if BFLOAT16 in extensions:      # a structure of three flags, as this one: the type, its dot products, its matrices
+        last = brain = vk.VkPhysicalDeviceVulkanMemoryModelFeatures(sType=BFLOAT16_FEATURES, pNext=last)
+        able |= {CAPABILITIES[BFLOAT16_TYPE]: lambda: brain.vulkanMemoryModel,
+                 CAPABILITIES[BFLOAT16_MATRIX]: lambda: brain.vulkanMemoryModelAvailabilityVisibilityChains}
+    have = vk.VkPhysicalDeviceFeatures2(pNext=last)
     vk.vkGetPhysicalDeviceFeatures2(physical, have)
     plain = have.features
-    able = {"Float64": plain.shaderFloat64, "Int64": plain.shaderInt64, "Int16": plain.shaderInt16, "Float16": small.shaderFloat16,
-            "Int8": small.shaderInt8, "StorageBuffer16BitAccess": halves.storageBuffer16BitAccess,
-            "StorageBuffer8BitAccess": bytes_.storageBuffer8BitAccess, ADDRESSES: addresses.bufferDeviceAddress}
-    return {name for name, there in able.items() if there}, have
+    able |= {"Float64": lambda: plain.shaderFloat64, "Int64": lambda: plain.shaderInt64, "Int16": lambda: plain.shaderInt16}
+    return {name for name, there in able.items() if there()}, have
+
+
+def usable(matrices: Sequence[str], able: Collection[str]) -> tuple[str, ...]:
+    """Those of some matrices that kernels can have on a device of these capabilities."""
+    names = {kind: {CAPABILITIES[number] for number in (COOPERATIVE_MATRIX, MEMORY_MODEL, *more)}
+             for kind, more in (("bf16", (FLOAT16, BFLOAT16_TYPE, BFLOAT16_MATRIX)), ("f16", (FLOAT16,)), ("f32", ()))}
+    return tuple(one for one in matrices if names[one.split("_")[1]] <= set(able))
 
 
 def capabilities(code: bytes) -> list[int]:
