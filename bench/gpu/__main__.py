@@ -23,6 +23,8 @@ from bench.gpu.engines import GpuRun
 from bench.gpu.peaks import GpuPeaks, measured
 from bench.gpu.report import GpuResult, gpu_page, gpu_table
 from legato.core.errors import LegatoError
+from legato.host_device import settled
+from legato.targets.catalog import Catalog
 
 BLOCK = 0.05        # seconds of one engine's turn
 
@@ -135,7 +137,7 @@ def main(argv: list[str] | None = None) -> int:
         peaks = best_tensor(peaks, case, result)
         results.append(result)
         print(gpu_table(results[-1:], headed=len(results) == 1), flush=True)
-    machine = {"target": options.target, **engines.versions()}
+    machine = {"target": str(settled(Catalog().resolve(options.target))), **engines.versions()}
     if options.json:
         rows = [{**asdict(result), "ratio": result.ratio} for result in results]
         options.json.write_text(json.dumps({"machine": machine, "peaks": asdict(peaks), "results": rows}, indent=1) + "\n")

@@ -1,8 +1,8 @@
-"""What runs a case: Legato, torch as it is and compiled, onnxruntime on the GPU. ``ENGINES`` by name."""
+"""What runs a case: Legato, on Vulkan also without matrices, torch as it is and compiled, onnxruntime on the GPU. ``ENGINES`` by name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
@@ -12,6 +12,9 @@ import onnxruntime
 
 import legato
 from bench.gpu.cases import GpuCase
+from legato.host_device import settled
+from legato.targets.builtin import NONE
+from legato.targets.catalog import Catalog
 
 PROFILED = 5        # runs whose kernels are timed
 PACKAGES = ("legato", "torch", "onnxruntime-gpu", "onnxruntime")
@@ -60,6 +63,14 @@ def legato_run(case: GpuCase, target: str) -> GpuRun:
     tensors = [on_device(torch, array) for array in case.inputs.values()]
     return GpuRun(lambda: executable(*tensors), torch.cuda.synchronize, lambda made: from_device(torch, torch.from_dlpack(made)),
                   lambda: kernel_seconds(executable, tensors))
+
+
+def without_matrices(case: GpuCase, target: str) -> GpuRun | None:
+    """Legato without a Vulkan device's cooperative matrices; None where it has none, or the case takes none."""
+    chosen = settled(Catalog().resolve(target))
+    if case.precision not in ("f16", "bf16") or chosen.options.get("matrices", NONE) == NONE:
+        return None
+    return legato_run(case, str(replace(chosen, options={**chosen.options, "matrices": NONE})))
 
 
 def torch_run(case: GpuCase, target: str, compile: bool = False) -> GpuRun | None:
@@ -122,8 +133,8 @@ def as_array(made: Any) -> np.ndarray:
 
 
 ENGINES: Mapping[str, Callable[[GpuCase, str], GpuRun | None]] = {
-    "legato": legato_run, "torch": torch_run, "torch.compile": lambda case, target: torch_run(case, target, compile=True),
-    "onnxruntime": onnxruntime_run,
+    "legato": legato_run, "no matrices": without_matrices, "torch": torch_run,
+    "torch.compile": lambda case, target: torch_run(case, target, compile=True), "onnxruntime": onnxruntime_run,
 }
 
 

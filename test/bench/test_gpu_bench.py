@@ -10,7 +10,11 @@ from bench.gpu import __main__ as command
 from bench.gpu import cases, engines, peaks
 from bench.gpu.peaks import GpuPeaks
 from bench.gpu.report import GpuResult, gpu_page, gpu_table
+from legato.codegen import vulkan as artifacts
+from legato.codegen.spirv import binaries
 from legato.driver import ptx
+from legato.runtime.vulkan import matrices
+from legato.runtime.vulkan.device import the_device
 from legato.targets.catalog import Catalog
 
 
@@ -38,6 +42,20 @@ def test_on_vulkan(tmp_path, capsys):
     said = capsys.readouterr()
     assert "no rows of onnxruntime" in said.err and said.out.splitlines()[1].split()[0] == "legato"
     assert "<td>softmax<td>f32" in (tmp_path / "r.html").read_text()
+
+
+@needs_vulkan
+def test_matrices_on_vulkan(tmp_path, monkeypatch):
+    """Cooperative matrices beside kernels without any, and the target that was measured; kernels as a driver without the extension takes
+    them."""
+    from plain_matrices import plain
+
+    monkeypatch.setattr(artifacts, "binaries", lambda module: {name: plain(code) for name, code in binaries(module).items()})
+    monkeypatch.setattr(matrices, "host", lambda: (("m16n16k32_f16_f32",), the_device().subgroups.size))
+    code, found = run(tmp_path, "bert-qkv", "--target", "vulkan", "--precisions", "f16,f32")
+    assert code == 0 and "matrices=m16n16k32_f16_f32" in found["machine"]["target"]
+    assert [row["milliseconds"]["no matrices"] is not None for row in found["results"]] == [False, True]
+    assert all(row["milliseconds"]["legato"] > 0 for row in found["results"])
 
 
 def test_for_cuda(tmp_path, monkeypatch, capsys):

@@ -42,6 +42,13 @@ def test_the_product_in_tiles(names):
     assert text.count("workgroup(") == 1 and "memref<32x8xf32, #gpu.address_space<workgroup>>" in text
 
 
+def test_matrices_of_subgroups(names):
+    """Four matrices of each of four subgroups, in two steps of the depth; three barriers."""
+    kernels = names["cooperative"].operation
+    assert len(find(kernels, "tir.multiply_matrices")) == 8 and len(find(kernels, "gpu.barrier")) == 3
+    assert len(find(kernels, "tir.store_matrix")) == 4 and not find(kernels, "memref.alloca")
+
+
 @pytest.mark.skipif(openmp_runtime() is None, reason="the emulation of threads needs an OpenMP runtime")
 def test_row_sums_in_emulation(names):
     exe = emulated(names["row_sums"], seed=None)
