@@ -8,8 +8,11 @@ from math import prod
 import numpy as np
 
 from legato.analysis.accesses import conditions, indices_of, loops_between
+from legato.analysis.indices.arithmetic import EQUAL, NOT_EQUAL
+from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import roots
 from legato.analysis.indices.points import MOST_POINTS, can_count
+from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
@@ -230,13 +233,22 @@ class Conflicts:
         bad = np.nonzero(~np.isin(own, written) & np.isin(keys[0], place))[0]
         return describe(blocks, int(block[0][bad[0]]), int(at[place == keys[0][bad[0]]][0])) if len(bad) else None
 
+    def has_open_bound(self, test: ir.Value) -> bool:
+        """Whether a test compares with a number that only the call knows, which may be great, or small, enough for all threads."""
+        op = producer(test)
+        return (op is not None and op.name == "arith.cmpi" and ir.IntegerAttr(op.attributes["predicate"]).value not in (EQUAL, NOT_EQUAL)
+                and any(self.uniform(bound) and roots(bound) for bound in op.operands))
+
     def race(self, access: ThreadAccess, blocks: Sequence[LaunchAxis] = ()) -> str | None:
-        """Two threads that write one element at once by a store, as text; None where there are none or it cannot be decided.
+        """Two threads that write one element at once by a store, in some call, as text; None where there are none or it cannot be decided.
 
         ``blocks``: grid axes, of which the first two blocks are checked.
         """
         kept = [loop for loop in access.loops if can_count(loop)]
         found = self.touched(access, kept, blocks)
+        if found is not None and not found.exact and not blocks:
+            parts = [(part, wanted) for test, wanted in access.tests for part in (conjuncts(test) if wanted else [test])]
+            found = self.touched(replace(access, tests=[one for one in parts if not self.has_open_bound(one[0])], cache={}), kept)
         if found is None or not found.exact:
             return None
         keys = as_keys([[np.zeros_like(found.thread), *(found.steps[loop.variable] for loop in kept), *(c for _, c in found.columns)]])[0]

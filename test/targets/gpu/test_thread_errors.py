@@ -102,6 +102,17 @@ def race_in_shared(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32"))
 
 
 @T.prim_func
+def race_in_some_calls(a: T.handle, B: T.Buffer((32,), "float32")):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    last = T.alloc_buffer((1,), scope="shared")
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        if tx < n:
+            last[0] = A[tx]
+        B[tx] = last[0]
+
+
+@T.prim_func
 def race_of_blocks(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32,), "float32")):
     for bx in T.thread_binding(8, thread="blockIdx.x"):
         for tx in T.thread_binding(32, thread="threadIdx.x"):
@@ -308,6 +319,7 @@ ERRORS = {
     of_unknown_length: r"the extent of the loop tx, bound to threadIdx.x, is not known: .* bind the outer one to blockIdx",
     from_memory: r"memref.load stands in a loop around loops bound to threads|the extent of the loop bx, bound to blockIdx.x, comes from",
     race_in_shared: r"the threads \(threadIdx.x = 0\) and \(threadIdx.x = 1\) write the same element of last at the same time",
+    race_in_some_calls: r"the threads \(threadIdx.x = 0\) and \(threadIdx.x = 1\) write the same element of last at the same time",
     race_of_blocks: r"the threads \(blockIdx.x = 0\) and \(blockIdx.x = 1\) write the same element of B at the same time",
     from_other_block: r"the blocks \(blockIdx.x = 0\) and \(blockIdx.x = 1\) meet in x, .*: blocks do not wait for each other",
     two_ways: r"some threads take one way of a condition and others the other, and they meet in s",
