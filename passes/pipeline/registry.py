@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "relax-float8-products": "passes.graph.float8:Float8Products",
     "relax-quantized-weights": "passes.graph.integers.weights:QuantizedWeights",
     "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",
+    "relax-plane-convolutions": "passes.graph.plane_convolutions:PlaneConvolutions",
     "relax-widen-convolutions": "passes.graph.widen_convolutions:WidenConvolutions",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
     "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",
