@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
-GRAPH = ("relax-transposed-convolutions,relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
+TRANSPOSED = "relax-transposed-convolutions"
+# in the form that schedules of CPUs are fastest for
+CONVOLUTIONS = "relax-plane-convolutions{target=%s},relax-widen-convolutions{target=%s}"
+GRAPH = ("relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO in-place=true%s},relax-fold-constants,relax-canonicalize,"
          "relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
@@ -73,7 +76,8 @@ def cpu_stages(target: "Target") -> Stages:
     products = "" if rounded else " products=true"    # of which only convolutions round both factors
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
-        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH % products}"),
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % products},"
+                  "relax-pad-columns{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"

@@ -30,10 +30,20 @@ def expand_readers(kernel: StructuredKernel) -> bool:
     """Moves reshapes of contractions' results below the chain of their elementwise readers. Returns whether there was one."""
     changed = False
     for contraction in [op for op in kernel.structured if op.kind == CONTRACTION]:
-        result = contraction.op.results[0]
-        while (reader := _collapsed_reader(result)) is not None:
-            result, changed = _expand(*reader), True
+        result: ir.Value | None = contraction.op.results[0]
+        while result is not None:
+            if (reader := _collapsed_reader(result)) is not None:
+                result, changed = _expand(*reader), True
+            else:
+                result = _read_plainly(result)
     return changed
+
+
+def _read_plainly(value: ir.Value) -> ir.Value | None:
+    """The result of the elementwise op that is a value's only user, which may be reshaped in turn; None where another op reads it."""
+    user = _only_user(value)
+    reader = None if user is None else StructuredOp(user)
+    return reader.op.results[0] if reader is not None and reader.is_pointwise and len(reader.op.results) == 1 else None
 
 
 def _collapsed_reader(value: ir.Value) -> tuple[ir.Operation, StructuredOp] | None:

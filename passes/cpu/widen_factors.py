@@ -7,6 +7,7 @@ once for all columns. ``tir-split-kernels`` makes that a kernel, and ``tir-fuse`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
@@ -18,7 +19,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-REUSES = 32     # columns that read each element, from which on widening it first is worth a pass over memory
+REUSES = 32     # times that each element is read, from which on widening it first is worth a pass over memory
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def widen(op: StructuredOp) -> bool:
     form = ContractionForm.of_op(op)
     if form is not None and form.group is not None:
         return False    # an instruction takes both factors as they are
-    if 0 <= op.extents[column] < REUSES or (op.extents[column] == DYNAMIC and _is_row(op, rows[0])):
+    taps = prod(op.extents[loop] for loop in form.filters) if form is not None else 1
+    if 0 <= op.extents[column] * taps < REUSES or (op.extents[column] == DYNAMIC and _is_row(op, rows[0])):
         return False
     with ir.InsertionPoint(op.op), op.op.location:
         _rebuild(op, rows[0], _widened(op.inputs[rows[0]], wide))

@@ -119,6 +119,25 @@ def test_convolution_between_quantizations(level, x_type, zero, channels, kernel
     m.check(m.through_bytes(y, 0.05, x_type(zero)), LEVELS[level], 0.05)
 
 
+@pytest.mark.parametrize("level", first_of(LEVELS))
+@pytest.mark.parametrize("sizes, attributes", [
+    ((23,), {"pads": [1, 2], "strides": [2]}), ((19,), {"dilations": [4]}),
+    ((5, 6, 7), {"pads": [1, 0, 2, 1, 1, 0], "strides": [2, 1, 3]}),
+    ((6, 7, 8), {}),
+    ((6, 5, 4), {"kernel_shape": [3, 1, 1], "strides": [1, 2, 2]}), ((4, 9, 9), {"pads": [1] * 6, "dilations": [1, 2, 2]})])
+@pytest.mark.parametrize("batch", [2, "n"])
+def test_convolutions_of_other_dimensions(level, sizes, attributes, batch):
+    m, filters, channels = Quantizing(), 19, 6
+    image = RNG.standard_normal((2, channels, *sizes)).astype(np.float32)
+    x = m.through_bytes(m.input("x", image, (batch, channels, *sizes)), 0.03, np.uint8(121))
+    w_scale = RNG.uniform(0.001, 0.01, filters).astype(np.float32)
+    taps = attributes.get("kernel_shape", [3] * len(sizes))
+    w = m.weight(bytes_of(np.int8, filters, channels, *taps), w_scale, np.zeros(filters, np.int8), 0)
+    b = m.weight(RNG.integers(-3000, 3000, filters).astype(np.int32), np.float32(0.03) * w_scale, np.zeros(filters, np.int32), 0)
+    y = m.node("Relu", [m.node("Conv", [x, w, b], **attributes)])
+    m.check(m.through_bytes(y, 0.05, np.uint8(121)), LEVELS[level], 0.05)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_linear_layers_with_transposed_weights(level):
     m = Quantizing()

@@ -13,9 +13,9 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.passes.graph.rewriter import GraphRewriter, attributes
+from legato.passes.graph.windows import FEW_CHANNELS, windows
 
 LANE = 4    # bytes
-FEW_CHANNELS = 16   # bytes, which are copied slower than longer pieces
 FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
@@ -35,8 +35,8 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         if (blocks := _blocks(weight, attrs["strides"], attrs["dilations"])) is not None and _is_direct(blocks, out[2], (1, 1)):
             return relax.conv2d_integer(_in_blocks(x, out[1:3], blocks, attrs["strides"]), r.constant(blocks, w), data_layout="NHWC",
                                         kernel_layout="HWIO")
-    windows = _windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
-    rows = relax.reshape(windows, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
+    gathered = windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
+    rows = relax.reshape(gathered, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
     sums = relax.matmul_integer(rows, r.constant(weight.reshape(-1, weight.shape[3]), w))
     return relax.reshape(sums, list(out))
 
@@ -78,21 +78,6 @@ def _in_blocks(x: ir.Value, out, kernel: np.ndarray, strides) -> ir.Value:
     x = relax.reshape(relax.permute_dims(split, axes=[0, 1, 3, 2, 4, 5]), [batch, *blocks, prod(strides) * channels])
     missing = kernel.shape[2] - prod(strides) * channels
     return relax.pad(x, pads=[0] * 7 + [missing]) if missing else x
-
-
-def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:
-    """The windows of an image [N, H, W, C] along its channels: [N, OH, OW, KH * KW * C]."""
-    if tuple(kernel) == (1, 1) and tuple(strides) == (1, 1):
-        return x
-    if x.type.shape[3] < FEW_CHANNELS and 1 not in kernel:    # longer pieces: those of the columns first, then those of the rows
-        columns = _windows(x, (1, kernel[1]), (x.type.shape[1], out[1]), (1, strides[1]), (1, dilations[1]))
-        return _windows(columns, (kernel[0], 1), out, (strides[0], 1), (dilations[0], 1))
-    parts = []
-    for place in np.ndindex(*kernel):
-        begin = [k * d for k, d in zip(place, dilations)]
-        end = [b + (size - 1) * s + 1 for b, size, s in zip(begin, out, strides)]
-        parts.append(relax.strided_slice(x, begin=begin, end=end, strides=list(strides), axes=[1, 2]))
-    return parts[0] if len(parts) == 1 else relax.concat(parts, 3)
 
 
 def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:

@@ -22,10 +22,12 @@ from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
 from legato.passes.graph.integers.shorts import Shorts
+from legato.passes.graph.plane_convolutions import slices, volume
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 I16, I32, F32 = np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.float32)
 LIMIT = 1 << 31
+CONVOLUTIONS = {f"relax.conv{rank}d": rank for rank in (1, 2, 3)}
 FEW_ROWS = 4    # of a product: up to so many, reading the weight is what takes time
 
 
@@ -52,7 +54,7 @@ class IntegerContractions(ModulePass):
 def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None) -> None:
     """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied."""
     for op in graph_ops(function):
-        if op.name in ("relax.matmul", "relax.conv2d"):
+        if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
                 made = Contraction(op, reader, shorts).integer()
             if made is not None:
@@ -72,12 +74,13 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 
 
 class Contraction:
-    """A matmul or conv2d, and how it reads a quantized input and weight."""
+    """A matmul or a convolution, and how it reads a quantized input and weight."""
 
     def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None):
         self.op, self.reader = op, reader
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
+        self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
         self.shorts = shorts if self._rows() > FEW_ROWS else None
 
     def integer(self) -> tuple[ir.Value, ir.Value] | None:
@@ -107,7 +110,11 @@ class Contraction:
             return x.rank >= 2 and w.rank == 2 and not x.is_dynamic_dim(x.rank - 1)
         if not all(isinstance(size, int) for size in dims.dims(x)[1:]):
             return False  # the windows of images of sizes known only at run time are not copied
-        return self.attrs["groups"] == 1 and self.attrs["data_layout"] == "NCHW" and self.attrs["kernel_layout"] == "OIHW"
+        dense = {*w.shape[2:]} == {3} and {*self.attrs["strides"], *self.attrs["dilations"]} == {1}
+        if self.rank == 3 and self.shorts is not None and dense:
+            return False  # Winograd's algorithm in f32 takes half the time of products of 16 bits
+        in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
+        return self.attrs["groups"] == 1 and in_order and 0 not in self.op.results[0].type.shape
 
     def _rows(self) -> float:
         """The rows that each element of the weight meets: many, where only the call knows."""
@@ -117,7 +124,7 @@ class Contraction:
 
     def _summed(self) -> tuple[int, ...]:
         """The weight's axes that are summed."""
-        return (0,) if self.is_matmul else (1, 2, 3)
+        return (0,) if self.is_matmul else tuple(range(1, self.rank + 2))
 
     def _may_overflow(self, weight: Weight) -> bool:
         """Whether a sum of unsigned bytes times the weight may not fit in i32."""
@@ -134,28 +141,45 @@ class Contraction:
 
     def _along_columns(self, array: np.ndarray) -> np.ndarray:
         """An array of the weight's rank with one number per column, shaped to broadcast to the result."""
-        return array.reshape(-1) if self.is_matmul else array.reshape(-1, 1, 1)
+        return array.reshape(-1, *[1] * self.rank)
 
     def _build(self, x: Quantized, w: np.ndarray, zeros: np.ndarray, scale: np.ndarray | None) -> tuple[ir.Value, ir.Value]:
         bytes_, zero = self._factor(x)
         w = w if self.shorts is None else w.astype(I16)
-        weight = self.reader.constants.build(w, self.reader.constants.name_of(self.op.operands[1], self.op.results[0], default="integers"))
         flat = None
         if self.is_matmul:
             shape = list(dims.dims(bytes_.type))
             if len(shape) > 2:
                 flat = [*shape[:-1], w.shape[1]]
                 bytes_ = relax.reshape(bytes_, [dims.product(shape[:-1]), shape[-1]])
-            sums = relax.matmul_integer(bytes_, weight)
+            sums = relax.matmul_integer(bytes_, self._constant(w))
         else:
-            steps = {name: self.attrs[name] for name in ("strides", "dilations")}
-            sums = relax.conv2d_integer(self._padded(bytes_, zero), weight, **steps)
+            sums = self._convolved(self._padded(bytes_, zero), w)
         sums = self._corrected(sums, bytes_, zero, w, zeros)
         result = dtype_of(self.op.results[0])
         scaled = sums if result == I32 else relax.astype(sums, dtype=result)
         for factor in self._scales(x.scale, scale):
             scaled = relax.multiply(scaled, factor)
         return sums if flat is None else relax.reshape(sums, flat), scaled if flat is None else relax.reshape(scaled, flat)
+
+    def _constant(self, w: np.ndarray) -> ir.Value:
+        """The weight's integers."""
+        return self.reader.constants.build(w, self.reader.constants.name_of(self.op.operands[1], self.op.results[0], default="integers"))
+
+    def _convolved(self, x: ir.Value, w: np.ndarray) -> ir.Value:
+        """The convolution of padded images; of one or three dimensions, that of images of two."""
+        strides, dilations, sizes = self.attrs["strides"], self.attrs["dilations"], dims.dims(self.op.results[0].type)
+        if self.rank == 3:
+            features, channels, *taps = w.shape
+            images, strides = slices(x, taps, strides, [0] * 6, dilations)
+            filters = w.swapaxes(1, 2).reshape(features, taps[0] * channels, *taps[1:])
+            made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:], data_layout="NHWC")
+            return volume(made, sizes)
+        if self.rank == 1:
+            batch, channels, width = dims.dims(x.type)
+            x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
+        made = relax.conv2d_integer(x, self._constant(w), strides=strides, dilations=dilations)
+        return made if self.rank == 2 else relax.reshape(made, sizes)
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
         """The input as unsigned bytes, or widened, and its zero point: a number where it is constant."""
@@ -176,7 +200,7 @@ class Contraction:
         if not any(padding):
             return x
         assert isinstance(zero, int)
-        return relax.pad(x, pads=[0, 0, *padding[:2], 0, 0, *padding[2:]], value=zero)
+        return relax.pad(x, pads=[0, 0, *padding[:self.rank], 0, 0, *padding[self.rank:]], value=zero)
 
     def _corrected(self, sums: ir.Value, x: ir.Value, zero: ir.Value | int, w: np.ndarray, zeros: np.ndarray) -> ir.Value:
         """The sums less those of the zero points: sum((x - zx)(w - zw)) = sum(x w) - zx sum(w) - zw sum(x) + n zx zw."""

@@ -48,3 +48,18 @@ func.func private @narrow(%x: tensor<8x64xf16>, %w: tensor<64x16xf16>, %y: tenso
   %2 = linalg.matmul ins(%y, %v : tensor<8x64xf32>, tensor<64x96xf32>) outs(%o : tensor<8x96xf32>) -> tensor<8x96xf32>
   return %1, %2 : tensor<8x16xf32>, tensor<8x96xf32>
 }
+
+// -----
+
+// A window reads each element once for each of its taps.
+// CHECK-LABEL: func.func private @few_features
+// CHECK: %[[X:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<1x8x16xbf16>)
+// CHECK: linalg.conv_1d_nwc_wcf {{.*}} ins(%[[X]], %arg1 : tensor<1x8x16xf32>, tensor<3x16x16xbf16>)
+func.func private @few_features(%x: tensor<1x8x16xbf16>, %w: tensor<3x16x16xbf16>, %out: tensor<1x6x16xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x6x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x6x16xf32>) -> tensor<1x6x16xf32>
+  %1 = linalg.conv_1d_nwc_wcf {strides = dense<1> : tensor<1xi64>, dilations = dense<1> : tensor<1xi64>}
+      ins(%x, %w : tensor<1x8x16xbf16>, tensor<3x16x16xbf16>) outs(%0 : tensor<1x6x16xf32>) -> tensor<1x6x16xf32>
+  return %1 : tensor<1x6x16xf32>
+}

@@ -91,3 +91,37 @@ func.func @row(%x: tensor<1x2xui8>) -> tensor<1x2xf32> {
   %2 = "relax.matmul"(%0, %1) : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
   return %2 : tensor<1x2xf32>
 }
+
+// Convolutions of one dimension are those of images of one row, and of three those of images whose channels are the slices of a window.
+// CHECK-LABEL: func.func @other_dimensions(
+// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)
+// CHECK: "relax.reshape"{{.*}} -> tensor<1x8x3xi32>
+// CHECK: "relax.pad"(%arg1) {pads = array<i64: 0, 0, 1, 1, 1, 0, 0, 1, 1, 1>}
+// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", strides = array<i64: 2, 2>} : (tensor<2x6x6x12xui8>, tensor<8x12x3x3xi8>)
+// CHECK: "relax.permute_dims"{{.*}} -> tensor<1x8x2x2x2xi32>
+// Without an instruction for bytes, windows of 3 x 3 x 3 without steps stay: Winograd's algorithm is faster.
+// SHORTS-LABEL: func.func @other_dimensions(
+// SHORTS-COUNT-2: "relax.conv2d_integer"
+// SHORTS-LABEL: func.func @volume(
+// SHORTS: "relax.conv3d"
+// CHECK-LABEL: func.func @volume(
+// CHECK: "relax.conv2d_integer"
+func.func @other_dimensions(%x: tensor<1x4x11xui8>, %y: tensor<1x4x4x4x4xui8>) -> (tensor<1x8x3xf32>, tensor<1x8x2x2x2xf32>) {
+  %v = "relax.constant"() {value = dense<1> : tensor<8x4x3xi8>} : () -> tensor<8x4x3xi8>
+  %w = "relax.constant"() {value = dense<1> : tensor<8x4x3x3x3xi8>} : () -> tensor<8x4x3x3x3xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<1x4x11xui8>) -> tensor<1x4x11xf32>
+  %1 = "relax.astype"(%v) {dtype = f32} : (tensor<8x4x3xi8>) -> tensor<8x4x3xf32>
+  %2 = "relax.conv1d"(%0, %1) {strides = array<i64: 3>, dilations = array<i64: 2>} : (tensor<1x4x11xf32>, tensor<8x4x3xf32>) -> tensor<1x8x3xf32>
+  %3 = "relax.astype"(%y) {dtype = f32} : (tensor<1x4x4x4x4xui8>) -> tensor<1x4x4x4x4xf32>
+  %4 = "relax.astype"(%w) {dtype = f32} : (tensor<8x4x3x3x3xi8>) -> tensor<8x4x3x3x3xf32>
+  %5 = "relax.conv3d"(%3, %4) {strides = array<i64: 2, 2, 2>, padding = array<i64: 1, 1, 1, 1, 1, 1>} : (tensor<1x4x4x4x4xf32>, tensor<8x4x3x3x3xf32>) -> tensor<1x8x2x2x2xf32>
+  return %2, %5 : tensor<1x8x3xf32>, tensor<1x8x2x2x2xf32>
+}
+
+func.func @volume(%y: tensor<1x4x4x4x4xui8>) -> tensor<1x8x2x2x2xf32> {
+  %w = "relax.constant"() {value = dense<1> : tensor<8x4x3x3x3xi8>} : () -> tensor<8x4x3x3x3xi8>
+  %0 = "relax.astype"(%y) {dtype = f32} : (tensor<1x4x4x4x4xui8>) -> tensor<1x4x4x4x4xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<8x4x3x3x3xi8>) -> tensor<8x4x3x3x3xf32>
+  %2 = "relax.conv3d"(%0, %1) : (tensor<1x4x4x4x4xf32>, tensor<8x4x3x3x3xf32>) -> tensor<1x8x2x2x2xf32>
+  return %2 : tensor<1x8x2x2x2xf32>
+}

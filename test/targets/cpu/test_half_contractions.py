@@ -94,6 +94,31 @@ def test_convolutions(cpu_name, element):
     cases.check()
 
 
+def convolved(x, w, stride, groups):
+    """A convolution in f64, channels first, with one zero around the image."""
+    rank = x.ndim - 2
+    padded = np.pad(x, [(0, 0), (0, 0), *[(1, 1)] * rank])
+    steps = (..., *[slice(None, None, stride)] * rank, *[slice(None)] * rank)
+    windows = sliding_window_view(padded, w.shape[2:], tuple(range(2, 2 + rank)))[steps]
+    taps = list(range(2 + rank, 2 + 2 * rank))
+    parts = [np.tensordot(image, filters, ([1, *taps], [1, *range(2, 2 + rank)]))
+             for image, filters in zip(np.split(windows, groups, 1), np.split(w, groups), strict=True)]
+    return np.moveaxis(np.concatenate(parts, -1), -1, 1)
+
+
+@pytest.mark.parametrize("element", SPACING)
+@pytest.mark.parametrize("cpu_name", first_of(CPUS[::-1]))
+def test_convolutions_of_groups_and_few_features(cpu_name, element):
+    cases = HalfCases(cpu_name, element)
+    for rank, size, channels, filters, groups, kernel, stride in ((2, 6, 12, 6, 3, 3, 1), (2, 9, 5, 5, 5, 3, 2), (1, 33, 24, 3, 1, 5, 1),
+                                                                  (3, 5, 6, 16, 2, 3, 2), (3, 4, 3, 17, 1, 3, 1), (1, 21, 64, 20, 1, 3, 1)):
+        x, w = cases.numbers(2, channels, *[size] * rank), cases.numbers(filters, channels // groups, *[kernel] * rank)
+        attrs = {"strides": [stride] * rank, "padding": [1] * 2 * rank, "groups": groups}
+        cases.add([x], lambda v, w=w, a=attrs, r=rank: relax.OPS[f"conv{r}d"].build(v, cases.net.weight(w), **a),
+                  convolved(x.astype(np.float64), w.astype(np.float64), stride, groups))
+    cases.check()
+
+
 @pytest.mark.parametrize("element", SPACING)
 def test_special_values(element):
     """Infinities, NaN, denormals and the largest numbers, each in a row of its own."""

@@ -1,0 +1,109 @@
+"""relax-plane-convolutions: convolutions of volumes as those of images, one for each slice of the result.
+
+The slices that a window covers are channels of the image: ``y[d]`` is the convolution of ``[x[s * d], x[s * d + 1], ...]``, whose copies
+cost what each of its elements is multiplied with a few times. Schedules of images multiply pairs of bf16, and step over what windows that
+do not overlap leave out.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from legato.analysis.structured.convolution import are_few
+from legato.core.interfaces import CpuMachine
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, relax_functions, replace_uses, top_ops
+from legato.passes.graph.widen_convolutions import FEW, multiplies_pairs
+from legato.passes.graph.windows import windows
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+MANY = 32       # vector registers: with fewer, volumes have no loops of their own, but for
+POSITIONS = 12  # fewer than so many in a row, and filters larger than the second cache
+
+
+@dataclass(frozen=True)
+class PlaneConvolutions(ModulePass):
+    """Turns convolutions of volumes of known sizes with constant filters into convolutions of images: of factors that the CPU multiplies in
+    pairs, and of windows some steps apart, which do not overlap, or on CPUs of few registers do."""
+
+    name: ClassVar[str] = "relax-plane-convolutions"
+    target: TargetText = option("llvm", "the target whose schedules are faster for images")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        constants = Constants(module)
+        for function in relax_functions(module):
+            for op in top_ops(function):
+                if op.name == "relax.conv3d" and has_planes(op) and is_faster(op, machine):
+                    with ir.InsertionPoint(op), op.location:
+                        replace_uses(op.results[0], in_planes(op))
+            erase_dead(function, constants)
+
+
+def has_planes(op: ir.Operation) -> bool:
+    """Whether a convolution of volumes is one of channels first in one group, of sizes that are known but for their number."""
+    attrs = relax.attributes_of(op)
+    sizes = dims.dims(op.operands[0].type)
+    plain = attrs["groups"] == 1 and attrs["data_layout"] == "NCDHW" and attrs["kernel_layout"] == "OIDHW"
+    return plain and sizes[0] is not dims.UNKNOWN and all(isinstance(size, int) for size in sizes[1:]) and 0 not in op.results[0].type.shape
+
+
+def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
+    """Whether the schedules of images are faster."""
+    weight = defining_op(op.operands[1])
+    if weight is None or weight.name != CONSTANT:
+        return False
+    features, channels, *taps = op.operands[1].type.shape
+    if multiplies_pairs(op, machine) or (machine.rounds_factors and machine.multiplies_pairs and features >= FEW):
+        return True
+    strides, padding = relax.attributes_of(op)["strides"], relax.attributes_of(op)["padding"]
+    if prod(taps) == 1 or strides[2] == 1 or are_few(features, channels, machine.lanes(32)):
+        return False
+    if skipped(taps, strides, padding):
+        return True
+    streams = op.results[0].type.shape[4] < POSITIONS and prod(op.operands[1].type.shape) * 4 > machine.l2_bytes
+    return not streams and (machine.registers < MANY or all(step >= size for step, size in zip(strides, taps)))
+
+
+def skipped(taps: Sequence[int], strides: Sequence[int], padding: Sequence[int]) -> list[int]:
+    """The axes of slices, 1 and 2, along which images are not read as a whole: of windows of one tap, without padding."""
+    return [axis for axis in (1, 2) if taps[axis] == 1 < strides[axis] and not padding[axis] and not padding[axis + 3]]
+
+
+def in_planes(op: ir.Operation) -> ir.Value:
+    """The result of a convolution of volumes, by ops built at the insertion point."""
+    x, w = op.operands
+    attrs = relax.attributes_of(op)
+    images, steps = slices(x, w.type.shape[2:], attrs["strides"], attrs["padding"], attrs["dilations"])
+    features, channels, *taps = w.type.shape
+    filters = relax.reshape(relax.permute_dims(w, axes=[0, 2, 1, 3, 4]), [features, taps[0] * channels, *taps[1:]])
+    begins, ends = attrs["padding"][1:3], attrs["padding"][4:]
+    y = relax.conv2d(images, filters, strides=steps, padding=[*begins, *ends], dilations=attrs["dilations"][1:], data_layout="NHWC")
+    return volume(y, dims.dims(op.results[0].type))
+
+
+def slices(x: ir.Value, taps: Sequence[int], strides: Sequence[int], padding: Sequence[int],
+           dilations: Sequence[int]) -> tuple[ir.Value, list[int]]:
+    """The images [N * slices, height, width, taps * channels] of a volume [N, channels, ...], and the strides of their convolution: along
+    axes of one tap without padding, images have only what is read. ``taps``, ``strides``, ``padding``, ``dilations``: of the volume's."""
+    alone = skipped(taps, strides, padding)
+    if alone:
+        ends, steps = [x.type.shape[axis + 2] for axis in alone], [strides[axis] for axis in alone]
+        x = relax.strided_slice(x, begin=[0] * len(alone), end=ends, strides=steps, axes=[axis + 2 for axis in alone])
+    x = relax.permute_dims(x, axes=[0, 2, 3, 4, 1])
+    if padding[0] or padding[3]:
+        x = relax.pad(x, pads=[0, padding[0], 0, 0, 0, 0, padding[3], 0, 0, 0])
+    batch, depth, *sizes, channels = dims.dims(x.type)
+    count = (depth - 1 - dilations[0] * (taps[0] - 1)) // strides[0] + 1
+    gathered = windows(x, [taps[0], 1, 1], [count, *sizes], [strides[0], 1, 1], [dilations[0], 1, 1])
+    images = relax.reshape(gathered, [dims.product([batch, count]), *sizes, taps[0] * channels])
+    return images, [1 if axis in alone else strides[axis] for axis in (1, 2)]
+
+
+def volume(y: ir.Value, sizes: Sequence[dims.Size]) -> ir.Value:
+    """Images [N * slices, height, width, features] as a volume of these sizes, channels first."""
+    batch, features, *positions = sizes
+    return relax.permute_dims(relax.reshape(y, [batch, *positions, features]), axes=[0, 4, 1, 2, 3])

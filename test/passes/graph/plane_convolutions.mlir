@@ -1,0 +1,58 @@
+// RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=znver4}" | filecheck %s
+// RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=FEW
+
+// Windows that do not overlap: the slices that a window covers are channels, of an image for each slice of the result.
+// CHECK-LABEL: func.func @apart(
+// CHECK: %[[LAST:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 2, 3, 4, 1>}
+// CHECK: %[[PADDED:.*]] = "relax.pad"(%[[LAST]]) {pads = array<i64: 0, 1, 0, 0, 0, 0, 0, 0, 0, 0>}
+// CHECK: "relax.strided_slice"(%[[PADDED]]) {{.*}}begin = #relax.dims<[0, 0, 0]>{{.*}}strides = array<i64: 2, 1, 1>
+// CHECK: "relax.strided_slice"(%[[PADDED]]) {{.*}}begin = #relax.dims<[1, 0, 0]>
+// CHECK: tensor.concat dim(4)
+// CHECK: %[[X:.*]] = "relax.reshape"{{.*}} -> tensor<?x6x6x16xf32, #relax.dims<["n * 3", 6, 6, 16]>>
+// CHECK: %[[Y:.*]] = "relax.conv2d"(%[[X]], %{{.*}}) {data_layout = "NHWC", strides = array<i64: 2, 2>} : ({{.*}}, tensor<64x16x2x2xf32>)
+// CHECK: "relax.reshape"(%[[Y]]) {{.*}} -> tensor<?x3x3x3x64xf32, #relax.dims<["n", 3, 3, 3, 64]>>
+func.func @apart(%x: tensor<?x8x5x6x6xf32, #relax.dims<["n", 8, 5, 6, 6]>>) -> tensor<?x64x3x3x3xf32, #relax.dims<["n", 64, 3, 3, 3]>> {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<64x8x2x2x2xf32>} : () -> tensor<64x8x2x2x2xf32>
+  %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 2, 2, 2>, padding = array<i64: 1, 0, 0, 0, 0, 0>} : (tensor<?x8x5x6x6xf32, #relax.dims<["n", 8, 5, 6, 6]>>, tensor<64x8x2x2x2xf32>) -> tensor<?x64x3x3x3xf32, #relax.dims<["n", 64, 3, 3, 3]>>
+  return %0 : tensor<?x64x3x3x3xf32, #relax.dims<["n", 64, 3, 3, 3]>>
+}
+
+// Windows that overlap have loops of their own on CPUs of many registers; without steps, on all.
+// CHECK-LABEL: func.func @overlapping(
+// CHECK-COUNT-2: "relax.conv3d"
+// FEW-LABEL: func.func @overlapping(
+// FEW: "relax.conv2d"
+// FEW: "relax.conv3d"
+func.func @overlapping(%x: tensor<1x8x32x32x32xf32>) -> (tensor<1x64x15x15x15xf32>, tensor<1x64x30x30x30xf32>) {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<64x8x3x3x3xf32>} : () -> tensor<64x8x3x3x3xf32>
+  %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 2, 2, 2>} : (tensor<1x8x32x32x32xf32>, tensor<64x8x3x3x3xf32>) -> tensor<1x64x15x15x15xf32>
+  %1 = "relax.conv3d"(%x, %w) : (tensor<1x8x32x32x32xf32>, tensor<64x8x3x3x3xf32>) -> tensor<1x64x30x30x30xf32>
+  return %0, %1 : tensor<1x64x15x15x15xf32>, tensor<1x64x30x30x30xf32>
+}
+
+// What windows of one tap step over is not copied, and the convolution of the images has no stride.
+// CHECK-LABEL: func.func @skipped(
+// CHECK: %[[READ:.*]] = "relax.strided_slice"(%arg0) {{.*}}strides = array<i64: 2, 2>{{.*}} -> tensor<1x8x5x3x3xf32>
+// CHECK: "relax.permute_dims"(%[[READ]])
+// CHECK: "relax.conv2d"(%{{.*}}, %{{.*}}) {data_layout = "NHWC"} : (tensor<3x3x3x24xf32>, tensor<64x24x1x1xf32>)
+func.func @skipped(%x: tensor<1x8x5x6x6xf32>) -> tensor<1x64x3x3x3xf32> {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<64x8x3x1x1xf32>} : () -> tensor<64x8x3x1x1xf32>
+  %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 1, 2, 2>} : (tensor<1x8x5x6x6xf32>, tensor<64x8x3x1x1xf32>) -> tensor<1x64x3x3x3xf32>
+  return %0 : tensor<1x64x3x3x3xf32>
+}
+
+// Pairs of bf16 are multiplied in images; groups, and filters that are not constant, stay.
+// CHECK-LABEL: func.func @pairs(
+// CHECK: "relax.conv2d"{{.*}}tensor<16x12x3x3xbf16>
+// CHECK: "relax.conv3d"{{.*}}groups = 2
+// CHECK: "relax.conv3d"(%arg0, %arg1)
+// FEW-LABEL: func.func @pairs(
+// FEW-COUNT-3: "relax.conv3d"
+func.func @pairs(%x: tensor<1x4x5x5x5xbf16>, %v: tensor<16x4x3x3x3xbf16>) -> (tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>) {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<16x4x3x3x3xbf16>} : () -> tensor<16x4x3x3x3xbf16>
+  %g = "relax.constant"() {value = dense<0.5> : tensor<16x2x3x3x3xbf16>} : () -> tensor<16x2x3x3x3xbf16>
+  %0 = "relax.conv3d"(%x, %w) : (tensor<1x4x5x5x5xbf16>, tensor<16x4x3x3x3xbf16>) -> tensor<1x16x3x3x3xbf16>
+  %1 = "relax.conv3d"(%x, %g) {groups = 2 : i64} : (tensor<1x4x5x5x5xbf16>, tensor<16x2x3x3x3xbf16>) -> tensor<1x16x3x3x3xbf16>
+  %2 = "relax.conv3d"(%x, %v) : (tensor<1x4x5x5x5xbf16>, tensor<16x4x3x3x3xbf16>) -> tensor<1x16x3x3x3xbf16>
+  return %0, %1, %2 : tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>
+}
