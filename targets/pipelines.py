@@ -100,7 +100,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     passes on launches, when accumulators are in registers."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     return (
-        ("relax", f"{INFER},relax-float8-products{{target=%s}},{GRAPH % ''}"),
+        ("relax", f"{INFER},relax-float8-products{{target=%s}},{TRANSPOSED},{GRAPH % ''}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),
