@@ -91,8 +91,9 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         even = [n for n in range(WARP, MOST_ROW_THREADS + 1, WARP) if lanes > 1 and 2 * n >= across and length % (n * lanes) == 0]
         across = even[-1] if even else across     # no thread has less to do than others
         return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
-    across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), machine.block // 4)
-    return RowThreads(min(WARP, power(last)), max(across, 1), False)
+    beside = min(WARP, power(last))
+    across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
+    return RowThreads(beside, max(across, 1), False)
 
 
 def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:

@@ -53,7 +53,7 @@ class WholeModelRun:
         return self.error < self.bound and few and not self.spilled
 
     def __str__(self) -> str:
-        spills = "no ptxas" if self.spilled is None else f"{self.spilled} B spilled"
+        spills = "" if self.spilled is None else f"{self.spilled} B spilled"
         return (f"{self.name:16} {self.target:32} error {self.error:8.1e}  launches {self.launches:4} / {self.kernels:<4} {spills:12} "
                 f"{self.seconds:5.0f} s{'' if self.is_right else '  WRONG'}")
 
