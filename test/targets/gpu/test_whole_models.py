@@ -33,6 +33,13 @@ def test_a_model_is_right(target, tmp_path, monkeypatch, capsys):
     assert re.search(r"small +\S.* error +\d\.\de[+-]\d\d  launches +2 / 2 ", line) and "WRONG" not in line
 
 
+def test_a_model_whose_results_say_nothing_is_refused(tmp_path):
+    path = saved(tmp_path, "small")
+    np.savez(path.with_suffix(".npz"), x=np.zeros((20, 48), np.float32))
+    with pytest.raises(ValueError, match=r"small\.onnx: all elements of a result are equal"):
+        whole_models.run(path, "vulkan")
+
+
 def test_what_is_wrong_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("STANDIN_CHIP", "80")
     saved(tmp_path, "small")
