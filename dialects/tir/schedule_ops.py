@@ -49,8 +49,8 @@ PYTHON = {TEXT: (str,), NUMBER: (int,), NUMBERS: (list,), NUMBER_OR_TEXT: (int, 
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes. ``adds``: the attribute with
-    which it returns one more."""
+    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes. ``adds``: attributes with any
+    of which it returns one more."""
 
     doc: str
     attributes: tuple[str, ...] = ()
