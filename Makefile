@@ -1,4 +1,4 @@
-# make demo | test | test-thorough | test-sanitized | test-races | cuda-models | vulkan-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
+# make demo | test | test-thorough | test-sanitized | test-races | cuda-models | vulkan-models | whole-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ PYTEST := python -m pytest -q -n $(WORKERS) --dist worksteal
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-thorough test-sanitized test-races cuda-models vulkan-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
+.PHONY: help demo test test-thorough test-sanitized test-races cuda-models vulkan-models whole-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ cuda-models: $(STAMP)
 # all light models on the machine's Vulkan driver
 vulkan-models: $(STAMP)
 	LEGATO_TEST_VULKAN=1 LEGATO_TEST_VULKAN_MODELS=1 $(BIN)/python -m pytest -q test/targets/gpu/test_vulkan.py -k whole_model
+
+# the models that `python -m bench.whole $(WHOLE)` writes, on vulkan and on nvvm's stand-in for sm_80 and sm_90a; NAMES="gpt2 llama" for some
+WHOLE ?= build/whole
+whole-models: $(STAMP)
+	PYTHONPATH=test $(BIN)/python test/targets/gpu/whole_models.py $(WHOLE) $(NAMES)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

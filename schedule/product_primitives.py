@@ -21,7 +21,7 @@ Test = tuple[ir.Value, ir.Value]   # a value, and what it has to be less than
 
 
 def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False, depth_last: bool = False,
-                 through_shared: bool = False) -> list[BlockOp]:
+                 through_shared: bool = False, slices: int = 1) -> list[BlockOp]:
     """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in tiles; each letter is all axes of that kind together.
 
     ``tiles``: rows, columns and depth of a tile. The loops are the batch, the blocks of rows and those of columns; in them stand five
@@ -34,8 +34,11 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: 
     one's tile is contiguous along the same axis as the operand, too: what matrix instructions take. ``depth_last``: both tiles are
     contiguous along the depth, whatever the operands are: what matrix instructions on bytes take. ``through_shared``: the result's tile
     is copied to a buffer of scope ``shared`` by a sixth block, the last but one, and written back from there: for matrices of which no
-    thread knows its elements.
+    thread knows its elements. ``slices``: above 1, each of so many iterations of one more loop takes every ``slices``-th tile of the
+    depth, with tiles of its own, and copies its result so; the last block adds these.
     """
+    if slices < 1:
+        raise ScheduleError(f"tile_product: takes a positive number of slices of the depth, not {slices}")
     if len(tiles) != 3 or any(t < 1 for t in tiles):
         raise ScheduleError(f"tile_product: takes three sizes, of rows, columns and depth; not {tiles}")
     top = only_block(kernel, block, "tile_product")
@@ -49,8 +52,11 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: 
         raise ScheduleError(f"tile_product: each axis of block '{block.name}' has to be one loop over all its values")
     for access in (form.left, form.right, form.store):
         only_accessed(kernel, access.buffer, "tile_product")
+    if slices > 1 and not is_zero(initial(form)):
+        raise ScheduleError(f"tile_product: block '{block.name}' starts from another value than 0, which each slice of its depth would add")
     with ir.InsertionPoint(top), block.operation.location:
-        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops], unconverted, depth_last).build(through_shared)
+        bounds = [present(loop).bounds[1] for loop in loops]
+        made = _Tiling(kernel, form, tiles, bounds, unconverted, depth_last, slices).build(through_shared)
     kernel.replaced(block.operation, made[3].operation)
     kernel.erase(top)
     return made
@@ -68,9 +74,14 @@ class Letter:
     @property
     def blocks(self) -> Size:
         """The number of tiles, at the insertion point."""
+        return self.steps(1)
+
+    def steps(self, slices: int) -> Size:
+        """The number of tiles that each of some slices takes, at the insertion point."""
+        together = self.tile * slices
         if isinstance(self.size, int):
-            return -(-self.size // self.tile)
-        return arith.DivUIOp(arith.AddIOp(self.size, index(self.tile - 1)).result, index(self.tile)).result
+            return -(-self.size // together)
+        return arith.DivUIOp(arith.AddIOp(self.size, index(together - 1)).result, index(together)).result
 
     @property
     def is_whole(self) -> bool:
@@ -101,8 +112,8 @@ class _Tiling:
     """Builds the loops and blocks of one product at the insertion point."""
 
     def __init__(self, kernel: Kernel, form: ProductForm, tiles: Sequence[int], bounds: Sequence[ir.Value], unconverted: bool,
-                 depth_last: bool):
-        self.kernel, self.form, self.unconverted, self.depth_last = kernel, form, unconverted, depth_last
+                 depth_last: bool, slices: int):
+        self.kernel, self.form, self.unconverted, self.depth_last, self.slices = kernel, form, unconverted, depth_last, slices
         self.factors = (form.left.op.results[0], form.right.op.results[0]) if unconverted else form.factors   # as they are in tiles
         for name, tile in zip(LETTERS, (1, *tiles)):
             axes = getattr(form, name)
@@ -127,35 +138,42 @@ class _Tiling:
         left = self.buffer(form.left, self.factors[0], (depth, rows) if high else (rows, depth), "shared")
         right = self.buffer(form.right, self.factors[1], (columns, depth) if turned else (depth, columns), "shared")
         result = self.buffer(form.store, form.old.op.results[0], (rows, columns), "local")
-        self.counts = {"b": self.batch.size, "i": self.rows.blocks, "j": self.columns.blocks, "l": self.depth.blocks}
+        added = self.buffer(form.store, form.old.op.results[0], (rows, columns), "shared") if through_shared or self.slices > 1 else result
+        self.counts = {"b": self.batch.size, "i": self.rows.blocks, "j": self.columns.blocks, "s": self.slices,
+                       "l": self.depth.steps(self.slices)}
         outer = loops(("b", "i", "j"), [self.counts[letter] for letter in "bij"])
         with before_end(outer[-1].block):
+            own, around = {}, outer[-1].block
+            if self.slices > 1:
+                slices = loops(("s",), [self.slices])[0]
+                own, around = {"s": slices.variable}, slices.block
             b, i, j = (loop.variable for loop in outer)
-            init = self.tile_block(f"{name}_init", {"b": b, "i": i, "j": j}, {"m": rows, "n": columns}, lambda at: memref.StoreOp(
-                self.initial(), result, [at["m"], at["n"]]))
-            steps = loops(("l",), [self.counts["l"]])[0]
-            with before_end(steps.block):
-                step = steps.variable
-                first = self.tile_block(f"{name}_left", {"b": b, "i": i, "l": step},
-                                        {"k": depth, "m": rows} if across else {"m": rows, "k": depth},
-                                        lambda at: self.take(form.left, self.factors[0], left, at, ("k", "m") if high else ("m", "k")))
-                second = self.tile_block(f"{name}_right", {"b": b, "j": j, "l": step},
-                                         {"n": columns, "k": depth} if along else {"k": depth, "n": columns},
-                                         lambda at: self.take(form.right, self.factors[1], right, at, ("n", "k") if turned else ("k", "n")))
-                product = self.tile_block(name, {"b": b, "i": i, "j": j, "l": step}, {"m": rows, "n": columns, "k": depth},
-                                          lambda at: self.multiply(left, right, result, at, high, turned))
-            made = [init, first, second, product]
-            given = self.buffer(form.store, form.old.op.results[0], (rows, columns), "shared") if through_shared else result
-            tile, within = {"b": b, "i": i, "j": j}, {"m": rows, "n": columns}
-            if through_shared:
-                made.append(self.tile_block(f"{name}_shared", tile, within, lambda at: memref.StoreOp(
-                    memref.LoadOp(result, [at["m"], at["n"]]).result, given, [at["m"], at["n"]])))
-            made.append(self.tile_block(f"{name}_result", tile, within, lambda at: self.give(given, at)))
-        return made
+            with before_end(around):
+                init = self.tile_block(f"{name}_init", {"b": b, "i": i, "j": j, **own}, {"m": rows, "n": columns},
+                                       lambda at: memref.StoreOp(rebuild(initial(form), {}), result, place(at, "m", "n")))
+                steps = loops(("l",), [self.counts["l"]])[0]
+                with before_end(steps.block):
+                    step = steps.variable
+                    first = self.tile_block(f"{name}_left", {"b": b, "i": i, **own, "l": step},
+                                            {"k": depth, "m": rows} if across else {"m": rows, "k": depth},
+                                            lambda at: self.take(form.left, self.factors[0], left, at, ("k", "m") if high else ("m", "k")))
+                    second = self.tile_block(f"{name}_right", {"b": b, "j": j, **own, "l": step},
+                                             {"n": columns, "k": depth} if along else {"k": depth, "n": columns}, lambda at: self.take(
+                                                 form.right, self.factors[1], right, at, ("n", "k") if turned else ("k", "n")))
+                    product = self.tile_block(name, {"b": b, "i": i, "j": j, **own, "l": step}, {"m": rows, "n": columns, "k": depth},
+                                              lambda at: self.multiply(left, right, result, at, high, turned))
+                parts = []
+                if added is not result:
+                    parts = [self.tile_block(f"{name}_shared", {"b": b, "i": i, "j": j, **own}, {"m": rows, "n": columns},
+                                             lambda at: memref.StoreOp(memref.LoadOp(result, place(at, "m", "n")).result, added,
+                                                                       place(at, "m", "n")))]
+            last = self.tile_block(f"{name}_result", {"b": b, "i": i, "j": j}, {"m": rows, "n": columns},
+                                   lambda at: self.give(added, at))
+        return [init, first, second, product, *parts, last]
 
     def buffer(self, access: ElementAccess, value: ir.Value, shape: Sequence[int], scope: str) -> ir.Value:
-        """A buffer for a tile of what an access is of, with elements of the type of ``value``."""
-        type_ = ir.MemRefType.get(list(shape), value.type)
+        """A buffer for a tile of what an access is of, for each slice, with elements of the type of ``value``."""
+        type_ = ir.MemRefType.get([self.slices, *shape] if self.slices > 1 else list(shape), value.type)
         return make_buffer(type_, f"{buffer_name(access.buffer)}_{scope}", scope)
 
     def tile_block(self, name: str, outer: dict[str, ir.Value], inner: dict[str, int],
@@ -183,10 +201,15 @@ class _Tiling:
                 continue
             one: Letter = getattr(self, letter)
             value = at[block]
+            whole = one.is_whole
+            if block == "l" and self.slices > 1:
+                value = arith.AddIOp(arith.MulIOp(value, index(self.slices)).result, at["s"]).result
+                whole = isinstance(one.size, int) and one.size % (one.tile * self.slices) == 0
             if inside is not None:
+                only = self.counts[block] == 1 and (block != "l" or self.slices == 1)
                 begin = arith.MulIOp(value, index(one.tile)).result
-                value = at[inside] if self.counts[block] == 1 else arith.AddIOp(begin, at[inside]).result
-            if not one.is_whole:
+                value = at[inside] if only else arith.AddIOp(begin, at[inside]).result
+            if not whole:
                 tests.append((value, value_of(one.size)))
             mapping |= {arguments[axis]: place for axis, place in one.spread(value).items()}
         return mapping, tests
@@ -201,41 +224,63 @@ class _Tiling:
             return rebuild(value, {access.op.results[0]: loaded})
 
         if not tests:
-            memref.StoreOp(load(), tile, [at[letter] for letter in order])
+            memref.StoreOp(load(), tile, place(at, *order))
             return
         either = scf.IfOp(less(tests), [element], has_else=True)
         with ir.InsertionPoint(either.then_block):
             scf.YieldOp([load()])
         with ir.InsertionPoint(either.else_block):
             scf.YieldOp([arith.ConstantOp(element, 0.0 if isinstance(element, ir.FloatType) else 0).result])
-        memref.StoreOp(either.results[0], tile, [at[letter] for letter in order])
+        memref.StoreOp(either.results[0], tile, place(at, *order))
 
     def multiply(self, left: ir.Value, right: ir.Value, result: ir.Value, at: dict[str, ir.Value], across: bool, turned: bool) -> None:
         """Adds the product of two elements of the tiles. ``across``, ``turned``: whether the operands' tiles are transposed."""
-        form, m, n, k = self.form, at["m"], at["n"], at["k"]
-        mapping = {self.factors[0]: memref.LoadOp(left, [k, m] if across else [m, k]).result,
-                   self.factors[1]: memref.LoadOp(right, [n, k] if turned else [k, n]).result,
-                   form.old.op.results[0]: memref.LoadOp(result, [m, n]).result}
+        form = self.form
+        mapping = {self.factors[0]: memref.LoadOp(left, place(at, *("km" if across else "mk"))).result,
+                   self.factors[1]: memref.LoadOp(right, place(at, *("nk" if turned else "kn"))).result,
+                   form.old.op.results[0]: memref.LoadOp(result, place(at, "m", "n")).result}
         mapping = copy([op for op in body(form.block.block) if needed(op, form.store.op.operands[0], set(mapping))], mapping)
-        memref.StoreOp(mapping[form.store.op.operands[0]], result, [m, n])
-
-    def initial(self) -> ir.Value:
-        """The value that the result begins with."""
-        store = next(op for op in body(present(self.form.block.init_block)) if op.name == "memref.store")
-        return rebuild(store.operands[0], {})
+        memref.StoreOp(mapping[form.store.op.operands[0]], result, place(at, "m", "n"))
 
     def give(self, result: ir.Value, at: dict[str, ir.Value]) -> None:
         """Writes an element of the result's tile to the result."""
         store = self.form.store
         mapping, tests = self.places(at, "batch", "rows", "columns")
-        place = ir.InsertionPoint.current
+        here = ir.InsertionPoint.current
         if tests:
             inside = scf.IfOp(less(tests))
             with ir.InsertionPoint(inside.then_block):
-                place = ir.InsertionPoint(scf.YieldOp([]))
-        with place:
-            value = memref.LoadOp(result, [at["m"], at["n"]]).result
+                here = ir.InsertionPoint(scf.YieldOp([]))
+        with here:
+            value = self.sum_of(result, at)
             memref.StoreOp(value, store.buffer, [rebuild(v, mapping) for v in store.indices])
+
+
+    def sum_of(self, result: ir.Value, at: dict[str, ir.Value]) -> ir.Value:
+        """An element of the result's tile: the sum of those of all slices."""
+        parts = [memref.LoadOp(result, place(at | ({"s": index(n)} if self.slices > 1 else {}), "m", "n")).result
+                 for n in range(self.slices)]
+        add = arith.AddFOp if isinstance(parts[0].type, ir.FloatType) else arith.AddIOp
+        found = parts[0]
+        for one in parts[1:]:
+            found = add(found, one).result
+        return found
+
+
+def place(at: dict[str, ir.Value], *letters: str) -> list[ir.Value]:
+    """The indices of an element of a tile, which has a slice's first."""
+    return [at[letter] for letter in ("s", *letters) if letter in at]
+
+
+def initial(form: ProductForm) -> ir.Value:
+    """The value that a product begins with."""
+    return next(op for op in body(present(form.block.init_block)) if op.name == "memref.store").operands[0]
+
+
+def is_zero(value: ir.Value) -> bool:
+    """Whether a value is the constant 0."""
+    owner = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    return owner is not None and owner.name == "arith.constant" and owner.attributes["value"].value == 0
 
 
 def total(sizes: Sequence[Size]) -> Size:

@@ -230,7 +230,7 @@ class ModuleSchedule:
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
     def tile_product(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False, depth_last: bool = False,
-                     through_shared: bool = False) -> list[Handle]:
+                     through_shared: bool = False, slices: int = 1) -> list[Handle]:
         """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in ``tiles`` of rows, columns and depth.
 
         Each letter is all axes of the block of that kind together: a convolution's rows are its places, its depth the filter's axes and
@@ -240,9 +240,12 @@ class ModuleSchedule:
         types and the layout of the operands, as matrix instructions take them (``tensorize``); otherwise those of the multiplication.
         With ``depth_last`` the operands' tiles have the depth along their rows, as those on bytes take them. With ``through_shared`` a
         sixth block, the last but one, copies the result's tile to shared memory, from where it is written: for matrices of a subgroup.
+
+        With ``slices``, for threads of a block that share the depth, so many parts of it are computed in one more loop, each with tiles
+        of its own; the sixth block copies their results, and the last one adds them.
         """
         given = {"unconverted": unconverted, "depth_last": depth_last, "through_shared": through_shared}
-        flags = {name: True for name, wanted in given.items() if wanted}
+        flags = {name: True for name, wanted in given.items() if wanted} | ({"slices": slices} if slices != 1 else {})
         return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **flags)
 
     def tile_attention(self, block: Handle, tiles: Sequence[int | Knob]) -> list[Handle]:

@@ -1,10 +1,10 @@
 """Lowers structured kernels to loops and blocks, which schedule primitives work on."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
 from legato.analysis.structured import StructuredOp
-from legato.core.ir_helpers import body, copy, index, terminator
+from legato.core.ir_helpers import body, copy, everything, index, terminator
 from legato.core.mlir import arith, bufferization, func, ir, memref, scf
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -44,10 +44,28 @@ def to_loops(kernel: func.FuncOp) -> None:
                 raise ScheduleError(f"@{kernel.name.value} has nothing to schedule: it is loops without a block; write its statements "
                                     'inside `with tir.block("name"):`')
             raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: it has {name}")
+    for op in kernel.body.blocks[0].operations:
+        if any(is_computed(value, kernel) for value in read_in_loops(op.operation)):
+            raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a loop or condition in the body of an op reads a tensor "
+                                "that the kernel computes")
     run_on(kernel.operation, GENERALIZE)
     separate_starts(kernel)
     tir.tie_outputs(kernel)
     _Rewriter(kernel).run()
+
+
+def read_in_loops(op: ir.Operation) -> Iterator[ir.Value]:
+    """The tensors that are read inside of loops and conditions in the body of an op."""
+    for inside in everything(op):
+        if inside.name == "tensor.extract" and inside.parent.operation != op:
+            yield inside.operands[0]
+
+
+def is_computed(tensor: ir.Value, kernel: func.FuncOp) -> bool:
+    """Whether an op of the kernel computes a tensor; constants are none."""
+    if isinstance(tensor.owner, ir.Block) or tensor.owner.name == "arith.constant":
+        return False
+    return tensor.owner.operation.block == kernel.body.blocks[0]
 
 
 def separate_starts(kernel: func.FuncOp) -> None:

@@ -38,10 +38,10 @@ def set_signature(kernel: func.FuncOp, inputs: int) -> None:
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([empty] * inputs + [out] * (len(types) - inputs))
 
 
-Body = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
+KernelBody = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
 
 
-def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], body: Body,
+def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], body: KernelBody,
               location: ir.Location | None = None, symbols: ir.SymbolTable | None = None) -> func.FuncOp:
     """Adds the kernel ``@name`` (made unique) to ``module`` and returns it.
 

@@ -40,7 +40,7 @@ MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
     "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
     "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
-    "unconverted": FLAG, "depth_last": FLAG, "through_shared": FLAG,
+    "unconverted": FLAG, "depth_last": FLAG, "through_shared": FLAG, "slices": NUMBER,
 }
 EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
             MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
@@ -49,8 +49,8 @@ PYTHON = {TEXT: (str,), NUMBER: (int,), NUMBERS: (list,), NUMBER_OR_TEXT: (int, 
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes. ``adds``: the attribute with
-    which it returns one more."""
+    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes. ``adds``: attributes with any
+    of which it returns one more."""
 
     doc: str
     attributes: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Step:
     gives: int | None = 0
     optional: tuple[str, ...] = ()
     numbers: str | None = None  # the attribute whose zeros stand for parameters
-    adds: str | None = None
+    adds: tuple[str, ...] = ()
 
 
 STEPS = {
@@ -93,8 +93,9 @@ STEPS = {
                              optional=("side",)),
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
                          "result, copy one of each operand, multiply, and write the result; ``through_shared``: before the last, "
-                         "one more that copies the result's tile to shared memory.", ("tiles",), gives=5, numbers="tiles",
-                         optional=("unconverted", "depth_last", "through_shared"), adds="through_shared"),
+                         "one more that copies the result's tile to shared memory; so does ``slices``, where that many parts of the "
+                         "depth are computed apart, and the last adds them.", ("tiles",), gives=5, numbers="tiles",
+                         optional=("unconverted", "depth_last", "through_shared", "slices"), adds=("through_shared", "slices")),
     "tile_attention": Step("Computes an attention in tiles of rows and keys, by its product with values. Returns the blocks, which "
                            "``Schedule.tile_attention`` lists.", ("tiles",), gives=16, numbers="tiles"),
     "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
@@ -173,7 +174,7 @@ def _check(operation: ir.Operation, step: Step) -> None:
     if not handles:
         raise InvalidOp("takes handles, has none")
     given = len(operation.results)
-    gives = None if step.gives is None else step.gives + (step.adds is not None and step.adds in operation.attributes)
+    gives = None if step.gives is None else step.gives + any(name in operation.attributes for name in step.adds)
     if gives is not None and given != gives and not (gives > 1 and given == 1):
         raise InvalidOp(f"gives {gives} handle{'s' if gives != 1 else ''}, has {given} results")
     known = (*step.attributes, *step.optional)

@@ -77,6 +77,13 @@ class OpContext:
         kernel = self._driver.kernel_of_text(text, self.name)
         return tir.call_tir(kernel.name.value, [self.plain(v) for v in operands], outputs, sizes)
 
+    def call_built(self, body: tir.KernelBody, operands: Sequence[ir.Value], outputs: Sequence[ir.Type],
+                   sizes: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
+        """Calls a kernel that ``body(inputs, outputs)`` builds of tensors, as ``call_kernel`` does one given as text."""
+        operands = [self.plain(v) for v in operands]
+        kernel = self._driver.kernel_of_body(body, self.name, [v.type for v in operands], outputs)
+        return tir.call_tir(kernel.name.value, operands, outputs, sizes)
+
     def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
         """Calls a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
         if not isinstance(name, str):

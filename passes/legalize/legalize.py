@@ -195,6 +195,12 @@ class Legalizer(Conversion):
         self.schedule_kernel(kernel)
         return kernel.name.value
 
+    def kernel_of_body(self, body: tir.KernelBody, name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type]) -> func.FuncOp:
+        """The prim_func that a function builds, added to the module."""
+        kernel = tir.prim_func(self.module, kernel_name(name), inputs, outputs, body, symbols=self.symbols)
+        self.schedule_kernel(kernel)
+        return kernel
+
     def kernel_of_text(self, text: str, name: str) -> func.FuncOp:
         """The prim_func that a text defines, added to the module once."""
         key = (text, self.rule.schedule if self.rule is not None else None)

@@ -16,13 +16,19 @@ TEST = {"f": 'arith.cmpf une', "i": "arith.cmpi ne"}
 def nonzero(op, x):
     """A kernel that counts, an allocation, and a kernel that stores the indices."""
     type_ = op.plain(x).type
-    rank, i64, index = type_.rank, ir.IntegerType.get_signless(64), ir.IndexType.get()
+    rank, i64 = type_.rank, ir.IntegerType.get_signless(64)
     counted = op.call_kernel(_count(type_), [x], [ir.RankedTensorType.get([1], i64)], [[]])[0]
-    number = tensor.ExtractOp(counted, [arith.ConstantOp(index, 0).result]).result
-    size = arith.IndexCastOp(index, number)
-    size.operation.attributes[SYMBOL] = ir.StringAttr.get(op.attrs["size"])
+    size = counted_size(counted, op.attrs["size"])
     result = ir.RankedTensorType.get([rank, ir.ShapedType.get_dynamic_size()], i64)
-    return op.call_kernel(_fill(type_, result), [x], [result], [[size.result]])
+    return op.call_kernel(_fill(type_, result), [x], [result], [[size]])
+
+
+def counted_size(counted: ir.Value, symbol: str) -> ir.Value:
+    """The value of a symbol, which a kernel has counted: the element of a vector of one i64."""
+    index = ir.IndexType.get()
+    size = arith.IndexCastOp(index, tensor.ExtractOp(counted, [arith.ConstantOp(index, 0).result]).result)
+    size.operation.attributes[SYMBOL] = ir.StringAttr.get(symbol)
+    return size.result
 
 
 def _count(type_: ir.RankedTensorType) -> str:

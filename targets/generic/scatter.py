@@ -33,15 +33,21 @@ def started(x: ir.Value, out: ir.Value) -> ir.Value:
     return out if x == out else copy(x, out)
 
 
+def combined(k, old: ir.Value, update: ir.Value) -> ir.Value:
+    """An element with an update, by the op's reduction; the update itself without one."""
+    kind, reduction = element(k.input_types[0]), k.attrs["reduction"]
+    if reduction == "none":
+        return update
+    if kind.is_bool:
+        return _OF_BOOLEANS[reduction](old, update)
+    e = kind.wide
+    return e.cast(_COMBINE[reduction](e, kind.cast(old, e), kind.cast(update, e)), kind)
+
+
 def _written(k, result: ir.Value, update: ir.Value, places: Sequence[ir.Value]) -> ir.Value:
     """``result`` with one element replaced by the update, or combined with it."""
-    kind, reduction = element(k.input_types[0]), k.attrs["reduction"]
-    if reduction != "none":
-        old, e = extract(result, places), kind.wide
-        if kind.is_bool:
-            update = _OF_BOOLEANS[reduction](old, update)
-        else:
-            update = e.cast(_COMBINE[reduction](e, kind.cast(old, e), kind.cast(update, e)), kind)
+    if k.attrs["reduction"] != "none":
+        update = combined(k, extract(result, places), update)
     return tensor.InsertOp(update, result, list(places)).result
 
 

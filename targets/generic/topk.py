@@ -22,7 +22,7 @@ def topk(k, x, out):
     kind, place = element(k.input_types[0]), element(k.output_types[0])
     if is_empty(out):
         return out
-    order = _Order(e, place, largest=k.attrs["largest"])
+    order = ElementOrder(e, place, largest=k.attrs["largest"])
     sizes = dims(x)
 
     def row(at: list[ir.Value], places: ir.Value) -> ir.Value:
@@ -61,7 +61,7 @@ def topk(k, x, out):
 class _Heap:
     """A heap of ``count`` elements: values in a tensor, their indices in a row of the result. Every parent is worse than its children."""
 
-    def __init__(self, order: "_Order", count: Size, slot: Callable[[ir.Value], list[ir.Value]]) -> None:
+    def __init__(self, order: "ElementOrder", count: Size, slot: Callable[[ir.Value], list[ir.Value]]) -> None:
         self.order, self.count, self.slot = order, count, slot
 
     def sift(self, item: ir.Value, item_at: ir.Value, size: ir.Value, values: ir.Value, places: ir.Value) -> list[ir.Value]:
@@ -111,13 +111,14 @@ def rows(sizes: Sequence[Size], at: list[ir.Value], places: ir.Value, row: Calla
     return looped(sizes[0], [places], lambda number, inner: [rows(sizes[1:], [*at, number], inner, row)])[0]
 
 
-class _Order:
+class ElementOrder:
     """The order of elements: by value, equal ones by index. A NaN is greater than every number."""
 
     def __init__(self, e: Element, place: Element, largest: bool) -> None:
         self.e, self.place, self.largest = e, place, largest
 
-    def _beats(self, a: ir.Value, b: ir.Value) -> ir.Value:
+    def beats(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Whether an element comes before another one, if their indices do not matter."""
         beats = self.e.compare("gt" if self.largest else "lt", a, b)
         if not self.e.is_float:
             return beats
@@ -131,12 +132,12 @@ class _Order:
     def may_replace(self, new: ir.Value, old: ir.Value, old_at: ir.Value) -> ir.Value:
         """Whether ``replaces`` has to be asked: for floats one comparison, which holds for NaNs too. ``old`` is as ``mark_free`` has it."""
         if not self.e.is_float:
-            return arith.ori(self._is_free(old_at), self._beats(new, old))
+            return arith.ori(self._is_free(old_at), self.beats(new, old))
         return arith.cmpf(arith.CmpFPredicate.UGT if self.largest else arith.CmpFPredicate.ULT, new, old)
 
     def replaces(self, new: ir.Value, old: ir.Value, old_at: ir.Value) -> ir.Value:
         """Whether an element comes before one with a smaller index, or one in a free slot."""
-        return arith.ori(self._is_free(old_at), self._beats(new, old))
+        return arith.ori(self._is_free(old_at), self.beats(new, old))
 
     def _is_free(self, at: ir.Value) -> ir.Value:
         return self.place.compare("lt", at, self.place.const(0))
@@ -144,8 +145,8 @@ class _Order:
     def first(self, a: ir.Value, a_at: ir.Value, b: ir.Value, b_at: ir.Value) -> ir.Value:
         """Whether a, with its index, comes before b; a free slot comes last."""
         a_is, b_is = (_not(self.place.compare("lt", at, self.place.const(0))) for at in (a_at, b_at))
-        equal = arith.andi(_not(self._beats(b, a)), self.place.compare("lt", a_at, b_at))
-        return arith.andi(a_is, arith.ori(_not(b_is), arith.ori(self._beats(a, b), equal)))
+        equal = arith.andi(_not(self.beats(b, a)), self.place.compare("lt", a_at, b_at))
+        return arith.andi(a_is, arith.ori(_not(b_is), arith.ori(self.beats(a, b), equal)))
 
 
 def _not(condition: ir.Value) -> ir.Value:

@@ -25,13 +25,12 @@ def cumulative(k, x, out):
         return out
     kind = element(k.input_types[0])
     scan = _Scan(k.attrs["axis"] % x.type.rank, x.type.rank, kind.wide, k.name == "relax.cumsum", k.attrs["reverse"])
-    within, before = scan.parts(x, kind, k.attrs["exclusive"], LEVELS)
-    loops = ", ".join(names(x.type.rank))
+    return scan.totals(x, kind, out, k.attrs["exclusive"])
 
-    def total(*scalars: ir.Value) -> ir.Value:
-        return kind.wide.cast(scan.with_chunks(scalars[0], before), kind)
 
-    return compute(out, loops, [(within, loops)], total)
+def running_totals(values: ir.Value, kind: Element, out: ir.Value) -> ir.Value:
+    """The running sums of a vector of elements of ``kind``."""
+    return out if is_empty(out) else _Scan(0, 1, kind.wide, True, False).totals(values, kind, out, False)
 
 
 class _Scan:
@@ -41,6 +40,16 @@ class _Scan:
         self.axis, self.rank, self.e, self.reverse = axis, rank, e, reverse
         self.combine: Scalars = e.add if adds else e.mul
         self.neutral = e.const(0 if adds else 1)
+
+    def totals(self, values: ir.Value, kind: Element, out: ir.Value, exclusive: bool) -> ir.Value:
+        """The running totals of elements of ``kind``."""
+        within, before = self.parts(values, kind, exclusive, LEVELS)
+        loops = ", ".join(names(self.rank))
+
+        def total(*scalars: ir.Value) -> ir.Value:
+            return kind.wide.cast(self.with_chunks(scalars[0], before), kind)
+
+        return compute(out, loops, [(within, loops)], total)
 
     def parts(self, values: ir.Value, kind: Element, exclusive: bool, levels: int) -> tuple[ir.Value, ir.Value | None]:
         """For each element the total of its chunk up to it, and for each chunk that of the chunks before it; None where there is one

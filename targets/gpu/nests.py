@@ -23,6 +23,7 @@ FEW_ROWS = 1024        # results that read the same elements, from which on each
 LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
 MOST_ROW_THREADS = 512
 WARP = 32
+POINTS = 128           # of several rows, which threads of a block take
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -91,8 +92,9 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         even = [n for n in range(WARP, MOST_ROW_THREADS + 1, WARP) if lanes > 1 and 2 * n >= across and length % (n * lanes) == 0]
         across = even[-1] if even else across     # no thread has less to do than others
         return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
-    across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), machine.block // 4)
-    return RowThreads(min(WARP, power(last)), max(across, 1), False)
+    beside = min(WARP, power(last))
+    across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
+    return RowThreads(beside, max(across, 1), False)
 
 
 def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
@@ -134,13 +136,20 @@ def power(number: int) -> int:
 def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None:
     """Appends the steps of one launch of reductions."""
     root = steps.block(group.root.name)
+    if fills_poorly(group, shape) and group.root.reduced and not group.members:
+        emit_points(steps, root, group.root)
+        return
     loops = steps.loops(root, group.root.rank)
     outer, inner = [loops[axis] for axis in group.shared], [loops[axis] for axis in group.inner]
     across, row_axis = ("threadIdx.x", "threadIdx.y") if shape.along else ("threadIdx.y", "threadIdx.x")
     steps.reorder([*outer, *inner])
     if not outer:
         outer = [steps.unit_loop(inner[0] if inner else root)]
-    if shape.rows > 1:   # along one axis: threads then differ in one index, and what is left for each of a register is plain
+    if fills_poorly(group, shape):
+        grid, row = steps.split(steps.fuse(outer), [-1, POINTS])
+        steps.bind(grid, "blockIdx.x")
+        steps.bind(row, row_axis)
+    elif shape.rows > 1:   # along one axis: threads then differ in one index, and what is left for each of a register is plain
         grid, row = steps.split(outer[-1], [-1, shape.rows])
         steps.bind(steps.fuse([*outer[:-1], grid]), "blockIdx.x")
         steps.bind(row, row_axis)
@@ -152,7 +161,7 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
         steps.bind(inner[0], across)
     else:
         finish(steps, root, group.root, inner, shape, across)
-    depth = 2 if shape.rows > 1 else 1
+    depth = 2 if shape.rows > 1 or fills_poorly(group, shape) else 1
     for block, place in reversed(group.members.items()):
         handle = steps.block(block.name)
         steps.scope(handle, 0, "local")
@@ -163,6 +172,27 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
         if rest and kept:
             steps.reorder([*(own[axis] for axis in kept), *(own[axis] for axis in rest)])
         finish(steps, handle, block, [own[axis] for axis in rest], shape, across)
+
+
+def emit_points(steps: Steps, handle: str, block: KernelBlock) -> None:
+    """Appends the steps of one reduction of a thread for each of its results, which stay in registers until they are written: threads
+    beyond the last one then have no condition in each step."""
+    result = steps.cache_write(handle, 0, "local")
+    grid, point = steps.split(steps.fuse(steps.loops(result, len(block.stores[0].indices))), [-1, POINTS])
+    steps.bind(grid, "blockIdx.x")
+    steps.bind(point, "threadIdx.x")
+    steps.compute_at(handle, point)
+    own = steps.loops(handle, 2 + block.rank)[2:]
+    steps.reorder([own[axis] for axis in (*block.spatial, *block.reduced)])
+    steps.decompose(handle, own[block.reduced[0]])
+
+
+def fills_poorly(group: LaunchGroup, shape: RowThreads) -> bool:
+    """Whether threads for the points of the last axis alone would leave lanes of a warp idle, or blocks of few warps, and what a thread
+    computes stands in its own loops: then a block takes points of several rows."""
+    extents = [group.root.extents[axis] for axis in group.shared]
+    last = extents[-1] if extents else None
+    return shape.across == 1 and last is not None and last % POINTS != 0 and len(extents) > 1
 
 
 def finish(steps: Steps, handle: str, block: KernelBlock, inner: list[str], shape: RowThreads, thread: str) -> None:

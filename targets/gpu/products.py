@@ -5,7 +5,7 @@ operand allows them, and each thread multiplies from there into its own part of 
 result is computed.
 """
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, prod
 from typing import Protocol, TypeVar
@@ -23,6 +23,7 @@ MOST_SUMS = 32     # of a thread, with which the operands' elements of so many s
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
 ENOUGH = 128       # blocks that keep a large device busy
 LONG = 1024        # depth from which on few blocks share it
+SHARED = 256       # threads of a block that share the depth
 POINTS = 128       # threads of a block that adds up parts
 
 
@@ -45,17 +46,19 @@ Tile = TypeVar("Tile", bound=BlockTile)
 
 @dataclass(frozen=True)
 class ProductTiles:
-    """``rows``, ``columns``, ``depth``: of the tile of a block of threads; ``own_rows``, ``own_columns``: of that of a thread."""
+    """``rows``, ``columns``, ``depth``: of the tile of a block of threads; ``own_rows``, ``own_columns``: of that of a thread; ``slices``:
+    parts of the depth that threads of a block share."""
 
     rows: int
     columns: int
     depth: int
     own_rows: int
     own_columns: int
+    slices: int = 1
 
     @property
     def threads(self) -> tuple[int, int]:
-        """The threads along the columns and along the rows."""
+        """The threads of a slice along the columns and along the rows."""
         return self.columns // self.own_columns, self.rows // self.own_rows
 
     @property
@@ -76,6 +79,24 @@ def choose(form: ProductForm) -> ProductTiles:
     if found is not None:
         return found
     return next((tiles for tiles in SMALL if rows is not None and rows <= tiles.rows), SMALL[-1])
+
+
+def sliced(form: ProductForm) -> ProductTiles | None:
+    """The tiles of a product of few results and a long depth, which threads of a block share: the largest that leave nearly enough blocks,
+    or the smallest. None for other products, and for those of so few blocks that blocks have to share the depth."""
+    sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes) or known[-1] < LONG or blocks_of(known, choose(form)) >= ENOUGH // 2:
+        return None
+    tiles = next((one for one in reversed(SMALL) if blocks_of(known, one) >= ENOUGH * 3 // 4), SMALL[0])
+    if blocks_of(known, tiles) < ENOUGH // 4:
+        return None
+    return replace(tiles, slices=min(SHARED // prod(tiles.threads), known[-1] // (LONG // 8)))
+
+
+def blocks_of(sizes: Sequence[int], tiles: BlockTile) -> int:
+    """The tiles of a product of known sizes: its batch, rows and columns, in that order."""
+    return sizes[0] * -(-sizes[1] // tiles.rows) * -(-sizes[2] // tiles.columns)
 
 
 def largest(form: ProductForm, table: Sequence[Tile], filled: Fraction) -> Tile | None:
@@ -173,11 +194,11 @@ def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
     product, form = found
     if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
-    tiles = choose(form)
+    tiles = sliced(form) or choose(form)
     if not fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("product")
-    axis, parts = split_depth(form, tiles.rows, tiles.columns)
+    axis, parts = split_depth(form, tiles.rows, tiles.columns) if tiles.slices == 1 else (0, 1)
     if parts > 1 and may_split:
         split(steps, kernel, machine, product, form, tiles, axis, parts)
     else:
@@ -259,8 +280,9 @@ def spread_points(steps: Steps, loops: list[str]) -> str:
 
 
 def tile(steps: Steps, block: str, tiles: ProductTiles) -> list[str]:
-    """The five blocks of a product in tiles."""
-    return steps.step("tile_product", [block], f"tiles = array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>", 5)
+    """The blocks of a product in tiles."""
+    sizes, is_sliced = f"tiles = array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>", tiles.slices > 1
+    return steps.step("tile_product", [block], f"{sizes}, slices = {tiles.slices} : i64" if is_sliced else sizes, 6 if is_sliced else 5)
 
 
 def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> tuple[int, int]:
@@ -274,16 +296,20 @@ def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: P
 def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], vectors: bool) -> None:
     """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``vectors``: whether the result
     is written in vectors."""
-    init, left, right, multiply, result = blocks
+    init, left, right, multiply, *parts, result = blocks
     across, down = tiles.threads
     batch, rows, columns, *inner = steps.loops(result, 5)
     for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
         steps.bind(loop, f"blockIdx.{axis}")
+    outside = 3 + len(parts)
+    if parts:
+        steps.bind(steps.loops(init, outside + 2)[3], "threadIdx.z")
     spread(steps, inner, tiles, vectors)
-    spread(steps, steps.loops(init, 5)[3:], tiles, vectors=True)
+    for own in (init, *parts):
+        spread(steps, steps.loops(own, outside + 2)[outside:], tiles, vectors=True)
     copies(steps, left, tiles, widths[0])
     copies(steps, right, tiles, widths[1])
-    m, n, k = steps.loops(multiply, 7)[4:]
+    m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
     coarse, fine = steps.split(k, [-1, tiles.unrolled])
     y, i = steps.split(m, [down, tiles.own_rows])
     j, x, lane = steps.split(n, [-1, across, LANES])
@@ -319,7 +345,7 @@ def bind(steps: Steps, y: str, x: str) -> None:
 def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int) -> None:
     """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access."""
     across, down = tiles.threads
-    outer, inner = steps.loops(block, 6)[4:]
+    outer, inner = steps.loops(block, 6 + (tiles.slices > 1))[-2:]
     if wide > 1:
         inner, lane = steps.split(inner, [-1, wide])
         steps.vectorize(lane)

@@ -3,7 +3,19 @@ from collections.abc import Callable, Iterator
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.structured import StructuredKernel
-from legato.targets.gpu import attention, cooperative, depthwise, nests, products, shared_rows, skinny, tensor_cores, transposes, warpgroups
+from legato.targets.gpu import (
+    attention,
+    cooperative,
+    depthwise,
+    long_rows,
+    nests,
+    products,
+    shared_rows,
+    skinny,
+    tensor_cores,
+    transposes,
+    warpgroups,
+)
 from legato.targets.gpu.machine import Gpu
 
 Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
@@ -12,7 +24,8 @@ Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
 def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
     return (attention.schedule, warpgroups.schedule, tensor_cores.schedule, cooperative.schedule, skinny.schedule, products.schedule,
-            products.undivided, depthwise.schedule, transposes.schedule, shared_rows.schedule, nests.schedule, nests.separate)
+            products.undivided, depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, nests.schedule,
+            nests.separate)
 
 
 def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:

@@ -73,18 +73,33 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("tiles", [[4, 5, 3], [16, 8, 64]], ids=str)
-@pytest.mark.parametrize("name", CASES)
-def test_tiles_compute_the_product(name, tiles):
-    kernel, reference, shapes = CASES[name]
-    sch = Schedule(kernel)
-    sch.tile_product(sch.get_block("P"), tiles)
+def check(sch, kernel, reference, shapes):
+    """The scheduled kernel computes what numpy does, and its trace makes it again."""
     exe = legato.compile(sch.module)
     random = np.random.default_rng(0)
     for each in shapes:
         arrays = [random.standard_normal(shape).astype(F) for shape in each]
         np.testing.assert_allclose(exe(*arrays), reference(*arrays), rtol=1e-4, atol=1e-5)
     assert str(Schedule(kernel).replay(sch.trace)) == str(sch)
+
+
+@pytest.mark.parametrize("tiles", [[4, 5, 3], [16, 8, 64]], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_tiles_compute_the_product(name, tiles):
+    kernel, reference, shapes = CASES[name]
+    sch = Schedule(kernel)
+    sch.tile_product(sch.get_block("P"), tiles)
+    check(sch, kernel, reference, shapes)
+
+
+@pytest.mark.parametrize("slices", [2, 3])
+@pytest.mark.parametrize("name", [name for name in CASES if name != "columns_first"])
+def test_slices_of_the_depth_add_up_to_the_product(name, slices):
+    kernel, reference, shapes = CASES[name]
+    sch = Schedule(kernel)
+    *_, part, _ = made = sch.tile_product(sch.get_block("P"), [4, 5, 2], slices=slices)
+    assert len(made) == 6 and sch.get_loops(part)[3].name == "s"
+    check(sch, kernel, reference, shapes)
 
 
 def test_operands_keep_what_is_next_to_each_other():
@@ -110,6 +125,10 @@ def test_what_is_no_product_is_refused():
                           ([4, 4], r"takes three sizes, of rows, columns and depth; not \[4, 4\]")):
         with pytest.raises(ScheduleError, match=reason):
             sch.tile_product(sch.get_block("P"), tiles)
+    started = Schedule(columns_first)
+    for slices, reason in ((0, "takes a positive number of slices of the depth, not 0"), (2, "starts from another value than 0")):
+        with pytest.raises(ScheduleError, match=reason):
+            started.tile_product(started.get_block("P"), [4, 4, 4], slices=slices)
     split = Schedule(transposed)
     split.split(split.get_loops(split.get_block("P"))[1], [None, 4])
     with pytest.raises(ScheduleError, match="each axis of block 'P' has to be one loop over all its values"):

@@ -25,16 +25,25 @@ class Uniform:
 
         None where it depends on anything else.
         """
-        if isinstance(value.owner, ir.Block):
-            return [value] if isinstance(value.type, ir.IndexType) else None
-        op = value.owner.operation
-        if op.name == "memref.load" and buffer_of(op.operands[0]) not in self.written:
-            return list(op.operands)[1:]
-        if not op.name.startswith(("arith.", "math.")):
-            return None
-        found = [self.sources(v) for v in op.operands]
-        known = [f for f in found if f is not None]
-        return [v for f in known for v in f] if len(known) == len(found) else None
+        found: dict[ir.Value, None] = {}
+        seen, todo = {value}, [value]
+        while todo:
+            one = todo.pop()
+            if isinstance(one.owner, ir.Block):
+                if not isinstance(one.type, ir.IndexType):
+                    return None
+                found[one] = None
+                continue
+            op = one.owner.operation
+            if op.name == "memref.load" and buffer_of(op.operands[0]) not in self.written:
+                found |= dict.fromkeys(list(op.operands)[1:])
+            elif op.name.startswith(("arith.", "math.")):
+                new = [operand for operand in op.operands if operand not in seen]
+                seen.update(new)
+                todo += new
+            else:
+                return None
+        return list(found)
 
     def _is_uniform(self, value: ir.Value) -> bool:
         owner = value.owner

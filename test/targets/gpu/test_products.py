@@ -61,7 +61,7 @@ def test_products_under_the_emulator():
     check(nodes, emulated(legato.from_onnx(model(nodes)), seed=1)(**given), given)
 
 
-@pytest.mark.parametrize("node", [matmul(200, 200, 36), gemm(40, 48, 21, True, True), matmul(9, 40, 1024),
+@pytest.mark.parametrize("node", [matmul(200, 200, 36), gemm(40, 48, 21, True, True), matmul(9, 40, 1024), matmul(64, 128, 1100),
                                   conv(1, 8, (14, 14), 16, 3, pad=1), matmul(40, 40, 72, HALF)],
                          ids=lambda node: node.op + str(node.shapes[0]))
 def test_products_have_no_races(node):
@@ -95,7 +95,39 @@ def test_products_take_their_schedules_without_spills():
     pytest.importorskip("llvmlite")
     nodes = [conv(1, 48, (6, 6), 128, 5, pad=2)]   # its depth is shared, and its columns are as many as the threads that add up the parts
     assert len(find(legato.lower(legato.from_onnx(model(nodes)), "nvvm", last="schedules").operation, "tir.sch_rfactor")) == 1
+    assembled(ptx_of([matmul(100, 70, 1100), conv(1, 128, (14, 14), 64, 3, pad=1)]))
     assembled(ptx_of([matmul(37, 41, 29), matmul(40, 48, 24, HALF), conv(2, 3, (17, 17), 20, 7, 2, 3), matmul("n", "m", "k")]))
+
+
+# few results of a long depth, with sizes that tiles do not divide
+SLICED = [matmul(100, 70, 1100, then="Relu"), conv(1, 128, (14, 14), 64, 3, pad=1, then="Relu"), conv(1, 1024, (7, 7), 160, 1, 1, groups=1),
+          batched((3,), (3,), 60, 40, 1030), conv(1, 256, (12, 12), 80, 3, pad=1, groups=2), matmul(128, 64, 1024, INT)]
+
+
+def test_threads_of_a_block_share_a_long_depth():
+    """A product of few results is one launch, whose blocks have four times the threads of a tile."""
+    lowered = legato.lower(legato.from_onnx(model(SLICED)), "nvvm", last="outlined")
+    kernels = [f for f in find(lowered.operation, "func.func") if any(name in str(f.attributes["sym_name"]) for name in ("conv", "matmul"))]
+    launches = [find(kernel, "gpu.launch_func") for kernel in kernels]
+    assert len(kernels) == len(SLICED) and all(len(one) == 1 for one in launches)
+    assert all(size_of(one.operands[5]) == 4 for (one,) in launches)
+
+
+def size_of(value):
+    """A constant of a launch."""
+    return value.owner.attributes["value"].value
+
+
+@needs_vulkan
+def test_shared_depths_on_vulkan():
+    given = feeds(SLICED)
+    check(SLICED, legato.compile(legato.from_onnx(model(SLICED)), "vulkan")(**given), given)
+
+
+def test_shared_depths_under_the_emulator():
+    nodes = [matmul(9, 12, 1024), matmul(66, 130, 1030)]
+    given = feeds(nodes)
+    check(nodes, emulated(legato.from_onnx(model(nodes)), seed=1)(**given), given)
 
 
 @needs_vulkan

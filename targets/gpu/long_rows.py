@@ -1,0 +1,89 @@
+"""The schedule of a reduction of few, long rows, such as a mean of all elements: blocks of threads share a row, and a second launch
+combines their parts, since one block for each row leaves most of a device idle."""
+from legato.analysis.block_kernel import BlockKernel, KernelBlock
+from legato.targets.gpu.groups import LaunchGroup, fast_axis, groups_of, inlined, points_of
+from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.nests import power
+from legato.targets.gpu.steps import Steps
+
+MOST_ROWS = 16      # that blocks share
+LONG = 1 << 15      # elements of a row from which on they do
+PARTS = 128         # blocks that share a row, at most
+LEAST_PARTS = 8
+THREADS = 256       # of a block
+WARP = 32
+
+
+def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script of a kernel with one reduction, along one axis of known size, and elementwise ops; None for any other kernel."""
+    if not any(block.reduced for block in kernel.blocks):
+        return None
+    gone = inlined(kernel)
+    groups = groups_of(kernel, gone)
+    if len(groups) != 1 or len(groups[0].reductions) != 1:
+        return None
+    group, (block,) = groups[0], groups[0].reductions
+    parts = parts_of(group, block)
+    if parts < LEAST_PARTS:
+        return None
+    steps = Steps("long_rows")
+    for one in gone:
+        steps.inline(steps.block(one.name))
+    axis, root = block.reduced[0], steps.block(group.root.name)
+    outer, _ = steps.split(steps.loops(steps.block(block.name), block.rank)[axis], [parts, -1])
+    pieces, total = steps.rfactor(outer, 0)
+    emit_parts(steps, pieces, block, (block.extents[axis] or 1) // parts, machine)
+    emit_total(steps, total, None if block is group.root else root, block, group, parts)
+    return steps.text()
+
+
+def parts_of(group: LaunchGroup, block: KernelBlock) -> int:
+    """How many blocks share a row of a reduction; 1 where one does for each."""
+    rows = points_of([block.extents[axis] for axis in block.spatial])
+    length = block.extents[block.reduced[0]] if len(block.reduced) == 1 else None
+    if rows is None or rows > MOST_ROWS or length is None or length < LONG or not block.combines:
+        return 1
+    if block is not group.root and (group.inner or len(group.root.spatial) != len(block.spatial)):
+        return 1
+    return max(n for n in range(1, PARTS + 1) if length % n == 0)
+
+
+def emit_parts(steps: Steps, pieces: str, block: KernelBlock, length: int, machine: Gpu) -> None:
+    """Appends the steps of the launch that reduces the parts of rows. ``length``: elements of a part."""
+    axis = block.reduced[0]
+    loops = steps.loops(pieces, block.rank + 1)
+    outer, inner, rows = loops[axis], loops[axis + 1], [loop for n, loop in enumerate(loops) if n not in (axis, axis + 1)]
+    steps.reorder([outer, *rows, inner])
+    if fast_axis(block) == axis or not rows:
+        width = max(access.buffer.type.element_type.width for access in block.loads)
+        lanes = machine.lanes(width) if machine.merges else 1
+        even = [n for n in range(WARP, THREADS + 1, WARP) if length % (n * lanes) == 0]    # threads that all have as many neighbours
+        steps.bind(steps.fuse([outer, *rows]), "blockIdx.x")
+        if lanes > 1 and even:
+            _, thread, lane = steps.split(inner, [-1, even[-1], lanes])
+            steps.unroll(lane)
+        else:
+            _, thread = steps.split(inner, [-1, THREADS])
+        steps.bind(thread, "threadIdx.x")
+        return
+    steps.bind(steps.fuse([outer, *rows[:-1]]), "blockIdx.x")
+    steps.bind(rows[-1], "threadIdx.x")
+    _, thread = steps.split(inner, [-1, THREADS // MOST_ROWS])
+    steps.bind(thread, "threadIdx.y")
+
+
+def emit_total(steps: Steps, total: str, reader: str | None, block: KernelBlock, group: LaunchGroup, parts: int) -> None:
+    """Appends the steps of the launch that combines the parts, with what reads the result. ``reader``: the block that does."""
+    rank = len(block.spatial)
+    if reader is None:
+        *rows, part = steps.loops(total, rank + 1)
+        row = steps.fuse(rows) if rows else steps.unit_loop(part)
+    else:
+        rows = steps.loops(reader, group.root.rank)
+        row = steps.fuse(rows) if rows else steps.unit_loop(reader)
+        steps.scope(total, 0, "local")
+        steps.compute_at(total, row)
+        part = steps.loops(total, 1 + rank + 1)[-1]
+    steps.bind(row, "blockIdx.x")
+    _, thread = steps.split(part, [-1, power(parts)])
+    steps.bind(thread, "threadIdx.x")

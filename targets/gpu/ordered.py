@@ -1,0 +1,123 @@
+"""Places of elements in their order, computed by all threads at once: chunks are ordered by counting, and merged two by two.
+
+Each element of each step is computed by itself, from what the step before left: where an element of a merged run comes from is found by
+bisection. Equal elements keep their order, so that results do not depend on how threads are scheduled.
+"""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from legato.core.mlir import arith, ir
+from legato.targets.builders.element import Element
+from legato.targets.builders.element import index as index_element
+from legato.targets.builders.sizes import Size, largest, minus, plus, quotient, smallest, times
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import compute, empty, extract, filled, loop_index, looped, names
+
+CHUNK = 256     # elements that are ordered by counting how many come before each
+LEVELS = 10     # of merges where the number of elements is not known: beyond 2^18 of them chunks are longer
+MOST = (1 << 31) - 1    # elements of a row
+ABSENT = -1     # the place of no element
+At = Sequence[ir.Value]
+Compare = arith.CmpIPredicate
+
+
+@dataclass(frozen=True)
+class OrderedRows:
+    """The order of the elements of rows.
+
+    ``rows``: how many rows there are, along several axes; ``size``: elements in a row; ``load``: an element, by the indices of its row and
+    its place; ``beats``: whether an element comes before another one; ``place``: the type of places.
+    """
+
+    rows: Sequence[Size]
+    size: Size
+    load: Callable[[At, ir.Value], ir.Value]
+    beats: Callable[[ir.Value, ir.Value], ir.Value]
+    place: Element
+
+    def first(self, count: Size) -> ir.Value:
+        """The places of the first ``count`` elements of each row, in order, ABSENT behind the last: a tensor of rows by 1 by ``count``."""
+        known = isinstance(self.size, int)
+        chunk = min(CHUNK, self.size) if known else largest(CHUNK, self._quotient_up(1 << LEVELS))
+        runs, length = self._quotient_up(chunk), smallest(chunk, count)
+        most = min((size for size in (self.size, count) if isinstance(size, int)), default=MOST)
+        found = self._chunks(runs, chunk, length)
+        for _ in range((runs - 1).bit_length() if isinstance(runs, int) else LEVELS):
+            bits = min(length if isinstance(length, int) else MOST, most).bit_length()
+            before = (runs, length)
+            runs, length = quotient(plus(runs, 1), 2), smallest(times(length, 2), count)
+            found = self._merged(found, *before, runs, length, bits)
+        return found
+
+    def _quotient_up(self, divisor: Size) -> Size:
+        return quotient(plus(self.size, minus(divisor, 1)), divisor)
+
+    def _chunks(self, runs: Size, chunk: Size, length: Size) -> ir.Value:
+        """The first places of each chunk of a row: rows by ``runs`` by ``length``."""
+        e, rank, size = self.place, len(self.rows), index_value(self.size)
+        loops, steps = names(rank), [(empty([chunk], e.type), "v")]     # says how many steps there are
+
+        def counted(_: ir.Value, before: ir.Value) -> ir.Value:
+            at, mine = self._at(), loop_index(rank)
+            begin = arith.muli(arith.divui(mine, index_value(chunk)), index_value(chunk))
+            other = arith.addi(begin, loop_index(rank + 1))
+            inside = arith.cmpi(Compare.slt, other, size)
+            a, b = self.load(at, arith.minsi(other, arith.subi(size, index_value(1)))), self.load(at, mine)
+            first = arith.select(arith.cmpi(Compare.slt, other, mine), _not(self.beats(b, a)), self.beats(a, b))
+            return e.add(before, arith.extui(e.type, arith.andi(inside, first)))
+
+        ranks = compute(filled(empty([*self.rows, self.size], e.type), e.const(0)), ", ".join([*loops, "i", "+v"]), steps, counted)
+
+        def found(_: ir.Value, before: ir.Value) -> ir.Value:
+            other = arith.addi(arith.muli(loop_index(rank), index_value(chunk)), loop_index(rank + 2))
+            inside = arith.cmpi(Compare.slt, other, size)
+            its_rank = extract(ranks, [*self._at(), arith.minsi(other, arith.subi(size, index_value(1)))])
+            is_it = arith.andi(inside, e.compare("eq", its_rank, index_element().cast(loop_index(rank + 1), e)))
+            return e.max(before, arith.select(is_it, index_element().cast(other, e), e.const(ABSENT)))
+
+        start = filled(empty([*self.rows, runs, length], e.type), e.const(ABSENT))
+        return compute(start, ", ".join([*loops, "c", "r", "+v"]), steps, found)
+
+    def _merged(self, runs: ir.Value, number: Size, length: Size, merged: Size, longer: Size, bits: int) -> ir.Value:
+        """Each two runs of ``length`` places, of ``number``, as one of ``longer``; ``merged``: how many these are; ``bits``: of ``length``
+        at most. Of two runs the first is full; the last one may be alone."""
+        e, rank = self.place, len(self.rows)
+        zero, one, size = index_value(0), index_value(1), index_value(length)
+        last, end = arith.subi(size, one), index_value(number)
+
+        def element(_: ir.Value) -> ir.Value:
+            at, left, place = self._at(), arith.muli(loop_index(rank), index_value(2)), loop_index(rank + 1)
+            right = arith.addi(left, one)
+            is_alone = arith.cmpi(Compare.sge, right, end)
+            right = arith.select(is_alone, left, right)
+
+            def pair(first: ir.Value, second: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+                """A place of each run, and whether that of the first one comes before."""
+                a, b = extract(runs, [*at, left, arith.minsi(first, last)]), extract(runs, [*at, right, second])
+                x, y = (self.load(at, e.cast(e.max(number, e.const(0)), index_element())) for number in (a, b))
+                return a, b, arith.ori(e.compare("lt", b, e.const(0)), _not(self.beats(y, x)))
+
+            def further(_: ir.Value, taken: ir.Value, power: ir.Value) -> Sequence[ir.Value]:
+                more = arith.addi(taken, power)
+                _, _, is_first = pair(arith.subi(more, one), arith.minsi(arith.maxsi(arith.subi(place, more), zero), last))
+                taken = arith.select(arith.andi(is_first, arith.cmpi(Compare.sle, more, most)), more, taken)
+                return [taken, arith.divui(power, index_value(2))]
+
+            most = arith.minsi(place, size)     # the first run's elements among the first ``place`` of both are found bit by bit
+            taken, _ = looped(bits, [arith.maxsi(arith.subi(place, size), zero), index_value(1 << bits - 1)], further)
+            taken = arith.select(is_alone, place, taken)
+            other = arith.subi(place, taken)
+            a, b, is_first = pair(taken, arith.minsi(other, last))
+            is_left = arith.ori(is_alone, arith.cmpi(Compare.sge, other, size))
+            is_first = arith.andi(arith.cmpi(Compare.slt, taken, size), arith.ori(is_first, is_left))
+            return arith.select(is_first, a, arith.select(is_alone, e.const(ABSENT), b))
+
+        return compute(empty([*self.rows, merged, longer], e.type), ", ".join([*names(rank), "c", "r"]), [], element)
+
+    def _at(self) -> list[ir.Value]:
+        """In a body: the indices of the row."""
+        return [loop_index(axis) for axis in range(len(self.rows))]
+
+
+def _not(condition: ir.Value) -> ir.Value:
+    return arith.xori(condition, arith.ConstantOp(condition.type, True).result)

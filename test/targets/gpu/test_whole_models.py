@@ -1,0 +1,51 @@
+"""The check of whole models, ``make whole-models``, on a small one: what it says of a right and of a wrong result."""
+import re
+
+import numpy as np
+import pytest
+import whole_models
+from onnx import helper
+from onnx_check import model, value
+from vulkan_driver import needs_vulkan
+
+pytest.importorskip("llvmlite")
+
+
+def saved(folder, name):
+    """A model of two products in a folder, with its inputs."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((20, 48), np.float32)
+    constants = {"w": random.standard_normal((48, 40), np.float32), "v": random.standard_normal((40, 8), np.float32)}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
+             helper.make_node("MatMul", ["r", "v"], ["y"])]
+    path = folder / f"{name}.onnx"
+    path.write_bytes(model(nodes, [value("x", x)], ["y"], 17, constants).SerializeToString())
+    np.savez(path.with_suffix(".npz"), x=x)
+    return path
+
+
+@pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *whole_models.TARGETS[1:]])
+def test_a_model_is_right(target, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STANDIN_CHIP", "80")
+    saved(tmp_path, "small")
+    assert whole_models.main([str(tmp_path), "--targets", target]) == 0
+    line = capsys.readouterr().out
+    assert re.search(r"small +\S.* error +\d\.\de[+-]\d\d  launches +2 / 2 ", line) and "WRONG" not in line
+
+
+def test_a_model_whose_results_say_nothing_is_refused(tmp_path):
+    path = saved(tmp_path, "small")
+    np.savez(path.with_suffix(".npz"), x=np.zeros((20, 48), np.float32))
+    with pytest.raises(ValueError, match=r"small\.onnx: all elements of a result are equal"):
+        whole_models.run(path, "vulkan")
+
+
+def test_what_is_wrong_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("STANDIN_CHIP", "80")
+    saved(tmp_path, "small")
+    monkeypatch.setattr(whole_models, "distance", lambda found, expected: 1e-3)
+    assert whole_models.main([str(tmp_path), "small", "--targets", "nvvm{approx=true}"]) == 1
+    assert "error  1.0e-03" in (line := capsys.readouterr().out) and line.endswith("WRONG\n")
+    with pytest.raises(SystemExit):
+        whole_models.main([str(tmp_path / "empty")])
+    assert "python -m bench.whole" in capsys.readouterr().err
