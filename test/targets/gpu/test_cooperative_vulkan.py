@@ -124,7 +124,8 @@ def test_a_target_takes_what_this_machine_has(monkeypatch):
     plain_target = Catalog().resolve("vulkan")
     monkeypatch.setattr(matrices, "host", lambda: (("m16n16k16_f16_f32", "m8n8k8_f16_f32"), 64))
     chosen = settled(plain_target)
-    assert str(chosen) == "vulkan{schedules=true matrices=m16n16k16_f16_f32+m8n8k8_f16_f32 subgroup=64}" and present(chosen.gpu).subgroup == 64
+    assert str(chosen) == "vulkan{schedules=true matrices=m16n16k16_f16_f32+m8n8k8_f16_f32 subgroup=64}"
+    assert present(chosen.gpu).subgroup == 64
     assert present(settled(Catalog().resolve("vulkan{matrices=none}")).gpu).matrices == ()
     assert present(settled(Catalog().resolve("vulkan{subgroup=16}")).gpu).subgroup == 16
     lowered = legato.lower(product("float16"), "vulkan", last="schedules")
