@@ -20,7 +20,7 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 
 PARALLEL = ("scf.forall", "scf.parallel")
 SUMS = ("arith.addi", "arith.subi", "arith.select")     # of integers: factors, divisors and sizes are better known
-CONSTANT = re.compile(r'"arith\.constant"\(\) <\{value = .*\}> : ')
+CONSTANT = re.compile(r'"arith\.constant"\(\).*')
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def text_of(kernel: func.FuncOp) -> str:
     """A kernel without its name and its numbers."""
     constants = iter(find(kernel.operation, "arith.constant"))
     text = kernel.operation.get_asm(print_generic_op_form=True, use_local_scope=True, assume_verified=True)
-    text = CONSTANT.sub(lambda found: "" if is_number(next(constants)) else found.group(), text)
+    text = CONSTANT.sub(lambda found: str(op.results[0].type) if is_number(op := next(constants)) else found.group(), text)
     return text.replace(f'sym_name = "{kernel.name.value}"', "", 1)
 
 

@@ -107,3 +107,25 @@ func.func private @first_4(%x: memref<8x16xi32>, %y: memref<8x16xi32> {tir.out})
   }
   return
 }
+
+// Sizes are compared also where constants have other attributes.
+// CHECK-LABEL: func.func @places(
+// CHECK: call @at_2(
+// CHECK: call @at_3(
+func.func @places(%x: memref<8xf32>) {
+  call @at_2(%x) : (memref<8xf32>) -> ()
+  call @at_3(%x) : (memref<8xf32>) -> ()
+  return
+}
+func.func private @at_2(%x: memref<8xf32> {tir.out}) attributes {tir.prim_func} {
+  %value = arith.constant {marked} 1.0 : f32
+  %at = arith.constant 2 : index
+  memref.store %value, %x[%at] : memref<8xf32>
+  return
+}
+func.func private @at_3(%x: memref<8xf32> {tir.out}) attributes {tir.prim_func} {
+  %value = arith.constant {marked} 1.0 : f32
+  %at = arith.constant 3 : index
+  memref.store %value, %x[%at] : memref<8xf32>
+  return
+}
