@@ -8,8 +8,9 @@ from legato.targets.builders.sizes import dims, plus, product, quotient, shape_o
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import compute, empty, extract, filled, is_empty, loop_index, looped
 from legato.targets.generic.count import counted_size
-from legato.targets.generic.topk import bit_length, when
+from legato.targets.generic.topk import when
 from legato.targets.gpu.cumulative import running_totals
+from legato.targets.gpu.ordered import bisected
 from legato.targets.rule import rewrite
 
 CHUNK = 32     # elements
@@ -84,16 +85,7 @@ class _Columns:
         """In a body: the place of a column's element."""
         chunks, e = dims(totals)[0], self.e
         wanted = index_element().cast(column, e)
-
-        def halved(_: ir.Value, low: ir.Value, high: ir.Value) -> list[ir.Value]:
-            middle = arith.divui(arith.addi(low, high), index_value(2))
-            inside = arith.minsi(middle, arith.subi(index_value(chunks), index_value(1)))
-            before = e.compare("le", extract(totals, [inside]), wanted)
-            more = arith.andi(before, arith.cmpi(Compare.slt, low, high))
-            return [arith.select(more, arith.addi(middle, index_value(1)), low), arith.select(before, high, middle)]
-
-        steps = chunks.bit_length() if isinstance(chunks, int) else bit_length(chunks)
-        chunk, _ = looped(steps, [index_value(0), index_value(chunks)], halved)
+        chunk = bisected(chunks, lambda number: e.compare("le", extract(totals, [number]), wanted))
         before = arith.subi(arith.maxsi(chunk, index_value(1)), index_value(1))
         counted = arith.select(arith.cmpi(Compare.sgt, chunk, index_value(0)), extract(totals, [before]), e.const(0))
         begin = arith.muli(chunk, index_value(CHUNK))

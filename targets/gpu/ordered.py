@@ -12,6 +12,7 @@ from legato.targets.builders.element import index as index_element
 from legato.targets.builders.sizes import Size, largest, minus, plus, quotient, smallest, times
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import compute, empty, extract, filled, loop_index, looped, names
+from legato.targets.generic.topk import bit_length
 
 CHUNK = 256     # elements that are ordered by counting how many come before each
 LEVELS = 10     # of merges where the number of elements is not known: beyond 2^18 of them chunks are longer
@@ -117,6 +118,19 @@ class OrderedRows:
     def _at(self) -> list[ir.Value]:
         """In a body: the indices of the row."""
         return [loop_index(axis) for axis in range(len(self.rows))]
+
+
+def bisected(size: Size, comes: Callable[[ir.Value], ir.Value], first: ir.Value | None = None) -> ir.Value:
+    """In a body: how many of ``size`` elements come before a place, as ``comes`` says of each by its number: no element behind one that
+    does not. ``first``: as many are known to."""
+    def halved(_: ir.Value, low: ir.Value, high: ir.Value) -> list[ir.Value]:
+        middle = arith.divui(arith.addi(low, high), index_value(2))
+        before = comes(arith.minsi(middle, arith.subi(index_value(size), index_value(1))))
+        more = arith.andi(before, arith.cmpi(Compare.slt, low, high))
+        return [arith.select(more, arith.addi(middle, index_value(1)), low), arith.select(before, high, middle)]
+
+    steps = size.bit_length() if isinstance(size, int) else bit_length(size)
+    return looped(steps, [index_value(0) if first is None else first, index_value(size)], halved)[0]
 
 
 def _not(condition: ir.Value) -> ir.Value:

@@ -16,8 +16,7 @@ from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import compute, copy, empty, extract, is_empty, loop_index, looped, names
 from legato.targets.generic.indexing import place
 from legato.targets.generic.scatter import combined
-from legato.targets.generic.topk import bit_length
-from legato.targets.gpu.ordered import MOST, OrderedRows
+from legato.targets.gpu.ordered import MOST, OrderedRows, bisected
 from legato.targets.rule import kernel
 
 FEW = 16     # updates that a thread looks at one by one
@@ -41,7 +40,8 @@ class RowUpdates:
 @kernel("relax.scatter_elements")
 def scatter_elements(k, x, indices, updates, out):
     """Updates at their own position, except for the index along the axis: a row of updates for each row of the result."""
-    axis, kind, size = k.attrs["axis"] % x.type.rank, element(k.input_types[1]), dim(x, k.attrs["axis"] % x.type.rank)
+    axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
+    size = dim(x, axis)
     others = [other for other in range(x.type.rank) if other != axis]
 
     def here(at: At, number: ir.Value) -> list[ir.Value]:
@@ -148,17 +148,10 @@ class _Ordered:
 
     def _before(self, row: At, target: ir.Value, first: ir.Value, compare: str) -> ir.Value:
         """How many updates' targets compare so with a target, of which the ``first`` ones are known to."""
-        size = self.given.size
-        bits = size.bit_length() if isinstance(size, int) else bit_length(size)
+        def comes(number: ir.Value) -> ir.Value:
+            return self.kind.compare(compare, extract(self.targets, [*row, number]), index_element().cast(target, self.kind))
 
-        def halved(_: ir.Value, low: ir.Value, high: ir.Value) -> list[ir.Value]:
-            middle = arith.divui(arith.addi(low, high), index_value(2))
-            inside = arith.minsi(middle, arith.subi(index_value(size), index_value(1)))
-            comes = self.kind.compare(compare, extract(self.targets, [*row, inside]), index_element().cast(target, self.kind))
-            more = arith.andi(comes, arith.cmpi(Less, low, high))
-            return [arith.select(more, arith.addi(middle, index_value(1)), low), arith.select(comes, high, middle)]
-
-        return looped(bits, [first, index_value(size)], halved)[0]
+        return bisected(self.given.size, comes, first)
 
 
 RULES = (scatter_elements, scatter_nd)
