@@ -107,7 +107,7 @@ def test_integers():
         np.testing.assert_array_equal(found, np.trunc(floats).astype(np.uint8))
 
 
-LONG = {    # attributes, operand, values for an axis of 420 elements, which is gathered
+SUMS = {    # attributes, operand, values for an axis of 420 elements
     "linear": ({"mode": "linear"}, "scales", 1.7),
     "linear, down": ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, "sizes", 170),
     "linear, antialias": ({"mode": "linear", "antialias": 1}, "sizes", 211),
@@ -116,10 +116,10 @@ LONG = {    # attributes, operand, values for an axis of 420 elements, which is 
 }
 
 
-@pytest.mark.parametrize("name", LONG)
-def test_long_axes_are_sums_of_neighbours(name):
+@pytest.mark.parametrize("name", SUMS)
+def test_axes_are_sums_of_neighbours(name):
     """Against ONNX's reference, whose coordinates are in f64, as ours are: onnxruntime's are not."""
-    attributes, operand, given = LONG[name]
+    attributes, operand, given = SUMS[name]
     kept = {"scales": 1, "sizes": 3}[operand]
     for shape, values in (((1, 2, 420, 3), (given, kept)), ((1, 2, 3, 420), (kept, given))):
         x = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
@@ -130,17 +130,33 @@ def test_long_axes_are_sums_of_neighbours(name):
         np.testing.assert_allclose(np.asarray(legato.compile(module)(x)), np.asarray(wanted), rtol=1e-5, atol=1e-5)
 
 
-def test_what_is_infinite_stays_where_it_is():
-    """A matrix would multiply it by 0 for all others."""
-    x = np.zeros((1, 2, 200, 221), np.float32)
-    x[0, 0, 100, 50] = np.inf
+@pytest.mark.parametrize(("height", "width"), [(200, 221), (9, 12), (5, 40)])
+def test_what_is_infinite_stays_where_it_is(height, width):
+    """A product by a matrix of weights would multiply it by 0 for all other elements of its row."""
+    x, row, column = np.zeros((1, 2, height, width), np.float32), height // 2, width // 3
+    x[0, 0, row, column] = np.inf
     proto = proto_of({"mode": "linear"}, "scales", [2, 2], shape=list(x.shape), constant=True)
     found = np.asarray(legato.compile(legato.from_onnx(proto))(x))
     assert np.isposinf(found).sum() == 16 and not np.isnan(found).any()
     at_whole_places = {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}
     proto = proto_of(at_whole_places, "scales", [2, 2], shape=list(x.shape), constant=True)
     found = np.asarray(legato.compile(legato.from_onnx(proto))(x))
-    assert np.isposinf(found[0, 0, 199:202, 99:102]).all() and np.isfinite(found).sum() == found.size - 9
+    near = found[0, 0, 2 * row - 1:2 * row + 2, 2 * column - 1:2 * column + 2]
+    assert np.isposinf(near).all() and np.isfinite(found).sum() == found.size - 9
+
+
+@pytest.mark.parametrize("attributes", [{"mode": "linear"}, {"mode": "cubic"}, {"mode": "linear", "antialias": 1}])
+def test_a_nan_reaches_its_neighbours_only(attributes):
+    """Beside ONNX's reference without it: elements that do not read it are what they were."""
+    x = np.random.default_rng(5).standard_normal((2, 3, 7, 11)).astype(np.float32)
+    proto = proto_of(attributes, "sizes", [5, 26], shape=list(x.shape), constant=True)
+    wanted = next(iter(ReferenceEvaluator(proto).run(None, {"x": x})))
+    holed = x.copy()
+    holed[1, 2, 3, 4] = np.nan
+    found = np.asarray(legato.compile(legato.from_onnx(proto))(holed))
+    lost = np.isnan(found)
+    assert 0 < lost.sum() <= 4 * 12 and lost[1, 2].sum() == lost.sum()
+    np.testing.assert_allclose(found[~lost], np.asarray(wanted)[~lost], rtol=1e-5, atol=1e-5)
 
 
 def test_the_longest_axis():

@@ -1,5 +1,4 @@
-"""Resize and Upsample: one axis after the other, by indices (nearest), or by weights of neighbours (linear, cubic): a matrix of them for
-short axes.
+"""Resize and Upsample: one axis after the other, by indices (nearest), or by weights of neighbours (linear, cubic).
 
 The weights of axes known at import are computed there, those of others by the model (run_time_resize.py). The arithmetic is that of ONNX's
 reference implementation.
@@ -19,7 +18,6 @@ from legato.frontends.onnx.problems import Malformed, Refused
 
 _LONGEST = 1 << 16  # the limit for the size of a resized axis
 _FAR = 1 << 31
-DENSE = 48          # times as many elements as neighbours: shorter axes are multiplied by a matrix, longer ones gathered, which takes less
 
 
 @dataclass(frozen=True)
@@ -103,12 +101,6 @@ class Neighbours:
         """The place of the neighbour with the greatest weight."""
         return np.take_along_axis(self.places, self.weights.argmax(axis=1)[:, None], 1)[:, 0]
 
-    def matrix(self, size: int) -> np.ndarray:
-        """The matrix [count, size] of the weights."""
-        made = np.zeros((len(self.places), size))
-        np.add.at(made, (np.arange(len(made))[:, None], self.places), self.weights)
-        return made
-
 
 def _triangle(x: float) -> float:
     return max(1 - abs(x), 0.0)
@@ -143,7 +135,7 @@ def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: floa
         for a in axes:
             sizes[a.axis] = sizes[a.axis] * round(a.scale) if a.count is None else a.count
         return relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
-    for a in axes:
+    for a in _in_order(axes, node.rank()):
         if a.scale == 1 and a.count in (None, a.size) and rule.coordinates != "tf_crop_and_resize":
             continue
         if a.count is None:
@@ -154,8 +146,6 @@ def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: floa
             outsides.append(found.outside.reshape([-1] + [1] * (node.rank() - 1 - a.axis)))
         if rule.mode == "nearest":
             x = relax.take(x, node.constant_value(found.nearest()), axis=a.axis)
-        elif a.size < DENSE * found.places.shape[1]:
-            x = _multiplied(node, x, found.matrix(a.size).astype(dtype), a.axis)
         else:
             x = _blended(node, x, found, a.axis, dtype)
     for outside in outsides:
@@ -163,8 +153,20 @@ def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: floa
     return x if relax.TensorType.of(x.type).dtype == node.dtype() else relax.astype(x, dtype=node.dtype())
 
 
+def _in_order(axes: list[_ResizedAxis], rank: int) -> list[_ResizedAxis]:
+    """The axes in the order in which they take least: the tensor is transposed for its last one, best where the others are short."""
+    others = [a for a in axes if a.axis != rank - 1]
+    last = [a for a in axes if a.axis == rank - 1]
+    return [*last, *others] if sum(math.log(a.scale) for a in others) > 0 else [*others, *last]
+
+
 def _blended(node, x: ir.Value, found: Neighbours, axis: int, dtype: np.dtype) -> ir.Value:
-    """x with an axis of sums of neighbours; one of weight 0 is not read, so that NaN and infinity stay where they are."""
+    """x with an axis of sums of neighbours; one of weight 0 is not read, so that NaN and infinity stay where they are. Of the last axis,
+    vectors would be gathered element by element, so that the axis in front of it takes its place."""
+    order = list(range(node.rank()))
+    if axis == len(order) - 1 > 0:
+        order[-2:] = order[:-3:-1]
+        return relax.permute_dims(_blended(node, relax.permute_dims(x, axes=order), found, axis - 1, dtype), axes=order)
     total, below = None, [1] * (node.rank() - 1 - axis)
     for places, weights in zip(found.places.T, found.weights.T):
         weights = weights.astype(dtype).reshape([-1, *below])
@@ -173,18 +175,6 @@ def _blended(node, x: ir.Value, found: Neighbours, axis: int, dtype: np.dtype) -
             part = relax.where(node.constant_value(weights == 0), node.literal(0, dtype), part)
         total = part if total is None else relax.add(total, part)
     return present(total)
-
-
-def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
-    """x with the axis multiplied by the matrix [to, from]."""
-    rank = node.rank()
-    if axis == rank - 2:
-        return relax.matmul(node.constant_value(matrix), x)
-    order = [a for a in range(rank) if a != axis] + [axis]
-    if axis != rank - 1:
-        x = relax.permute_dims(x, axes=order)
-    x = relax.matmul(x, node.constant_value(np.ascontiguousarray(matrix.T)))
-    return x if axis == rank - 1 else relax.permute_dims(x, axes=[order.index(a) for a in range(rank)])
 
 
 def _repeats(rule: ResizeRule, a: _ResizedAxis) -> bool:

@@ -223,7 +223,7 @@ def take(converter: Converter, op: ir.Operation) -> bool:
 
 
 def matmul(converter: Converter, op: ir.Operation) -> bool:
-    """matmul of a held image and a constant matrix, as a resized axis is one: along the dimension that its rows or columns are in the
+    """matmul of a held image and a constant matrix: along the dimension that its rows or columns are in the
     layout, with the dimensions behind that as one. Of rank 3, values are sequences as often as images, and matrices linear layers."""
     first, second = op.operands
     matrix, value = (second, first) if second.type.rank == 2 and first.type.rank > 2 else (first, second)
