@@ -21,6 +21,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
+from legato.passes.graph.integers.raised import SHIFT, Raised
 from legato.passes.graph.integers.shorts import Shorts
 from legato.passes.graph.plane_convolutions import slices, volume
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -53,13 +54,16 @@ class IntegerContractions(ModulePass):
 
 def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None) -> None:
     """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied."""
+    raised = Raised()
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, shorts).integer()
+                made = Contraction(op, reader, raised, shorts).integer()
             if made is not None:
                 replace(op, made)
-    if shorts is not None:
+    if shorts is None:
+        raised.share(reader)
+    else:
         shorts.share()
 
 
@@ -76,8 +80,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None):
-        self.op, self.reader = op, reader
+    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None):
+        self.op, self.reader, self.raised = op, reader, raised
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -191,9 +195,7 @@ class Contraction:
             return self.shorts.of(x.integers), zero
         if dtype_of(x.integers) == np.uint8:
             return x.integers, zero
-        shift = relax.constant(np.int32(128))
-        raised = relax.astype(relax.add(relax.astype(x.integers, dtype=I32), shift), dtype=np.dtype(np.uint8))
-        return raised, zero + 128 if isinstance(zero, int) else relax.add(zero, shift)
+        return self.raised.of(x.integers), zero + SHIFT if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(SHIFT)))
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]

@@ -5,7 +5,7 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.passes.graph.functions import defining_op, set_operand
+from legato.passes.graph.functions import behind, set_operand
 from legato.passes.graph.integers.quantized import dtype_of
 
 SHORT = np.dtype(np.int16)
@@ -20,9 +20,7 @@ class Shorts:
     def of(self, value: ir.Value) -> ir.Value:
         """A value of bytes in 16 bits."""
         if value not in self._made:
-            op = defining_op(value)
-            place = ir.InsertionPoint.at_block_begin(value.owner) if op is None else ir.InsertionPoint.after(op)
-            with place:
+            with behind(value):
                 self._made[value] = relax.astype(value, dtype=SHORT)
         return self._made[value]
 
