@@ -55,7 +55,7 @@ def _leaves(args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def check_written(graph: "torch.fx.Graph", label: str) -> None:
     """LegatoError for an op in a program's graph of which the exporter drops an argument: the model that it writes computes another one.
-    torch.compile has most of these in terms of others (``decompositions``)."""
+    Most of these are written in terms of others (``decompositions``) where torch lets them."""
     import torch  # pyright: ignore[reportMissingImports]
 
     aten = torch.ops.aten

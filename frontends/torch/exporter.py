@@ -1,6 +1,8 @@
-"""Runs torch's ONNX exporter."""
+"""Runs torch's ONNX exporter, which takes apart what it lacks by Legato's ``decompositions``, too."""
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
@@ -10,6 +12,8 @@ from legato.frontends.torch.strided import order_memory
 if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
 
+_alone = threading.RLock()   # exports change what torch's exporter decomposes by
+
 
 def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str, args: Sequence[Any] = (),
              kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None) -> "torch.onnx.ONNXProgram":
@@ -17,7 +21,7 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
     cannot be exported."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    with warnings.catch_warnings(), torch.no_grad():    # torch computes attention in another way where gradients are asked for
+    with warnings.catch_warnings(), torch.no_grad(), _decomposing():    # with gradients, torch computes attention otherwise
         warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
@@ -32,6 +36,26 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
             return program
         except torch.onnx.errors.OnnxExporterError as error:
             raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
+
+
+@contextmanager
+def _decomposing() -> Iterator[None]:
+    """Adds Legato's decompositions to those of torch's exporter. It has no option for them: an exporter that is made otherwise does
+    without."""
+    from legato.frontends.torch.decompositions import DECOMPOSITIONS
+
+    try:
+        from torch.onnx._internal.exporter import _decomp  # pyright: ignore[reportMissingImports]
+        of_torch = _decomp.create_onnx_friendly_decomposition_table
+    except (ImportError, AttributeError):
+        yield
+        return
+    with _alone:
+        _decomp.create_onnx_friendly_decomposition_table = lambda registered: {**of_torch(registered), **DECOMPOSITIONS}
+        try:
+            yield
+        finally:
+            _decomp.create_onnx_friendly_decomposition_table = of_torch
 
 
 def _reason(error: BaseException) -> str:

@@ -1,6 +1,4 @@
-"""Ops that torch's ONNX exporter lacks, or takes for others, in terms of others."""
-import math
-from collections.abc import Sequence
+"""Layers in terms of other ops."""
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -51,51 +49,9 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, traini
     return _OF_TORCH[_BATCH_NORM](x, weight, bias, mean, variance, training, momentum, eps) if training else NotImplemented
 
 
-def _avg_pool(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,), ceil_mode: bool = False,
-              count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
-    """Average pooling with a divisor of its own, which the exporter drops: sums of whole windows, of an image with all its padding."""
-    if divisor_override is None:
-        return NotImplemented
-    axes = len(kernel)
-    stride, padding = (list(given) * (axes // len(given)) for given in (stride or kernel, padding))
-    added: list[Any] = []
-    for size, window, step, pad in zip(x.shape[-axes:], kernel, stride, padding):
-        whole = size + 2 * pad
-        if ceil_mode:
-            count = (whole - window + step - 1) // step + 1
-            count -= int((count - 1) * step >= size + pad)
-            whole = max(whole, (count - 1) * step + window)
-        added = [pad, whole - size - pad, *added]
-    pool = functional.avg_pool2d if axes == 2 else functional.avg_pool3d
-    return pool(functional.pad(x, added), list(kernel), stride) * (math.prod(kernel) / divisor_override)
-
-
-def _scatter_reduce(x: Any, axis: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """Means, of which the exporter takes the last element: sums divided by counts, which are 1 where nothing is written."""
-    if reduce != "mean":
-        return NotImplemented
-    total = x.scatter_reduce(axis, index, source, "sum", include_self=include_self)
-    count = torch.ones_like(x).scatter_reduce(axis, index, torch.ones_like(source), "sum", include_self=include_self)
-    return torch.div(total, count, rounding_mode=None if x.is_floating_point() else "floor")
-
-
-def _rounded(x: Any) -> Any:
-    """Rounding, which ONNX has of floats only: integers are what they are."""
-    return NotImplemented if x.is_floating_point() else x.clone()
-
-
-def _isnan(x: Any) -> Any:
-    """Whether elements are NaN, which no integer is."""
-    return NotImplemented if x.is_floating_point() or x.is_complex() else torch.zeros_like(x, dtype=torch.bool)
-
-
 _BATCH_NORM = aten._native_batch_norm_legit_functional.default
 _OF_TORCH = torch._decomp.get_decompositions([_BATCH_NORM])
-DECOMPOSITIONS = {
+LAYERS = {
     aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     _BATCH_NORM: _batch_norm,
-    **dict.fromkeys((aten.avg_pool2d.default, aten.avg_pool3d.default), _avg_pool),
-    aten.scatter_reduce.two: _scatter_reduce,
-    aten.isnan.default: _isnan,
-    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.trunc.default, aten.round.default), _rounded),
 }

@@ -1,0 +1,96 @@
+"""Elementwise ops in terms of others."""
+import math
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+
+def _rounded(x: Any) -> Any:
+    """Rounding, which ONNX has of floats only: integers are what they are."""
+    return NotImplemented if x.is_floating_point() else x.clone()
+
+
+def _isnan(x: Any) -> Any:
+    """Whether elements are NaN, which no integer is."""
+    return NotImplemented if x.is_floating_point() or x.is_complex() else torch.zeros_like(x, dtype=torch.bool)
+
+
+def _fmax(x: Any, y: Any) -> Any:
+    """The greater of two numbers, of which one may be NaN."""
+    return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.maximum(x, y)))
+
+
+def _fmin(x: Any, y: Any) -> Any:
+    """The lesser of two numbers, of which one may be NaN."""
+    return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.minimum(x, y)))
+
+
+def _signbit(x: Any) -> Any:
+    """Whether numbers are negative, -0.0 included; of NaN, whose sign ONNX has no op for, false."""
+    return (x < 0) | ((x == 0) & (x.reciprocal() < 0)) if x.is_floating_point() else x < 0
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    """x with the sign of y; of a NaN for y, without one."""
+    if not isinstance(y, torch.Tensor):
+        y = torch.full((), float(y))
+    x, y = (value if value.is_floating_point() else value.to(torch.get_default_dtype()) for value in (x, y))
+    size = x.abs()
+    return torch.where(_signbit(y), -size, size)
+
+
+def _atan2(y: Any, x: Any) -> Any:
+    """The angle of a point, of the lesser coordinate over the greater, so that nothing overflows; of two zeros or infinities, too."""
+    y, x = (value if value.is_floating_point() else value.to(torch.get_default_dtype()) for value in torch.broadcast_tensors(y, x))
+    height, width = y.abs(), x.abs()
+    greater = torch.maximum(height, width)
+    ratio = torch.where(greater == 0, greater, torch.minimum(height, width) / greater)
+    angle = torch.where(height.isinf() & width.isinf(), 1.0, ratio).atan()
+    angle = torch.where(height > width, math.pi / 2 - angle, angle)
+    angle = torch.where(_signbit(x), math.pi - angle, angle)
+    return torch.where(_signbit(y), -angle, angle).to(torch.result_type(y, x))
+
+
+def _heaviside(x: Any, at_zero: Any) -> Any:
+    """1 of positive numbers, 0 of negative ones and of NaN."""
+    return torch.where(x == 0, at_zero, (x > 0).to(x.dtype))
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    """The length of (x, y), without overflow; infinite where one is, also beside a NaN."""
+    x, y = x.abs(), y.abs()
+    greater = torch.maximum(x, y)
+    ratio = torch.where(greater == 0, greater, torch.minimum(x, y) / greater)
+    return torch.where(x.isinf() | y.isinf(), torch.inf, greater * (1 + ratio * ratio).sqrt())
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    """Mantissas from 0.5 to 1 and exponents of two. The logarithm may miss the exponent by one; a denormal number is scaled first."""
+    least = torch.finfo(x.dtype).tiny
+    scale = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53}[x.dtype]
+    small = x.abs() < least
+    whole = torch.where(small, x * 2.0 ** scale, x)
+    plain = whole.isfinite() & (whole != 0)
+    exponent = torch.where(plain, whole.abs(), 1.0).log2().floor() + 1
+    half = (exponent / 2).floor()    # 2 ** exponent itself may overflow
+    mantissa = whole * (-half).exp2() * (half - exponent).exp2()
+    high, low = mantissa.abs() >= 1, mantissa.abs() < 0.5
+    mantissa = torch.where(high, mantissa / 2, torch.where(low, mantissa * 2, mantissa))
+    exponent = exponent + high.to(x.dtype) - low.to(x.dtype) - torch.where(small, float(scale), 0.0)
+    return torch.where(plain, mantissa, x), torch.where(plain, exponent, 0.0).to(torch.int32)
+
+
+ELEMENTWISE = {
+    aten.isnan.default: _isnan,
+    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.trunc.default, aten.round.default), _rounded),
+    **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),
+    **dict.fromkeys((aten.fmin.default, prims.fmin.default), _fmin),
+    **dict.fromkeys((aten.signbit.default, prims.signbit.default), _signbit),
+    **dict.fromkeys((aten.copysign.Tensor, aten.copysign.Scalar), _copysign),
+    aten.atan2.default: _atan2,
+    aten.heaviside.default: _heaviside,
+    **dict.fromkeys((aten.hypot.default, prims.hypot.default), _hypot),
+    **dict.fromkeys((aten.frexp.Tensor, prims.frexp.default), _frexp),
+}

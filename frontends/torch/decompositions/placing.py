@@ -1,0 +1,120 @@
+"""Tensors of given values, and values at given places of tensors, in terms of other ops."""
+import math
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]
+
+aten = torch.ops.aten
+
+
+def _arange(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
+            pin_memory: bool | None = None) -> Any:
+    """Numbers with a step, which the exporter counts in their own precision."""
+    floats = any(isinstance(value, float) for value in (start, end, step))
+    if not floats or not all(isinstance(value, (int, float)) for value in (start, end, step)):
+        return NotImplemented
+    count = math.ceil((end - start) / step)
+    numbers = torch.arange(count, dtype=torch.float64, device=device) * step + start
+    return numbers.to(dtype if dtype is not None else torch.get_default_dtype())
+
+
+def _linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              pin_memory: bool | None = None) -> Any:
+    """Numbers of a range between tensors, the first half counted from the start and the others from the end."""
+    start, end = (value.to(torch.float64) if isinstance(value, torch.Tensor) else torch.full((), value, dtype=torch.float64)
+                  for value in (start, end))
+    numbers = torch.arange(steps, dtype=torch.float64)
+    step = (end - start) / max(steps - 1, 1)
+    made = torch.where(numbers < (steps + 1) // 2, start + numbers * step, end - (steps - 1 - numbers) * step)
+    return made.to(dtype if dtype is not None else torch.get_default_dtype())
+
+
+def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A diagonal by the places of its elements; the exporter sums them up with zeros, and with what a NaN makes of a zero."""
+    rows = x.movedim((dim1, dim2), (-2, -1))
+    height, width = rows.shape[-2:]
+    down, right = max(0, -offset), max(0, offset)
+    count = torch.sym_max(torch.sym_min(height - down, width - right), 0)
+    numbers = torch.arange(count, device=x.device)
+    return rows.flatten(-2).index_select(-1, (numbers + down) * width + numbers + right)
+
+
+def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """x with ``source`` on a diagonal."""
+    dim1, dim2 = dim1 % x.ndim, dim2 % x.ndim
+    rows, columns = x.shape[dim1], x.shape[dim2]
+    row, column = torch.arange(rows).unsqueeze(-1), torch.arange(columns)
+    first = max(0, -offset)     # the row of the diagonal's first element
+    at = (row - first).clamp(0, source.shape[-1] - 1).expand(rows, columns)
+    spread = source[..., at.reshape(-1)].reshape(*source.shape[:-1], rows, columns)
+    spread = spread.movedim((-2, -1), (dim1, dim2)) if dim1 < dim2 else spread.transpose(-1, -2).movedim((-2, -1), (dim2, dim1))
+    inside = (column - row == offset) & (row - first < source.shape[-1])
+    shape = [1] * x.ndim
+    shape[dim1], shape[dim2] = rows, columns
+    inside = (inside if dim1 < dim2 else inside.transpose(0, 1)).reshape(shape)
+    return torch.where(inside, spread, x)
+
+
+def _fitting(source: Any, index: Any) -> Any:
+    """The part of ``source`` that an index of fewer elements writes, all of which the exporter takes; None where it is all of it."""
+    if tuple(source.shape) == tuple(index.shape):
+        return None
+    for axis, size in enumerate(index.shape):
+        source = source.narrow(axis, 0, size)
+    return source
+
+
+def _scatter(x: Any, axis: int, index: Any, source: Any) -> Any:
+    """Writes by an index that is smaller than what it writes."""
+    fitting = _fitting(source, index)
+    return NotImplemented if fitting is None else x.scatter(axis, index, fitting)
+
+
+def _scatter_add(x: Any, axis: int, index: Any, source: Any) -> Any:
+    """Sums by an index that is smaller than what it adds."""
+    fitting = _fitting(source, index)
+    return NotImplemented if fitting is None else x.scatter_add(axis, index, fitting)
+
+
+def _scatter_reduce(x: Any, axis: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """Means, of which the exporter takes the last element: sums divided by counts, which are 1 where nothing is written. Extremes of what
+    is written alone, which it begins with the greatest finite number."""
+    if (fitting := _fitting(source, index)) is not None:
+        return x.scatter_reduce(axis, index, fitting, reduce, include_self=include_self)
+    if reduce == "mean":
+        total = x.scatter_reduce(axis, index, source, "sum", include_self=include_self)
+        count = torch.ones_like(x).scatter_reduce(axis, index, torch.ones_like(source), "sum", include_self=include_self)
+        return torch.div(total, count, rounding_mode=None if x.is_floating_point() else "floor")
+    if reduce in ("amin", "amax") and not include_self and x.is_floating_point():
+        begun = x.scatter(axis, index, torch.full_like(source, torch.inf if reduce == "amin" else -torch.inf))
+        return begun.scatter_reduce(axis, index, source, reduce, include_self=True)
+    return NotImplemented
+
+
+def _index_reduce(x: Any, axis: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """Slices of ``source`` reduced into those of x that ``index`` names."""
+    if x.ndim == 0:
+        return _index_reduce(x.reshape(1), 0, index, source.reshape(1), reduce, include_self=include_self).reshape(())
+    shape = [1] * x.ndim
+    shape[axis % x.ndim] = -1
+    return x.scatter_reduce(axis, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
+
+
+def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """x with the elements of ``source`` at these places of all its elements."""
+    flat, index, source = x.reshape(-1), index.reshape(-1), source.reshape(-1)
+    index = torch.where(index < 0, index + flat.shape[0], index)
+    return (flat.scatter_add(0, index, source) if accumulate else flat.scatter(0, index, source)).reshape(x.shape)
+
+
+PLACING = {
+    aten.scatter.src: _scatter,
+    aten.scatter_add.default: _scatter_add,
+    aten.scatter_reduce.two: _scatter_reduce,
+    aten.index_reduce.default: _index_reduce,
+    aten.put.default: _put,
+    **dict.fromkeys((aten.arange.start, aten.arange.start_step), _arange),
+    **dict.fromkeys((aten.linspace.Tensor_Tensor, aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor), _linspace),
+    **dict.fromkeys((aten.diagonal.default, aten.diagonal_copy.default), _diagonal),
+    aten.diagonal_scatter.default: _diagonal_scatter,
+}

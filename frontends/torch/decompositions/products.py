@@ -1,0 +1,40 @@
+"""Products and distances in terms of others."""
+from collections.abc import Sequence
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]
+
+aten = torch.ops.aten
+
+
+def _cdist(x: Any, y: Any, p: float, compute_mode: int | None = None) -> Any:
+    """The distances of all rows of x [..., m, k] to those of y [..., n, k] by the p-norm: [..., m, n]."""
+    apart = (x.unsqueeze(-2) - y.unsqueeze(-3)).abs()
+    if p == 0:
+        return (apart != 0).to(x.dtype).sum(-1)
+    if p == float("inf"):
+        return apart.amax(-1)
+    if p == 1:
+        return apart.sum(-1)
+    if p == 2:
+        return apart.square().sum(-1).sqrt()
+    return apart.pow(p).sum(-1).pow(1 / p)
+
+
+def _trilinear(a: Any, b: Any, c: Any, expand_a: Sequence[int], expand_b: Sequence[int], expand_c: Sequence[int], axes: Sequence[int],
+               unroll_dim: int = 1) -> Any:
+    """The sum over ``axes`` of the product of three tensors, each with further axes of size 1."""
+    for place in expand_a:
+        a = a.unsqueeze(place)
+    for place in expand_b:
+        b = b.unsqueeze(place)
+    for place in expand_c:
+        c = c.unsqueeze(place)
+    product = a * b * c
+    return product.sum(tuple(axes)) if axes else product
+
+
+PRODUCTS = {
+    **dict.fromkeys((aten._cdist_forward.default,), _cdist),
+    aten._trilinear.default: _trilinear,
+}

@@ -1,0 +1,139 @@
+"""Ops that torch's exporter lacks or takes for others, by torch.compile and by from_torch, against PyTorch itself: over NaN, infinities,
+signed zeros, and sizes that only a call knows."""
+import pytest
+
+import legato
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+functional = torch.nn.functional
+nan, inf = float("nan"), float("inf")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
+
+
+def numbers(*shape):
+    """Random numbers, of which some are special."""
+    made = torch.randn(shape) * 3
+    for place, value in enumerate((nan, inf, -inf, -0.0, 0.0, 1e-30)):
+        made.view(-1)[(place * 7 + 3) % made.numel()] = value
+    return made
+
+
+def finite(*shape):
+    return torch.randn(shape) * 3
+
+
+def pairs(x):
+    """Two operands in which each special number meets each other one."""
+    special = torch.tensor([nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.1, 3.0, -2.5, 1e9, 1e-3])
+    a, b = torch.cartesian_prod(special, special).T
+    return torch.cat([a, x[0].reshape(-1)]), torch.cat([b, x[1].reshape(-1)])
+
+
+def of_pairs(function):
+    return lambda *x: function(*pairs(x))
+
+
+ROWS = torch.arange(12.0)
+ELEMENTWISE = {
+    "fmax": of_pairs(torch.fmax), "fmin": of_pairs(torch.fmin), "hypot": of_pairs(torch.hypot), "atan2": of_pairs(torch.atan2),
+    "floor_divide": of_pairs(torch.floor_divide), "div_floor": of_pairs(lambda a, b: torch.div(a, b, rounding_mode="floor")),
+    "remainder": of_pairs(torch.remainder), "remainder_number": lambda x, y: torch.remainder(x, -0.7) + (x // 0.1),
+    "remainder_of_number": lambda x, y: torch.remainder(2.5, x), "heaviside": of_pairs(torch.heaviside),
+    "copysign": lambda x, y: torch.copysign(x, torch.where(y.isnan(), 1.0, y)), "copysign_number": lambda x, y: torch.copysign(x, -0.0),
+    "signbit": lambda x, y: torch.signbit(torch.where(x.isnan(), 1.0, x)), "frexp": lambda x, y: torch.frexp(x * y),
+}
+ALONG_AN_AXIS = {
+    "logcumsumexp": lambda x: torch.logcumsumexp(torch.where(x > 0, x * 90, x), 1),
+    "scatter_reduce": lambda x: x.scatter_reduce(1, torch.tensor([[0, 2, 0]] * 4), torch.full((4, 3), inf), "amin", include_self=False),
+    "scatter_of_more": lambda x: x.scatter(1, torch.tensor([[3, 1]]), x) + x.scatter_add(0, torch.tensor([[2], [0]]), x),
+    "cumprod": lambda x: torch.cumprod(x, 1), "cummax": lambda x: torch.cummax(x, 0), "cummin": lambda x: torch.cummin(x, -1),
+    "cummax_integers": lambda x: torch.cummax(x.nan_to_num(0, 9, -9).to(torch.int32), 1),
+    "median": lambda x: torch.median(x, 1), "median_of_all": torch.median, "nanmedian": lambda x: torch.nanmedian(x, 0),
+    "kthvalue": lambda x: torch.kthvalue(x.nan_to_num(7, 8, 9) + torch.linspace(0, 1, x.shape[1]), 3).values,
+    "diagonal": lambda x: x.diagonal(1), "diag": lambda x: torch.diag(x, -1), "trace": lambda x: torch.trace(x[:, 1:4]),
+    "amax_of_all": torch.amax, "aminmax": torch.aminmax, "norm_of_number": lambda x: torch.linalg.vector_norm(x.sum()),
+    "sort_of_number": lambda x: torch.sort(x.sum()), "topk_of_number": lambda x: torch.topk(x.sum(), 1),
+    "index_reduce": lambda x: x.index_reduce(1, torch.tensor([2, 0, 2]), x[:, :3].clone(), "mean"),
+    "put": lambda x: x.put(torch.tensor([1, -2, 1]), x.reshape(-1)[:3].clone(), accumulate=True),
+    "diagonal_scatter": lambda x: torch.diagonal_scatter(x, x[0, :4].clone(), -1) if x.shape[0] == 5 else x + 1,
+}
+PLACES = {
+    "searchsorted": lambda x: torch.searchsorted(ROWS, x), "bucketize": lambda x: torch.bucketize(x, ROWS, right=True),
+    "searchsorted_rows": lambda x: torch.searchsorted(x.nan_to_num(1, 2, 3).sort(1).values, x, side="right", out_int32=True),
+    "searchsorted_number": lambda x: torch.searchsorted(ROWS, 3.0) + x, "isin": lambda x: torch.isin(x.nan_to_num(), ROWS),
+    "arange": lambda x: x.sum() + torch.arange(0.1, 1.1), "linspace": lambda x: torch.linspace(x[0, 1], x[1, 1], 7),
+    "linspace_of_one": lambda x: torch.linspace(x[0, 1], x[1, 1], 1),
+}
+IMAGES = {
+    "adaptive_avg_pool3d": lambda x: functional.adaptive_avg_pool3d(x, (2, 3, 5)),
+    "adaptive_avg_pool3d_equal": lambda x: functional.adaptive_avg_pool3d(x, (2, 1, 1)),
+    "adaptive_max_pool2d": lambda x: functional.adaptive_max_pool2d(x[:, 0], (3, 4), return_indices=True),
+    "adaptive_max_pool3d": lambda x: functional.adaptive_max_pool3d(x, (3, 2, 4), return_indices=True),
+    "adaptive_max_pool1d": lambda x: functional.adaptive_max_pool1d(x[:, 0, 0], 5),
+    "avg_pool2d_divisor": lambda x: functional.avg_pool2d(x[:, 0], 3, 2, 1, divisor_override=4),
+    "interpolate_area": lambda x: functional.interpolate(x, (3, 4, 2), mode="area"),
+}
+PRODUCTS = {
+    **{f"cdist_{p}": lambda x, p=p: torch.cdist(x, x[:3] + 0.5, p) for p in (0.0, 1.0, 2.0, 3.5, inf)},
+    "bilinear": lambda x: functional.bilinear(x, x.flip(0), torch.linspace(-1, 1, 50).reshape(2, 5, 5), torch.ones(2)),
+}
+
+
+def same(given, expected):
+    for ours, theirs in zip(torch.utils._pytree.tree_leaves(given), torch.utils._pytree.tree_leaves(expected), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=2e-5, equal_nan=True)
+
+
+def compare(function, sizes, make):
+    """By torch.compile, for each of the sizes, with sizes as symbols from the second on; and by from_torch, for the first."""
+    compiled = torch.compile(function, backend="legato")
+    for shapes in sizes:
+        given = [make(*shape) for shape in shapes]
+        same(compiled(*given), function(*given))
+
+    class Module(torch.nn.Module):
+        def forward(self, *x):
+            return function(*x)
+
+    given = [make(*shape) for shape in sizes[0]]
+    exe = legato.compile(legato.from_torch(Module().eval(), tuple(given)))
+    same(exe(*given), function(*given))
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise(name):
+    compare(ELEMENTWISE[name], [[(6, 7)] * 2, [(3, 9)] * 2, [(5, 4)] * 2], numbers)
+
+
+@pytest.mark.parametrize("name", ALONG_AN_AXIS)
+def test_along_an_axis(name):
+    compare(ALONG_AN_AXIS[name], [[(5, 6)], [(7, 6)], [(4, 6)]], numbers)
+
+
+@pytest.mark.parametrize("name", ("cumprod", "cummax", "cummin", "median", "nanmedian", "cummax_integers", "logcumsumexp"))
+def test_along_an_axis_of_any_size(name):
+    compare(ALONG_AN_AXIS[name], [[(5, 6)], [(7, 9)], [(4, 5)]], numbers)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places(name):
+    compare(PLACES[name], [[(5, 6)], [(7, 6)], [(4, 6)]], numbers)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_images(name):
+    compare(IMAGES[name], [[(1, 2, 6, 7, 9)], [(2, 2, 6, 7, 9)], [(3, 2, 6, 7, 9)]], numbers)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name):
+    compare(PRODUCTS[name], [[(4, 5)], [(6, 5)], [(8, 5)]], finite)
