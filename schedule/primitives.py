@@ -5,7 +5,7 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
 from legato.dialects.tir.matrices import SubgroupIntrinsic
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
     attention_primitives,

@@ -6,7 +6,7 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.dialects.tir.matrices import MatrixShape
-from legato.dialects.tir.schedule_ops import FLOAT8
+from legato.dialects.tir.matrix_factors import FLOAT8, INTEGERS8
 from legato.targets.classified import classified
 from legato.targets.cpu.activations import RULES as CPU_ACTIVATIONS
 from legato.targets.cpu.arg_reductions import RULES as CPU_ARG_REDUCTIONS
@@ -62,7 +62,7 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
     version = int(number[1]) if number is not None else 0
     ampere = version >= 80
     rounded = ("f32",) if precision == "tf32" else ()
-    types = (*(("f16", "bf16", *rounded) if ampere else ()), *(FLOAT8 if version >= 89 else ()))
+    types = (*(("f16", "bf16", *INTEGERS8, *rounded) if ampere else ()), *(FLOAT8 if version >= 89 else ()))
     return Gpu(approx=options["approx"], merges=True, schedules=options["schedules"], async_copies=ampere,
                dynamic_shared_bytes=HOPPER_SHARED if options["chip"] == HOPPER else 48 << 10, warpgroups=options["chip"] == HOPPER,
                matrix_types=types)

@@ -14,8 +14,9 @@ from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import BF16_MATRICES
+from legato.dialects.tir.markers import BF16_MATRICES, FACTOR_TYPES
 from legato.dialects.tir.matrices import LOAD_MATRIX, MULTIPLY_MATRICES, STORE_MATRIX, is_matrix
+from legato.dialects.tir.matrix_factors import named
 from legato.passes.gpu.threads.memory import MATRIX_BUFFERS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -41,7 +42,7 @@ class LowerMatrices(ModulePass):
 
 def lower(kernel: ir.Operation, products: Sequence[ir.Operation]) -> None:
     """Rewrites one kernel. PassFailed for one whose products are of different kinds."""
-    elements = {str(op.attributes["element"].value) for op in products}
+    elements = {named(*(one.value for one in op.attributes[FACTOR_TYPES])) for op in products}
     if len(elements) > 1:
         raise PassFailed(f"{describe(kernel)}: the kernel multiplies matrices of {' and of '.join(sorted(elements))}: make two kernels of "
                          "it", products[0])

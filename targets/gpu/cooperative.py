@@ -47,9 +47,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
 def shapes_of(form: ProductForm, machine: Gpu) -> list[MatrixShape]:
     """The matrices that a product's operands and sums can be, the largest first."""
-    types = {tensor_cores.multiplied_type(access.op.results[0], factor) for access, factor in zip((form.left, form.right), form.factors)}
+    types = tensor_cores.multiplied_types(form)
     result = str(form.store.buffer.type.element_type)
-    return sorted((shape for shape in machine.matrices if types == {shape.operand} and shape.result == result),
+    return sorted((shape for shape in machine.matrices if types == (shape.left, shape.right) and shape.result == result),
                   key=lambda shape: (shape.rows * shape.columns * shape.depth, shape.rows), reverse=True)
 
 

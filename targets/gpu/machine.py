@@ -34,6 +34,11 @@ class Gpu:
     matrices: tuple[MatrixShape, ...] = ()
     subgroup: int = 32
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether instructions multiply integers of 8 bits and sum them in i32."""
+        return "u8" in self.matrix_types and "s8" in self.matrix_types
+
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in the widest access of a thread; at least 1."""
         return max(1, min(self.vector_lanes, 8 * self.vector_bytes // max(bits, 8)))

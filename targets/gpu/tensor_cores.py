@@ -1,5 +1,5 @@
-"""Schedules of products of half floats, of floats of 8 bits, and of f32 where it may be rounded, by the matrix instructions of NVIDIA's
-warps (mma.sync), with sums in f32.
+"""Schedules of products by the matrix instructions of NVIDIA's warps (mma.sync): of half floats, of floats of 8 bits, and of f32 where it
+may be rounded, with sums in f32; of integers of 8 bits with sums in i32.
 
 A block of threads computes a tile of the result, as in ``products``, and each warp of it a part: fragments of the operands' tiles come from
 shared memory by ldmatrix, sums stay in registers, and what reads the result is computed where it is written.
@@ -10,9 +10,8 @@ from fractions import Fraction
 from math import gcd
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
-from legato.analysis.products import ProductForm
-from legato.core.mlir import ir
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
+from legato.analysis.products import ProductForm, multiplied_as
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
@@ -63,10 +62,11 @@ def choose(form: ProductForm) -> MatrixTiles:
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
     """The instruction that multiplies the operands of a product; None where the device has none for their types."""
-    left, right = (multiplied_type(access.op.results[0], factor) for access, factor in zip((form.left, form.right), form.factors))
-    if left != right or left not in machine.matrix_types or str(form.store.buffer.type.element_type) != "f32":
+    types = multiplied_types(form)
+    found = next((name for name, one in MATRIX_INTRINSICS.items() if (one.left, one.right) == types), None)
+    if found is None or not {*types} <= {*machine.matrix_types}:
         return None
-    return next((one for one, (type_, _) in MATRIX_INTRINSICS.items() if type_ == left), None)
+    return found if str(form.store.buffer.type.element_type) == MATRIX_INTRINSICS[found].result else None
 
 
 def layout(width: int) -> str:
@@ -74,17 +74,11 @@ def layout(width: int) -> str:
     return "unconverted = true, depth_last = true" if width == 8 else "unconverted = true"
 
 
-def multiplied_type(load: ir.Value, factor: ir.Value) -> str | None:
-    """The type of a factor, before it is widened to f32 where it is: that of the load, or, of bytes, the float that these are; None for
-    another cast."""
-    if factor == load:
-        return str(load.type)
-    cast = factor.owner.operation
-    if cast.name != "arith.extf" or str(factor.type) != "f32":
-        return None
-    narrow = cast.operands[0]
-    is_byte = narrow != load and narrow.owner.operation.name == "arith.bitcast" and narrow.owner.operation.operands[0] == load
-    return str(narrow.type) if narrow == load or is_byte else None
+def multiplied_types(form: ProductForm) -> tuple[str | None, str | None]:
+    """The types as which matrix instructions would take the factors of a product; None for one that they do not take."""
+    (left, of_left), (right, of_right) = map(multiplied_as, form.factors)
+    loads = form.left.op.results[0], form.right.op.results[0]
+    return of_left if left == loads[0] else None, of_right if right == loads[1] else None
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -181,7 +175,7 @@ def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, 
     m, n, k = steps.loops(multiply, 7)[4:]
     down, i, row = steps.split(m, [tiles.down, -1, 16])
     across, j, column = steps.split(n, [tiles.across, -1, 16])
-    outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic][1]])
+    outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic].depth])
     steps.reorder([down, across, outer, i, j, row, column, deep])
     bind_warps(steps, down, across, tiles, WARPS)
     for loop in (outer, i, j):

@@ -6,6 +6,9 @@ and w signed, as instructions of CPUs take them.
 
 On CPUs without such an instruction both are widened to 16 bits, by the kernel that computes x and at compile time: one instruction sums
 pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
+
+Instructions of GPUs sum along rows of both factors: the depth is the last axis of weights there. Images are padded in the kernel that reads
+them.
 """
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.integers.copies import RAISED, UNSIGNED, Copies, Raised, Shorts
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
-from legato.passes.graph.integers.shorts import Shorts
 from legato.passes.graph.plane_convolutions import slices, volume
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -43,24 +46,29 @@ class IntegerContractions(ModulePass):
     target: TargetText = option("llvm", "the target whose machine may have instructions for bytes")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.cpu(self.target)
-        in_shorts = machine.has("sse4.1") and not machine.multiplies_bytes
+        depth_last = context.target(self.target).cpu is None
+        if depth_last and not context.gpu(self.target).multiplies_bytes:
+            return
+        in_shorts = not depth_last and not (machine := context.cpu(self.target)).multiplies_bytes and machine.has("sse4.1")
         constants = Constants(module)
         for function in relax_functions(module):
-            rewrite(function, Reader(constants), Shorts() if in_shorts else None)
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None, depth_last)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None) -> None:
-    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied."""
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, depth_last: bool) -> None:
+    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``depth_last``: whether the
+    depth is the last axis of weights."""
+    raised = Raised()
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, shorts).integer()
+                made = Contraction(op, reader, shorts, raised, depth_last).integer()
             if made is not None:
                 replace(op, made)
-    if shorts is not None:
-        shorts.share()
+    copies: Copies | None = shorts or (raised if depth_last else None)
+    if copies is not None:
+        copies.share()
 
 
 def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
@@ -76,8 +84,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None):
-        self.op, self.reader = op, reader
+    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None, raised: Raised, depth_last: bool):
+        self.op, self.reader, self.raised, self.depth_last = op, reader, raised, depth_last
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -152,9 +160,10 @@ class Contraction:
             if len(shape) > 2:
                 flat = [*shape[:-1], w.shape[1]]
                 bytes_ = relax.reshape(bytes_, [dims.product(shape[:-1]), shape[-1]])
-            sums = relax.matmul_integer(bytes_, self._constant(w))
+            sums = relax.matmul_integer(bytes_, self._constant(np.ascontiguousarray(w.T) if self.depth_last else w),
+                                        kernel_layout="OI" if self.depth_last else "IO")
         else:
-            sums = self._convolved(self._padded(bytes_, zero), w)
+            sums = self._convolved(bytes_, zero, w)
         sums = self._corrected(sums, bytes_, zero, w, zeros)
         result = dtype_of(self.op.results[0])
         scaled = sums if result == I32 else relax.astype(sums, dtype=result)
@@ -166,9 +175,15 @@ class Contraction:
         """The weight's integers."""
         return self.reader.constants.build(w, self.reader.constants.name_of(self.op.operands[1], self.op.results[0], default="integers"))
 
-    def _convolved(self, x: ir.Value, w: np.ndarray) -> ir.Value:
+    def _convolved(self, x: ir.Value, zero: ir.Value | int, w: np.ndarray) -> ir.Value:
         """The convolution of padded images; of one or three dimensions, that of images of two."""
         strides, dilations, sizes = self.attrs["strides"], self.attrs["dilations"], dims.dims(self.op.results[0].type)
+        padding, in_kernel = [0] * 4, self.depth_last and self.rank < 3
+        if in_kernel:
+            amounts = self.attrs["padding"]
+            padding = [*[0] * (2 - self.rank), *amounts[:self.rank], *[0] * (2 - self.rank), *amounts[self.rank:]]
+        else:
+            x = self._padded(x, zero)
         if self.rank == 3:
             features, channels, *taps = w.shape
             images, strides = slices(x, taps, strides, [0] * 6, dilations)
@@ -178,7 +193,8 @@ class Contraction:
         if self.rank == 1:
             batch, channels, width = dims.dims(x.type)
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
-        made = relax.conv2d_integer(x, self._constant(w), strides=strides, dilations=dilations)
+        made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
+                                    pad_value=zero if in_kernel and isinstance(zero, int) else 0)
         return made if self.rank == 2 else relax.reshape(made, sizes)
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
@@ -189,11 +205,9 @@ class Contraction:
             zero = x.zero if array is None else int(array)
         if self.shorts is not None:
             return self.shorts.of(x.integers), zero
-        if dtype_of(x.integers) == np.uint8:
+        if dtype_of(x.integers) == UNSIGNED:
             return x.integers, zero
-        shift = relax.constant(np.int32(128))
-        raised = relax.astype(relax.add(relax.astype(x.integers, dtype=I32), shift), dtype=np.dtype(np.uint8))
-        return raised, zero + 128 if isinstance(zero, int) else relax.add(zero, shift)
+        return self.raised.of(x.integers), zero + RAISED if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(RAISED)))
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]
@@ -211,7 +225,10 @@ class Contraction:
             if zero:
                 sums = relax.subtract(sums, relax.constant((per_zero.astype(np.int64) * zero).astype(I32)))
         else:
-            sums = relax.subtract(sums, relax.multiply(zero, relax.constant(per_zero)))
+            of_all = relax.constant(per_zero)
+            if self.depth_last:     # a kernel that writes one number for each column would be a launch of its own
+                of_all = relax.broadcast_to(of_all, shape=list(dims.dims(sums.type)))
+            sums = relax.subtract(sums, relax.multiply(of_all, zero))
         if zeros.any():
             of_rows = relax.sum(relax.astype(x, dtype=I32), axis=[-1], keepdims=True)
             sums = relax.subtract(sums, relax.multiply(of_rows, relax.constant(zeros.astype(I32))))

@@ -125,3 +125,21 @@ func.func @volume(%y: tensor<1x4x4x4x4xui8>) -> tensor<1x8x2x2x2xf32> {
   %2 = "relax.conv3d"(%0, %1) : (tensor<1x4x4x4x4xf32>, tensor<8x4x3x3x3xf32>) -> tensor<1x8x2x2x2xf32>
   return %2 : tensor<1x8x2x2x2xf32>
 }
+
+// On GPUs the depth is the last axis of both factors; what else reads raised bytes reads them, and a launch pads the image that it multiplies.
+// RUN: legato-opt %s --relax-integer-contractions="target=nvvm" | filecheck %s --check-prefix=GPU
+// RUN: legato-opt %s --relax-integer-contractions="target=nvvm{chip=sm_75}" | filecheck %s --check-prefix=OLD
+// OLD-NOT: _integer
+// GPU-LABEL: func.func @convolution(
+// GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {pad_value = 125 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x1x3x3xui8>, tensor<1x1x2x2xi8>)
+// GPU-LABEL: func.func @residual(
+// GPU: %[[RAISED:.*]] = "relax.astype"(%{{.*}}) {dtype = ui8}
+// GPU: %[[WIDE:.*]] = "relax.astype"(%[[RAISED]]) {dtype = f32}
+// GPU: %[[SAME:.*]] = "relax.subtract"(%[[WIDE]], %{{.*}})
+// GPU: "relax.matmul_integer"(%[[RAISED]], %{{.*}})
+// GPU: "relax.exp"(%[[SAME]])
+// GPU-LABEL: func.func @row(
+// GPU: %[[W:.*]] = "relax.constant"() {value = dense<{{\[}}[1, 3], [-2, 4]]> : tensor<2x2xi8>}
+// GPU: "relax.matmul_integer"(%arg0, %[[W]]) {kernel_layout = "OI"}
+// GPU-LABEL: func.func @other_dimensions(
+// GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)
