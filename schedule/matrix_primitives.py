@@ -12,7 +12,7 @@ from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
 from legato.dialects.tir.markers import FACTOR_TYPES
 from legato.dialects.tir.matrices import SubgroupIntrinsic
-from legato.dialects.tir.matrix_factors import FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS, MatrixFactors
+from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS, MatrixFactors
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import rebuild
@@ -81,6 +81,25 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
     ``variables``: the loops over rows, columns and depth.
     """
     multiplied = factors_of(intrinsic)
+    known, store, wrong = summed(block, multiplied, intrinsic)
+    m, n, k = ([argument for argument, value in zip(block.block.arguments, block.values) if variable in roots(value)]
+               for variable in variables)
+    if not all(len(one) == 1 for one in (m, n, k)):
+        raise wrong
+    for (left, of_left), (right, of_right) in (known, known[::-1]):
+        if multiplied.are_bytes and (of_left, of_right) != (multiplied.left, multiplied.right):
+            continue    # of other types the buffers tell
+        places = [turned(one, *axes) for one, axes in ((left, (m, k)), (right, (k, n)), (store, (m, n)))]
+        if None not in places and not places[2]:
+            check_memory([left, right], store, intrinsic)
+            return [TileAccess(one, bool(place)) for one, place in zip((left, right, store), places)]
+    raise wrong
+
+
+def summed(block: BlockOp, multiplied: MatrixFactors,
+           intrinsic: str) -> tuple[list[tuple[ElementAccess, str]], ElementAccess, ScheduleError]:
+    """The accesses whose products a block adds up, with the types as which an instruction takes them; the access that writes the sum; and
+    the error for a block that computes something else, which is raised for one that adds up no products."""
     wrong = ScheduleError(f"tensorize: block '{block.name}' does not compute what '{intrinsic}' does, result[m, n] += "
                           f"{multiplied.result}(left[m, k]) * {multiplied.result}(right[k, n]): tile_product(..., unconverted=True) makes "
                           "such a block")
@@ -98,24 +117,13 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
     known = [(loads[v], type_) for factor in (term.operands if term else ()) for v, type_ in [multiplied_as(factor)] if v in loads]
     if len(known) != 2 or str(old[0].type) != multiplied.result:
         raise wrong
-    m, n, k = ([argument for argument, value in zip(block.block.arguments, block.values) if variable in roots(value)]
-               for variable in variables)
-    if not all(len(one) == 1 for one in (m, n, k)):
-        raise wrong
-    for (left, of_left), (right, of_right) in (known, known[::-1]):
-        if multiplied.are_bytes and (of_left, of_right) != (multiplied.left, multiplied.right):
-            continue    # of other types the buffers tell
-        places = [turned(one, *axes) for one, axes in ((left, (m, k)), (right, (k, n)), (stores[0], (m, n)))]
-        if None not in places and not places[2]:
-            check_memory([left, right], stores[0], intrinsic)
-            return [TileAccess(one, bool(place)) for one, place in zip((left, right, stores[0]), places)]
-    raise wrong
+    return known, stores[0], wrong
 
 
 def factors_of(intrinsic: str) -> MatrixFactors:
-    """What an instruction of a warp or a warpgroup multiplies, or that of a subgroup."""
+    """What an instruction of a thread, a warp, a warpgroup or a subgroup multiplies."""
     own = SubgroupIntrinsic.of(intrinsic)
-    return own.shape.factors if own is not None else MATRIX_INTRINSICS.get(intrinsic) or WARPGROUP_INTRINSICS[intrinsic]
+    return own.shape.factors if own is not None else (MATRIX_INTRINSICS | WARPGROUP_INTRINSICS | DOT_INTRINSICS)[intrinsic]
 
 
 def check_layout(operands: Sequence[TileAccess], intrinsic: str) -> None:

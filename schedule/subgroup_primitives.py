@@ -65,7 +65,10 @@ def compute(intrinsic: SubgroupIntrinsic, accesses: Sequence[TileAccess], begins
     last = accesses[-1].buffer
     if intrinsic.does == FILL:
         type_ = ir.VectorType.get(sizes[2], last.type.element_type)
-        filled = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, value or 0.0))
+        element = type_.element_type
+        is_float, number = isinstance(element, ir.FloatType), value or 0.0
+        splat = ir.FloatAttr.get(element, number) if is_float else ir.IntegerAttr.get(element, int(number))
+        filled = ir.DenseElementsAttr.get_splat(type_, splat)
         made = ir.Operation.create("arith.constant", [type_], [], {"value": filled}).results[0]
     elif intrinsic.does == MULTIPLY:
         given = [load(one, begin, size) for one, begin, size in zip(accesses, begins, sizes)]

@@ -53,6 +53,9 @@ FACTOR_TYPES = "tir.factor_types"  # of a product of matrices of bytes: the type
 BUFFER_NAME = "tir.name"           # of an allocation: the buffer's name
 THREADS = "tir.threads"   # on the llvm.func of a parallel loop's steps: the number of threads that compute them
 
+# On ops that stand for others
+DOT_PRODUCT = "tir.dot_product"    # of a bit field's extraction: SPIR-V's dot product of two words of bytes, added to the third operand
+
 # On divisions
 ESTIMATE = "tir.estimate"          # of 1 by a normal number: a relative error of 2^-14 is corrected by what follows
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
+from typing import Protocol
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm, multiplied_as
@@ -47,6 +48,20 @@ class MatrixTiles:
     def warps(self) -> int:
         """The warps of a slice."""
         return self.down * self.across
+
+
+class SlicedTile(products.BlockTile, Protocol):
+    """The tile of a block of threads, in steps of depth, which slices may share."""
+
+    @property
+    def depth(self) -> int:
+        """The steps of depth that it has at once."""
+        ...
+
+    @property
+    def slices(self) -> int:
+        """The parts of the depth that threads of the block share."""
+        ...
 
 
 TILES = (MatrixTiles(128, 128, 32, 2, 2), MatrixTiles(64, 64, 32, 2, 2), MatrixTiles(32, 64, 32, 2, 2), MatrixTiles(32, 32, 32, 2, 2))
@@ -136,7 +151,7 @@ def is_long(form: ProductForm) -> bool:
     return not any((size := form.extent(axes)) is not None and size < LEAST for axes in (form.rows, form.columns, form.depth))
 
 
-def divided(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, tiles: MatrixTiles,
+def divided(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, tiles: SlicedTile,
             compute: Callable[..., None]) -> None:
     """Appends the steps of a product in one launch, or in parts of its depth that a second launch adds up. ``compute`` takes the block of
     the product, blocks to be inlined once it is tiled, the part of the depth's longest axis that it has (0: all), and blocks that read the
@@ -168,7 +183,7 @@ def result_lanes(kernel: BlockKernel, product: KernelBlock, form: ProductForm, w
     return wide if form.run(form.store, form.columns) % wide == 0 and all(map(products.keeps_lanes, after)) else 1
 
 
-def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: MatrixTiles, chunk: int) -> list[int]:
+def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: SlicedTile, chunk: int) -> list[int]:
     """The elements that one access of each operand moves, along the axis of which neighbours lie together in the operand. ``chunk``: the
     part of the depth's longest axis that a block takes, 0 for all."""
     found = []

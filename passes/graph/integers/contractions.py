@@ -23,7 +23,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
-from legato.passes.graph.integers.copies import RAISED, UNSIGNED, Copies, Raised, Shorts
+from legato.passes.graph.integers.byte_forms import ByteForms, Shifted, Shorts
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
 from legato.passes.graph.plane_convolutions import slices, volume
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -52,23 +52,23 @@ class IntegerContractions(ModulePass):
         in_shorts = not depth_last and not (machine := context.cpu(self.target)).multiplies_bytes and machine.has("sse4.1")
         constants = Constants(module)
         for function in relax_functions(module):
-            rewrite(function, Reader(constants), Shorts() if in_shorts else None, depth_last)
+            shifted = Shifted(signed=depth_last and context.gpu(self.target).multiplies_signed_bytes)
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None, shifted, depth_last)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, depth_last: bool) -> None:
-    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``depth_last``: whether the
-    depth is the last axis of weights."""
-    raised = Raised()
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, shifted: Shifted, depth_last: bool) -> None:
+    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``shifted``: gives these the
+    signs that instructions take; ``depth_last``: whether the depth is the last axis of weights."""
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, shorts, raised, depth_last).integer()
+                made = Contraction(op, reader, shorts, shifted, depth_last).integer()
             if made is not None:
                 replace(op, made)
-    copies: Copies | None = shorts or (raised if depth_last else None)
-    if copies is not None:
-        copies.share()
+    forms: ByteForms | None = shorts or (shifted if depth_last else None)
+    if forms is not None:
+        forms.share()
 
 
 def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
@@ -84,8 +84,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None, raised: Raised, depth_last: bool):
-        self.op, self.reader, self.raised, self.depth_last = op, reader, raised, depth_last
+    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None, shifted: Shifted, depth_last: bool):
+        self.op, self.reader, self.shifted, self.depth_last = op, reader, shifted, depth_last
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -198,16 +198,17 @@ class Contraction:
         return made if self.rank == 2 else relax.reshape(made, sizes)
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
-        """The input as unsigned bytes, or widened, and its zero point: a number where it is constant."""
+        """The input as bytes of the signs that instructions take, or widened, and its zero point: a number where it is constant."""
         zero: ir.Value | int = 0
         if x.zero is not None:
             array = self.reader.few(x.zero)
             zero = x.zero if array is None else int(array)
         if self.shorts is not None:
             return self.shorts.of(x.integers), zero
-        if dtype_of(x.integers) == UNSIGNED:
+        if dtype_of(x.integers) == self.shifted.dtype:
             return x.integers, zero
-        return self.raised.of(x.integers), zero + RAISED if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(RAISED)))
+        shift = self.shifted.shift
+        return self.shifted.of(x.integers), zero + shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(shift)))
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]

@@ -128,8 +128,16 @@ func.func @volume(%y: tensor<1x4x4x4x4xui8>) -> tensor<1x8x2x2x2xf32> {
 
 // On GPUs the depth is the last axis of both factors; what else reads raised bytes reads them, and a launch pads the image that it multiplies.
 // RUN: legato-opt %s --relax-integer-contractions="target=nvvm" | filecheck %s --check-prefix=GPU
-// RUN: legato-opt %s --relax-integer-contractions="target=nvvm{chip=sm_75}" | filecheck %s --check-prefix=OLD
+// RUN: legato-opt %s --relax-integer-contractions="target=nvvm{chip=sm_60}" | filecheck %s --check-prefix=OLD
 // OLD-NOT: _integer
+// Matrices of a device may be of signed bytes only.
+// RUN: legato-opt %s --relax-integer-contractions="target=vulkan{matrices=m16n16k32_s8_i32}" | filecheck %s --check-prefix=SIGNED
+// SIGNED-LABEL: func.func @dequantized(
+// SIGNED: %[[LOWERED:.*]] = "relax.astype"(%{{.*}}) {dtype = i8} : (tensor<?x2xi32
+// SIGNED: "relax.matmul_integer"(%[[LOWERED]], %{{.*}}) {kernel_layout = "OI"}
+// SIGNED: "relax.constant"() {value = dense<[-472, -236]> : tensor<2xi32>}
+// SIGNED-LABEL: func.func @convolution(
+// SIGNED: "relax.conv2d_integer"(%arg0, %{{.*}}) {pad_value = -3 : i64
 // GPU-LABEL: func.func @convolution(
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {pad_value = 125 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x1x3x3xui8>, tensor<1x1x2x2xi8>)
 // GPU-LABEL: func.func @residual(

@@ -1,4 +1,4 @@
-"""Bytes of a graph in the form that products take: in 16 bits, or raised to unsigned ones. What computes a value stores that once."""
+"""Bytes of a graph in the form that products take: in 16 bits, or with or without signs. What computes a value stores that once."""
 from __future__ import annotations
 
 import numpy as np
@@ -8,11 +8,11 @@ from legato.dialects import relax
 from legato.passes.graph.functions import defining_op, replace_uses, set_operand
 from legato.passes.graph.integers.quantized import WIDE, dtype_of
 
-SHORT, I32, UNSIGNED = np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.uint8)
-RAISED = 128    # what is added to signed bytes
+SHORT, I32, UNSIGNED, SIGNED = map(np.dtype, (np.int16, np.int32, np.uint8, np.int8))
+SHIFT = 128     # between signed and unsigned bytes
 
 
-class Copies:
+class ByteForms:
     """The values that have another form already, each once."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Copies:
         set_operand(cast, 0, copy)
 
 
-class Shorts(Copies):
+class Shorts(ByteForms):
     """Bytes in 16 bits, as products of pairs take them."""
 
     def make(self, value: ir.Value) -> ir.Value:
@@ -64,24 +64,28 @@ class Shorts(Copies):
         return dtype.itemsize > SHORT.itemsize
 
 
-class Raised(Copies):
-    """Signed bytes as unsigned ones that are greater by 128."""
+class Shifted(ByteForms):
+    """Signed bytes as unsigned ones that are greater by 128, or, where ``signed``, unsigned bytes as signed ones that are less by 128."""
+
+    def __init__(self, signed: bool = False) -> None:
+        super().__init__()
+        self.dtype, self.shift = (SIGNED, -SHIFT) if signed else (UNSIGNED, SHIFT)
 
     def make(self, value: ir.Value) -> ir.Value:
-        """The raised value."""
-        return relax.astype(relax.add(relax.astype(value, dtype=I32), relax.constant(np.int32(RAISED))), dtype=UNSIGNED)
+        """The shifted value."""
+        return relax.astype(relax.add(relax.astype(value, dtype=I32), relax.constant(np.int32(self.shift))), dtype=self.dtype)
 
     def is_wider(self, dtype: np.dtype) -> bool:
-        """Whether a type holds raised bytes, and what they were."""
+        """Whether a type holds shifted bytes, and what they were."""
         return dtype in WIDE
 
     def is_part(self, cast: ir.Operation, own: ir.Operation | None) -> bool:
-        """Whether the raised bytes are made of a cast."""
+        """Whether the shifted bytes are made of a cast."""
         added = None if own is None else defining_op(own.operands[0])
         return added is not None and cast == defining_op(added.operands[0])
 
     def read(self, cast: ir.Operation, copy: ir.Value) -> None:
-        """Makes a cast of the bytes the difference of one of the raised bytes."""
+        """Makes a cast of the bytes the difference of one of the shifted bytes."""
         with ir.InsertionPoint.after(cast), cast.location:
             wide = dtype_of(cast.results[0])
-            replace_uses(cast.results[0], relax.subtract(relax.astype(copy, dtype=wide), relax.constant(np.array(RAISED, wide))))
+            replace_uses(cast.results[0], relax.subtract(relax.astype(copy, dtype=wide), relax.constant(np.array(self.shift, wide))))
