@@ -7,9 +7,6 @@ from legato.core.mlir import arith, func, ir
 
 T = TypeVar("T")
 
-# looking these up for each op takes a fifth of a walk
-ADVANCE, PRE_ORDER, POST_ORDER = ir.WalkResult.ADVANCE, ir.WalkOrder.PRE_ORDER, ir.WalkOrder.POST_ORDER
-
 
 def present(value: T | None) -> T:
     """``value``, where the caller has seen to it that it is not None."""
@@ -20,28 +17,13 @@ def present(value: T | None) -> T:
 def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.Operation]:
     """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order)."""
     found: list[ir.Operation] = []
-    add = found.append
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in names:
-            add(op.operation)
-        return ADVANCE
+            found.append(op.operation)
+        return ir.WalkResult.ADVANCE
 
-    root.operation.walk(visit, POST_ORDER if inner_first else PRE_ORDER)
-    return found
-
-
-def find_each(root: ir.Operation, *names: str) -> dict[str, list[ir.Operation]]:
-    """For each name, what `find` gives for it, in one walk."""
-    found: dict[str, list[ir.Operation]] = {name: [] for name in names}
-    listed = found.get
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if (ops := listed(op.name)) is not None:
-            ops.append(op.operation)
-        return ADVANCE
-
-    root.operation.walk(visit, PRE_ORDER)
+    root.operation.walk(visit, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
     return found
 
 
@@ -116,14 +98,13 @@ def substitute(root: ir.Operation, mapping: Mapping[ir.Value, ir.Value]) -> None
                 op.operands[number] = mapping[operand]
 
 
-def everything(op: ir.Operation, order: ir.WalkOrder = POST_ORDER) -> list[ir.Operation]:
+def everything(op: ir.Operation, order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> list[ir.Operation]:
     """An op and all ops nested in it: these before it, or, in pre-order, after it, as they stand in the text."""
     found: list[ir.Operation] = []
-    add = found.append
 
     def visit(one: ir.Operation) -> ir.WalkResult:
-        add(one.operation)
-        return ADVANCE
+        found.append(one.operation)
+        return ir.WalkResult.ADVANCE
 
     op.operation.walk(visit, order)
     return found
@@ -131,7 +112,7 @@ def everything(op: ir.Operation, order: ir.WalkOrder = POST_ORDER) -> list[ir.Op
 
 def in_program_order(op: ir.Operation) -> list[ir.Operation]:
     """An op and all ops nested in it, as they stand in the text."""
-    return everything(op, PRE_ORDER)
+    return everything(op, ir.WalkOrder.PRE_ORDER)
 
 
 def index(value: int) -> ir.Value:

@@ -1,6 +1,8 @@
 """What is known of the floats in a kernel's arguments that are constants in all calls, as scales of quantized values are."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from legato.analysis.structured.float_bounds import FloatBounds
@@ -10,6 +12,7 @@ from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax.ops.constant import Constant
+from legato.dialects.tir.markers import MAGNITUDE
 
 MOST = 1 << 16      # elements of a tensor that is looked at
 
@@ -28,6 +31,16 @@ def argument_bounds(module: Module) -> dict[ir.Value, FloatBounds]:
             else:
                 known[argument] = known[argument].union(found) if argument in known else found
     return {argument: found for argument, found in known.items() if argument not in unknown}
+
+
+def mark_magnitudes(kernel: ir.Operation, arguments: Mapping[ir.Value, FloatBounds]) -> None:
+    """Says on a kernel how great the numbers in its arguments are, for those who see no calls with constants any more."""
+    marks = [{known.name: known.attr for known in ir.DictAttr(own)} for own in kernel.attributes["arg_attrs"]]
+    for argument, own in zip(kernel.regions[0].blocks[0].arguments, marks, strict=True):
+        if argument in arguments:
+            found = arguments[argument]
+            own[MAGNITUDE] = ir.FloatAttr.get(ir.F64Type.get(), max(abs(found.low), abs(found.high)))
+    kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(own) for own in marks])
 
 
 def bounds_of(module: Module, value: ir.Value) -> FloatBounds | None:

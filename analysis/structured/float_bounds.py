@@ -1,4 +1,5 @@
-"""What is known of the numbers that a scalar in a body can be: their range, and whether they are whole, and numbers at all."""
+"""What is known of the numbers that a scalar in a body, or a lane of a vector, can be: their range, and whether they are whole, and
+numbers at all."""
 from __future__ import annotations
 
 import math
@@ -8,7 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import constant_number, element_of
 from legato.core.mlir import arith, ir
+from legato.dialects.tir.markers import MAGNITUDE
 
 ROUNDING: dict[str, Callable[[float], float]] = {"math.roundeven": round, "math.floor": math.floor, "math.ceil": math.ceil,
                                                  "math.trunc": math.trunc}
@@ -16,6 +19,9 @@ ARITHMETIC: dict[str, Callable[[float, float], float]] = {"arith.addf": lambda a
                                                           "arith.mulf": lambda a, b: a * b}
 INTEGER_ARITHMETIC: dict[str, Callable[[int, int], int]] = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b}
 RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
+VIEWS = ("memref.collapse_shape", "memref.expand_shape", "memref.subview", "memref.cast")
+READS = ("vector.transfer_read", "vector.load")
+SAME_NUMBERS = ("vector.broadcast", "vector.shape_cast", "vector.transpose", "vector.extract")
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, ORDERED = (arith.CmpFPredicate.OLT, arith.CmpFPredicate.OLE, arith.CmpFPredicate.OGT,
                                                      arith.CmpFPredicate.OGE, arith.CmpFPredicate.ORD)
 
@@ -49,29 +55,34 @@ class FloatBounds:
 
 
 class KnownBounds:
-    """What is known of the scalars of a module that does not change meanwhile. ``arguments``: what is known of the elements of kernels'
-    arguments."""
+    """What is known of the scalars, or the lanes of vectors, of a module that does not change meanwhile. ``arguments``: what is known of
+    the elements of kernels' arguments, which in buffers is said by an attribute."""
 
     def __init__(self, arguments: Mapping[ir.Value, FloatBounds] | None = None) -> None:
         self._arguments = arguments or {}
         self._known: dict[ir.Value, FloatBounds] = {}
 
     def of(self, value: ir.Value) -> FloatBounds:
-        """What is known of a scalar, an integer being signed."""
+        """What is known of a scalar or a lane, an integer being signed."""
         if value not in self._known:
             self._known[value] = self._computed(value)
         return self._known[value]
 
     def _computed(self, value: ir.Value) -> FloatBounds:
-        if isinstance(value.type, ir.IntegerType):
+        type_ = element_of(value.type)
+        if isinstance(type_, ir.IntegerType):
             return self._integer(value)
         op = producer(value)
-        if op is None or not isinstance(value.type, ir.FloatType):
+        if op is None or not isinstance(type_, ir.FloatType):
             return self._arguments.get(_tensor_of(value), FloatBounds())
         if op.name == "arith.constant":
-            number = ir.FloatAttr(op.attributes["value"]).value
-            whole = math.isfinite(number) and number == round(number)
-            return FloatBounds() if math.isnan(number) else FloatBounds(number, number, True, whole)
+            number = constant_number(value)
+            whole = number is not None and math.isfinite(number) and number == round(number)
+            return FloatBounds() if number is None or math.isnan(number) else FloatBounds(number, number, True, whole)
+        if op.name in SAME_NUMBERS:
+            return self.of(op.operands[0])
+        if op.name in READS:
+            return _read_bounds(op.operands[0])
         if op.name in ROUNDING:
             found = self.of(op.operands[0])
             low, high = (ROUNDING[op.name](bound) if math.isfinite(bound) else bound for bound in (found.low, found.high))
@@ -80,11 +91,12 @@ class KnownBounds:
             condition, *chosen = op.operands
             holds, fails = (self._under(condition, branch, outcome) for branch, outcome in zip(chosen, (True, False)))
             return holds.union(fails)
-        if op.name in ("arith.sitofp", "arith.uitofp") and isinstance(value.type, ir.F32Type):
+        if op.name in ("arith.sitofp", "arith.uitofp") and isinstance(type_, ir.F32Type):
             whole = self.of(op.operands[0])
-            found = whole if op.name == "arith.sitofp" or whole.low >= 0 else FloatBounds(0, 2.0 ** op.operands[0].type.width)
+            greatest = 2.0 ** element_of(op.operands[0].type).width - 1
+            found = whole if op.name == "arith.sitofp" or whole.low >= 0 else FloatBounds(0, greatest)
             return _outward(replace(found, some=True, whole=True))
-        if op.name in ARITHMETIC and isinstance(value.type, ir.F32Type):
+        if op.name in ARITHMETIC and isinstance(type_, ir.F32Type):
             a, b = map(self.of, op.operands)
             ends = [ARITHMETIC[op.name](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
             if any(map(math.isnan, ends)):    # infinities that cancel, or times 0
@@ -94,19 +106,20 @@ class KnownBounds:
         return FloatBounds()
 
     def _integer(self, value: ir.Value) -> FloatBounds:
-        op, bits = producer(value), value.type.width
+        op, bits = producer(value), element_of(value.type).width
         every = FloatBounds(-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1, True, True)
         found = every
         if op is None:
             return every
-        if op.name == "arith.constant":
-            number = ir.IntegerAttr(op.attributes["value"]).value
+        if op.name == "arith.constant" and (number := constant_number(value)) is not None:
             found = FloatBounds(number, number, True, True)
         elif op.name in ("arith.fptosi", "arith.fptoui"):
             given = self.of(op.operands[0])      # of a float that the type holds
             found = FloatBounds(math.trunc(given.low), math.trunc(given.high), True, True) if given.finite else every
         elif op.name == "arith.extsi":
             found = self.of(op.operands[0])
+        elif op.name == "arith.extui":
+            found = FloatBounds(0, 2.0 ** element_of(op.operands[0].type).width - 1, True, True)
         elif op.name in INTEGER_ARITHMETIC:
             a, b = map(self.of, op.operands)
             ends = [INTEGER_ARITHMETIC[op.name](x, y) for x in (int(a.low), int(a.high)) for y in (int(b.low), int(b.high))]
@@ -141,6 +154,20 @@ def _tensor_of(value: ir.Value) -> ir.Value | None:
     while (op := producer(tensor)) is not None and op.name in RESHAPES:
         tensor = op.operands[0]
     return tensor
+
+
+def _read_bounds(buffer: ir.Value) -> FloatBounds:
+    """The bounds of what is read from a buffer; padding is one of its numbers, or 0."""
+    while (op := producer(buffer)) is not None and op.name in VIEWS:
+        buffer = op.operands[0]
+    kernel = buffer.owner.owner.operation if isinstance(buffer.owner, ir.Block) else None
+    if kernel is None or kernel.name != "func.func" or "arg_attrs" not in kernel.attributes:
+        return FloatBounds()
+    known = ir.DictAttr(kernel.attributes["arg_attrs"][ir.BlockArgument(buffer).arg_number])
+    if MAGNITUDE not in known:
+        return FloatBounds()
+    most = ir.FloatAttr(known[MAGNITUDE]).value
+    return FloatBounds(-most, most, some=True)
 
 
 def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:

@@ -1,11 +1,10 @@
 """The metadata of a compiled model as JSON, which the runtime reads from the module or from a saved model."""
 import json
 import re
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from legato.core.ir_helpers import ADVANCE
+from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import CHIP, PROFILED, THREADS
@@ -23,7 +22,6 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     tensor); donors (numbers of inputs, or -1, by output) if any output takes an input's memory."""
     given = donors(main, boundary)
     donating = any(number >= 0 for number in given)
-    openmp = openmp_ops(module)
     return json.dumps({
         "format": PACKED if _has_layouts(main) else DONATING if donating else FORMAT,
         "legato": _version(),
@@ -36,8 +34,8 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         **{key: _forms(main.attributes[name]) for key, name in FORMS.items() if name in main.attributes},
         **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
         "target": target_of(main),
-        "openmp": bool(openmp),
-        "threads": threads_of(module, openmp),
+        "openmp": uses_openmp(module),
+        "threads": threads_of(module),
         **({"device": "cuda"} if CHIP in main.attributes else {}),
     }, separators=(",", ":"))
 
@@ -60,22 +58,22 @@ def target_of(function: ir.OpView) -> dict[str, str]:
     return {"cpu": cpu, "features": ",".join(listed)}
 
 
-def openmp_ops(module: ir.Module) -> list[ir.Operation]:
-    """The ops of the dialect omp, which are lowered to calls of the OpenMP runtime."""
-    found: list[ir.Operation] = []
+def uses_openmp(module: ir.Module) -> bool:
+    """Whether there is an op of the dialect omp, which is lowered to calls of the OpenMP runtime."""
+    found = False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith("omp."):
-            found.append(op.operation)
-        return ADVANCE
+        nonlocal found
+        found = found or op.name.startswith("omp.")
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
     return found
 
 
-def threads_of(module: ir.Module, openmp: Iterable[ir.Operation]) -> int:
-    """The greatest number of threads that a parallel loop asks for, one of OpenMP's or of the model's own pool; 1 without such loops."""
-    numbers = [op.operands[0].owner.attributes["value"].value for op in openmp if op.name == "omp.parallel" and op.operands]
+def threads_of(module: ir.Module) -> int:
+    """The greatest number of threads that a parallel loop asks for; 1 without such loops."""
+    numbers = [region.operands[0].owner.attributes["value"].value for region in find(module.operation, "omp.parallel") if region.operands]
     return max(numbers, default=pool_threads(module))
 
 

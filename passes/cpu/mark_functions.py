@@ -25,14 +25,10 @@ class MarkFunctions(ModulePass):
 
 def needed(module: ir.Module, features: str) -> str:
     """The features without AMX where no function uses it: code that does not runs where the system refuses AMX."""
-    listed = features.split(",")
-    without = [feature for feature in listed if feature.lstrip("+-") not in MATRIX_FLAGS]
-    if without == listed:
-        return features
     intrinsics = (op.attributes["intrin"].value for op in find(module.operation, "llvm.call_intrinsic"))
     if any(name.startswith("llvm.x86.tile") for name in intrinsics):
         return features
-    return ",".join(without)
+    return ",".join(feature for feature in features.split(",") if feature.lstrip("+-") not in MATRIX_FLAGS)
 
 
 def mark_functions(module: ir.Module, cpu: str, features: str) -> None:

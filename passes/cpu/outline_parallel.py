@@ -9,14 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import ADVANCE, PRE_ORDER, find, terminator
+from legato.core.ir_helpers import everything, find, terminator
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import PRIM_FUNC, THREADS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 PARALLEL = "legato.parallel"   # (code, context, steps): codegen/entry/pool.py
-SKIP = ir.WalkResult.SKIP
 CONSTANTS = ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
 
 
@@ -53,7 +52,7 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     """Replaces one parallel region by a call."""
     caller = _function_around(region)
     body = loop.regions[0]
-    captured = _captured(loop, caller)
+    captured = _captured(loop)
     axes = len(loop.operands) // 3
     bounds = [loop.operands[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
     with ir.InsertionPoint(module.body):
@@ -121,25 +120,16 @@ def _function_around(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def _captured(loop: ir.Operation, caller: ir.Operation) -> dict[ir.Value, list[tuple[ir.Operation, int]]]:
-    """The values that the loop uses and that its function defines outside of it: the ops that do, and as which operand."""
-    outside: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op == loop:
-            return SKIP
-        outside.append(op.operation)
-        return ADVANCE
-
-    caller.walk(visit, PRE_ORDER)
-    there = set(outside)
-    values = [value for op in outside for value in op.results]
-    values += [argument for op in outside for region in op.regions for block in region.blocks for argument in block.arguments]
+def _captured(loop: ir.Operation) -> dict[ir.Value, list[tuple[ir.Operation, int]]]:
+    """The values that the loop uses and that are defined outside of it: the ops that do, and as which operand."""
+    inside = everything(loop)
+    own = {result for op in inside for result in op.results}
+    own |= {argument for op in inside for region in op.regions for block in region.blocks for argument in block.arguments}
     found: dict[ir.Value, list[tuple[ir.Operation, int]]] = {}
-    for value in values:
-        uses = [(owner, use.operand_number) for use in value.uses if (owner := use.owner.operation) not in there]
-        if uses:
-            found[value] = uses
+    for op in inside:
+        for place, operand in enumerate(op.operands):
+            if operand not in own:
+                found.setdefault(operand, []).append((op, place))
     return found
 
 

@@ -15,6 +15,7 @@ from legato.core.ir_helpers import ancestors, element_of, find
 from legato.core.mlir import arith, func, ir, vector
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.markers import MAGNITUDE
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -36,9 +37,18 @@ class ShareKernels(ModulePass):
             calls[call.attributes["callee"].value].append(call)
         called = [kernel for kernel in tir.prim_funcs(module.module) if not kernel.is_external and calls[kernel.name.value]]
         with module.context:
+            for kernel in called:
+                forget_magnitudes(kernel)
             for same_type in grouped(called, lambda kernel: kernel.attributes["function_type"]):    # most others are not printed
                 for kernels in grouped(same_type, text_of):
                     share(kernels, [calls[kernel.name.value] for kernel in kernels])
+
+
+def forget_magnitudes(kernel: func.FuncOp) -> None:
+    """Drops what rules were told of a kernel's arguments."""
+    if "arg_attrs" in kernel.attributes:
+        marks = [{own.name: own.attr for own in ir.DictAttr(known) if own.name != MAGNITUDE} for known in kernel.attributes["arg_attrs"]]
+        kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(known) for known in marks])
 
 
 def grouped(kernels: Iterable[func.FuncOp], key: Callable[[func.FuncOp], Hashable]) -> list[list[func.FuncOp]]:
@@ -58,14 +68,24 @@ def text_of(kernel: func.FuncOp) -> str:
 
 
 def is_number(constant: ir.Operation) -> bool:
-    """Whether an ``arith.constant`` may be an argument instead: a float, or an integer that is added or selected, in all lanes."""
+    """Whether an ``arith.constant`` may be an argument instead: a float, or an integer that is added or selected, in all lanes, or a
+    register of a table of bytes."""
     result, value = constant.results[0], constant.attributes["value"]
+    if is_table(constant):
+        return True
     if (isinstance(value, ir.DenseElementsAttr) and not value.is_splat) or isinstance(result.type, (ir.RankedTensorType, ir.IndexType)):
         return False
     element = element_of(result.type)
     if isinstance(element, ir.FloatType):
         return True
     return isinstance(element, ir.IntegerType) and element.width > 1 and all(use.owner.name in SUMS for use in result.uses)
+
+
+def is_table(constant: ir.Operation) -> bool:
+    """Whether a constant is a vector of different bytes that instructions take."""
+    result, value = constant.results[0], constant.attributes["value"]
+    return (isinstance(value, ir.DenseElementsAttr) and not value.is_splat and isinstance(result.type, ir.VectorType)
+            and str(result.type.element_type) == "i8" and all(use.owner.name == "llvm.call_intrinsic" for use in result.uses))
 
 
 def share(kernels: Sequence[func.FuncOp], calls: Sequence[Sequence[ir.Operation]]) -> None:
@@ -100,7 +120,7 @@ def share(kernels: Sequence[func.FuncOp], calls: Sequence[Sequence[ir.Operation]
 def number_of(constant: ir.Operation) -> ir.Attribute:
     """The number of a constant scalar, or of all lanes of a vector."""
     value = constant.attributes["value"]
-    return value.get_splat_value() if isinstance(value, ir.DenseElementsAttr) else value
+    return value.get_splat_value() if isinstance(value, ir.DenseElementsAttr) and value.is_splat else value
 
 
 def add_argument(kernel: func.FuncOp, type_: ir.Type) -> ir.Value:
@@ -116,7 +136,7 @@ def put(argument: ir.Value, constant: ir.Operation) -> None:
     result, made = constant.results[0], {}
     for use in list(result.uses):
         value = argument
-        if isinstance(result.type, ir.VectorType):
+        if result.type != argument.type:
             loop = next((op for op in ancestors(use.owner.operation) if op.name in PARALLEL), None)
             if loop not in made:
                 place = ir.InsertionPoint(constant) if loop is None else ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0])

@@ -50,6 +50,12 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def behind(value: ir.Value) -> ir.InsertionPoint:
+    """Where ops are built that come right after what defines a value."""
+    op = defining_op(value)
+    return ir.InsertionPoint.at_block_begin(value.owner) if op is None else ir.InsertionPoint.after(op)
+
+
 def is_used(value: ir.Value) -> bool:
     """Whether the value has uses."""
     return next(iter(value.uses), None) is not None

@@ -15,9 +15,9 @@ from legato.dialects.tir.walk import FIRST_INDEX
 ALIGNMENT = 64
 
 
-def place_buffers(buffers: Iterable[ir.Operation]) -> None:
-    """Replaces each ``tir.alloc_buffer`` of a kernel, whose blocks are inlined already, by an allocation."""
-    for op in buffers:
+def place_buffers(kernel: ir.Operation) -> None:
+    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are inlined already, by an allocation."""
+    for op in find(kernel, "tir.alloc_buffer"):
         place_buffer(op.opview)
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from legato.analysis.bounds import leaves_buffer
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, copy, everything, find, find_each, index, move_before, replace_uses, terminator
+from legato.core.ir_helpers import body, copy, everything, find, index, move_before, replace_uses, terminator
 from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -47,23 +47,20 @@ class LowerLoops(ModulePass):
 def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     """Lowers one kernel in place."""
     operation = kernel.operation
-    ops = find_each(operation, "tir.for", "tir.block", "tir.alloc_buffer", *FIRST_INDEX)
-    loops = ops["tir.for"]
-    for loop in loops:
+    for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
-    for access in (access for name in FIRST_INDEX for access in ops[name]):
+    for access in find(operation, *FIRST_INDEX):
         if (problem := leaves_buffer(access)) is not None:
             raise PassFailed(problem, access)
-    for loop in loops:
+    for loop in find(operation, "tir.for"):
         if loop.opview.kind == THREAD:
             raise PassFailed(f"the loop {loop.opview.name} is bound to {loop.opview.thread}: run tir-lower-threads first for a GPU, or "
                              "tir-serialize-threads for a CPU", loop)
-    for block in find(operation, "tir.block", inner_first=True) if ops["tir.block"] else ():
+    for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
-    place_buffers(ops["tir.alloc_buffer"])
-    if loops:
-        lower_loops_under(operation, kernel.name.value, warnings)
+    place_buffers(operation)
+    lower_loops_under(operation, kernel.name.value, warnings)
     mark_inputs(kernel)
 
 
@@ -82,10 +79,10 @@ def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -
 
 def mark_inputs(kernel: func.FuncOp) -> None:
     """Marks the buffers of inputs as read-only. Not earlier: upstream's canonicalization would then read the tensor instead."""
-    for argument in list(kernel.arguments)[: len(kernel.type.inputs) - tir.out_count(kernel)]:
-        for use in argument.uses:
-            if use.owner.name == "bufferization.to_buffer":
-                use.owner.attributes["read_only"] = ir.UnitAttr.get()
+    inputs = list(kernel.arguments)[: len(kernel.type.inputs) - tir.out_count(kernel)]
+    for op in find(kernel.operation, "bufferization.to_buffer"):
+        if op.operands[0] in inputs:
+            op.attributes["read_only"] = ir.UnitAttr.get()
 
 
 def lower_loop(loop: ForOp) -> None:

@@ -96,7 +96,7 @@ def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
         results = [map_.results[d] for d in packing.order]
         maps[packing.operand] = ir.AffineMapAttr.get(ir.AffineMap.get(map_.n_dims, 0, results))
         packing.op.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
-    tir.set_signature(kernel, len(block.arguments) - tir.out_count(kernel))
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([a.type for a in block.arguments], kernel.type.results))
 
 
 def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str]) -> None:

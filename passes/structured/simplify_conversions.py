@@ -2,7 +2,11 @@
 
 What is clipped to the range of a type is converted to that type by tests of the same range: ``QuantizeLinear`` clips, and its conversion
 saturates. Comparisons that never hold become false, and tests for NaN of what is none true. An integer that a conversion makes, and that
-is widened, is made as wide at once: the conversion is of no float that the narrow type does not hold.
+is widened, is made as wide at once: the conversion is of no float that the narrow type does not hold. One of which only the low bits
+are read is made as narrow, where bounds show that these hold it.
+
+Kernels with conversions are told how great the numbers in their constant arguments are (``tir.magnitude``): rules that convert vectors ask
+whether what is rounded fits in 32 bits.
 
 A value that is quantized and dequantized again stays a float: ``sitofp(fptosi(clip(round(x) + z, low, high)) - z)`` becomes
 ``clip(round(x), low - z, high - z)``, plus 0, which makes -0 an integer's 0, where the sign of a zero matters. A NaN that becomes the
@@ -14,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from legato.analysis.structured.argument_bounds import argument_bounds
+from legato.analysis.structured.argument_bounds import argument_bounds, mark_magnitudes
 from legato.analysis.structured.clipped import EXACT, ClippedSum, splat, whole_constant
 from legato.analysis.structured.float_bounds import (
     GREATER,
@@ -53,6 +57,8 @@ class SimplifyConversions(ModulePass):
             for kernel in tir.schedulable(module.module):
                 if simplify(kernel.operation, arguments):
                     context.kernels.drop(kernel)
+                if "arg_attrs" in kernel.attributes and find(kernel.operation, *TO_INTEGER):
+                    mark_magnitudes(kernel.operation, arguments)
 
 
 def simplify(kernel: ir.Operation, arguments: Mapping[ir.Value, FloatBounds]) -> bool:
@@ -65,6 +71,7 @@ def simplify(kernel: ir.Operation, arguments: Mapping[ir.Value, FloatBounds]) ->
     known = KnownBounds(arguments)
     changed += [stay_float(op, known) for op in find(kernel, *TO_FLOAT)]
     known = KnownBounds(arguments)
+    changed += [narrow(op, known) for op in find(kernel, "arith.trunci")]
     return any([*changed, *(fold(op, known) for op in find(kernel, "arith.cmpf"))])
 
 
@@ -96,6 +103,22 @@ def widen(op: ir.Operation) -> bool:
     op.erase()
     if next(iter(made.results[0].uses), None) is None:
         made.erase()
+    return True
+
+
+def narrow(op: ir.Operation, known: KnownBounds) -> bool:
+    """Replaces the lowest bits of a converted float, which are all that it has, by a conversion to so many. Returns whether it did."""
+    made, type_ = producer(op.operands[0]), op.results[0].type
+    if made is None or made.name not in TO_INTEGER or not isinstance(type_, ir.IntegerType) or len(list(made.results[0].uses)) > 1:
+        return False
+    found, half = known.of(made.operands[0]), 1 << type_.width - 1
+    conversion = "arith.fptoui" if 0 <= found.low and found.high < 2 * half else "arith.fptosi"
+    if not found.some or (conversion == "arith.fptosi" and not -half <= found.low <= found.high < half):
+        return False
+    with ir.InsertionPoint(op), op.location:
+        op.results[0].replace_all_uses_with(ir.Operation.create(conversion, [type_], [made.operands[0]]).results[0])
+    op.erase()
+    made.erase()
     return True
 
 

@@ -9,6 +9,7 @@ from legato.core.user_code import source_of
 from legato.dialects.tir.markers import FLUSHES
 from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
+from legato.targets.cpu.byte_tables import RULES as BYTE_TABLES
 from legato.targets.cpu.dot_products import RULES as DOT_PRODUCTS
 from legato.targets.cpu.quantization import RULES as QUANTIZATION
 from legato.targets.cpu.remainders import exact_remainder
@@ -70,6 +71,7 @@ RULES = (
     remainder,
     half_fma,
     *DOT_PRODUCTS,
+    *BYTE_TABLES,
     *QUANTIZATION,
     *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, sin, cos)),
     *(expression(f"math.{function.__name__}", function, ("f32",)) for function in (*wide.MATH, *wide_inverse.MATH)),

@@ -62,7 +62,7 @@ def quantized(op, x):
     def row(value: ir.Value, mask: ir.Value | None) -> ir.Value:
         parts = []
         for at, size in _registers(type_.shape[-1], lanes):
-            found = _to_integers(part(value, at, size))
+            found = to_integers(part(value, at, size))
             found = arith.addi(found, splat_of(found.type, chain.term)) if chain.term else found
             parts.append(found if mask is None else arith.select(part(mask, at, size), found, splat_of(found.type, present(of_nan))))
         return _narrowed(parts, type_.element_type, TO_BYTES if signed else TO_UNSIGNED_BYTES)
@@ -85,7 +85,7 @@ def _registers(count: int, widest: int) -> Iterator[tuple[int, int]]:
         at += size
 
 
-def _to_integers(value: ir.Value) -> ir.Value:
+def to_integers(value: ir.Value) -> ir.Value:
     """A register of floats, rounded to even; NaN becomes the least integer."""
     lanes = value.type.shape[0]
     type_ = ir.VectorType.get([lanes], ir.IntegerType.get_signless(INTEGER))
@@ -117,15 +117,26 @@ def _narrowed(parts: Sequence[ir.Value], element: ir.Type, to_bytes: Mapping[int
 def _packed(parts: Sequence[ir.Value], to_bytes: Mapping[int, str]) -> ir.Value:
     """Two registers as one of integers of 16 bits, or four as one of bytes."""
     lanes = parts[0].type.shape[0]
-    shorts = ir.VectorType.get([2 * lanes], ir.IntegerType.get_signless(16))
-    packed = [call_intrinsic(TO_SHORTS[lanes], [a, b], shorts) for a, b in zip(parts[::2], parts[1::2])]
+    packed = pack_shorts(parts)
     if len(packed) == 2:
         packed = [call_intrinsic(to_bytes[lanes], packed, ir.VectorType.get([4 * lanes], ir.IntegerType.get_signless(8)))]
-    groups, count = lanes * INTEGER // REGISTER, len(parts)    # of each group of 128 bits, the parts follow each other
+    return in_order(packed[0], len(parts))
+
+
+def pack_shorts(parts: Sequence[ir.Value]) -> list[ir.Value]:
+    """Pairs of registers of integers as registers of 16 bits, saturated, in groups of 128 bits from one and the other in turns."""
+    lanes = parts[0].type.shape[0]
+    shorts = ir.VectorType.get([2 * lanes], ir.IntegerType.get_signless(16))
+    return [call_intrinsic(TO_SHORTS[lanes], [a, b], shorts) for a, b in zip(parts[::2], parts[1::2])]
+
+
+def in_order(packed: ir.Value, count: int) -> ir.Value:
+    """A register packed from ``count`` ones, whose parts follow each other in each group of 128 bits, in their order."""
+    groups = packed.type.shape[0] * packed.type.element_type.width // REGISTER
     piece = ir.VectorType.get([groups * count], ir.IntegerType.get_signless(REGISTER // count))
-    pieces = vector.BitCastOp(piece, packed[0]).result
+    pieces = vector.BitCastOp(piece, packed).result
     order = [group * count + place for place in range(count) for group in range(groups)]
-    return vector.BitCastOp(packed[0].type, vector.ShuffleOp(pieces, pieces, order).result).result
+    return vector.BitCastOp(packed.type, vector.ShuffleOp(pieces, pieces, order).result).result
 
 
 RULES = quantized

@@ -23,8 +23,9 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
-from legato.passes.graph.integers.byte_forms import ByteForms, Shifted, Shorts
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
+from legato.passes.graph.integers.raised import Raised
+from legato.passes.graph.integers.shorts import Shorts
 from legato.passes.graph.plane_convolutions import slices, volume
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -52,23 +53,24 @@ class IntegerContractions(ModulePass):
         in_shorts = not depth_last and not (machine := context.cpu(self.target)).multiplies_bytes and machine.has("sse4.1")
         constants = Constants(module)
         for function in relax_functions(module):
-            shifted = Shifted(signed=depth_last and context.gpu(self.target).multiplies_signed_bytes)
-            rewrite(function, Reader(constants), Shorts() if in_shorts else None, shifted, depth_last)
+            raised = Raised(signed=depth_last and context.gpu(self.target).multiplies_signed_bytes)
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None, raised, depth_last)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, shifted: Shifted, depth_last: bool) -> None:
-    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``shifted``: gives these the
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, depth_last: bool) -> None:
+    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``raised``: gives these the
     signs that instructions take; ``depth_last``: whether the depth is the last axis of weights."""
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, shorts, shifted, depth_last).integer()
+                made = Contraction(op, reader, raised, shorts, depth_last).integer()
             if made is not None:
                 replace(op, made)
-    forms: ByteForms | None = shorts or (shifted if depth_last else None)
-    if forms is not None:
-        forms.share()
+    if shorts is None:
+        raised.share(reader)
+    else:
+        shorts.share()
 
 
 def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
@@ -84,8 +86,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, shorts: Shorts | None, shifted: Shifted, depth_last: bool):
-        self.op, self.reader, self.shifted, self.depth_last = op, reader, shifted, depth_last
+    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None, depth_last: bool):
+        self.op, self.reader, self.raised, self.depth_last = op, reader, raised, depth_last
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -205,10 +207,10 @@ class Contraction:
             zero = x.zero if array is None else int(array)
         if self.shorts is not None:
             return self.shorts.of(x.integers), zero
-        if dtype_of(x.integers) == self.shifted.dtype:
+        if dtype_of(x.integers) == self.raised.dtype:
             return x.integers, zero
-        shift = self.shifted.shift
-        return self.shifted.of(x.integers), zero + shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(shift)))
+        shift = self.raised.shift
+        return self.raised.of(x.integers), zero + shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(shift)))
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]

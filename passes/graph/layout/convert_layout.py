@@ -1,11 +1,11 @@
 """relax-convert-layout: converts convolutions and pools to the layout that a device prefers, with few transpositions.
 
 The pass visits a function once. A convolution or pool is rebuilt in the wanted layout, and its result is then *held* in that layout;
-layout-agnostic ops (elementwise, concat, reductions, softmax, pads, slices, ...) are rebuilt on held values, with their axes translated,
-resizes, which take elements along axes, and products of images with constant matrices among them. A permute_dims of a held value only changes its
-layout, and so does one from channels last to channels first of any value; a reshape is done in the held layout if it splits dimensions or
-merges adjacent ones. A permute_dims is inserted only where an op needs the value in its own order, as a reshape if only dimensions of size
-1 move. Weights are wrapped in a permute_dims, which relax-fold-constants folds.
+layout-agnostic ops (elementwise, concat, reductions, softmax, pads, slices, elements taken along axes, products with constant matrices,
+...) are rebuilt on held values, with their axes translated. A permute_dims of a held value only changes its layout, and so does one from
+channels last to channels first of any value; a reshape is done in the held layout if it splits dimensions or merges adjacent ones.
+A permute_dims is inserted only where an op needs the value in its own order, as a reshape if only dimensions of size 1 move. Weights are
+wrapped in a permute_dims, which relax-fold-constants folds.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,10 +26,9 @@ class EliminateEmptyTensors(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         body = module.module.body
         functions = on_tensors(module.module)
-        others = [f for f in functions if not tir.is_prim_func(f)]
-        if any(f.name.value != "main" for f in others):   # upstream crashes on a call without its function
-            called = {call.attributes["callee"].value for f in functions if tir.is_prim_func(f) for call in find(f.operation, "func.call")}
-            others = [f for f in others if f.name.value not in called]
+        called = {call.attributes["callee"].value for f in functions if tir.is_prim_func(f) for call in find(f.operation, "func.call")}
+        # upstream crashes on a call without its function
+        others = [f for f in functions if not tir.is_prim_func(f) and f.name.value not in called]
         for function in others:
             function.operation.detach_from_parent()
         try:

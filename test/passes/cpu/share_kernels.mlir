@@ -129,3 +129,33 @@ func.func private @at_3(%x: memref<8xf32> {tir.out}) attributes {tir.prim_func} 
   memref.store %value, %x[%at] : memref<8xf32>
   return
 }
+
+// Tables of bytes are arguments, too. What rules were told of a kernel's arguments is dropped.
+// CHECK-LABEL: func.func @tables(
+// CHECK: %[[FIRST:.*]] = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi8>
+// CHECK: call @table_1(%arg0, %[[FIRST]])
+// CHECK: %[[SECOND:.*]] = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]> : vector<16xi8>
+// CHECK: call @table_1(%arg0, %[[SECOND]])
+func.func @tables(%x: memref<16xi8>) {
+  call @table_1(%x) : (memref<16xi8>) -> ()
+  call @table_2(%x) : (memref<16xi8>) -> ()
+  return
+}
+// CHECK: func.func private @table_1(%arg0: memref<16xi8> {tir.out}, %arg1: vector<16xi8>)
+// CHECK-NOT: @table_2
+func.func private @table_1(%x: memref<16xi8> {tir.magnitude = 1.0, tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %table = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]> : vector<16xi8>
+  %0 = vector.load %x[%c0] : memref<16xi8>, vector<16xi8>
+  %1 = llvm.call_intrinsic "llvm.x86.ssse3.pshuf.b.128"(%table, %0) : (vector<16xi8>, vector<16xi8>) -> vector<16xi8>
+  vector.store %1, %x[%c0] : memref<16xi8>, vector<16xi8>
+  return
+}
+func.func private @table_2(%x: memref<16xi8> {tir.magnitude = 2.0, tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %table = arith.constant dense<[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]> : vector<16xi8>
+  %0 = vector.load %x[%c0] : memref<16xi8>, vector<16xi8>
+  %1 = llvm.call_intrinsic "llvm.x86.ssse3.pshuf.b.128"(%table, %0) : (vector<16xi8>, vector<16xi8>) -> vector<16xi8>
+  vector.store %1, %x[%c0] : memref<16xi8>, vector<16xi8>
+  return
+}

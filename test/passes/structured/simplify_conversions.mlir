@@ -404,3 +404,41 @@ func.func private @divisor(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> ten
   } -> tensor<8xi8>
   return %0 : tensor<8xi8>
 }
+
+// The low bits of a float that is converted to a wider integer are a conversion to so many, of the sign that its range has. Kernels are
+// told how great the numbers are that all calls give.
+// CHECK-LABEL: func.func private @low_bits(
+// CHECK-SAME: %arg0: tensor<8xf32> {tir.magnitude = 3.000000e+00 : f64}
+// CHECK: arith.fptoui %{{.*}} : f32 to i8
+// CHECK: arith.fptosi %{{.*}} : f32 to i8
+// CHECK: %[[WIDE:.*]] = arith.fptosi %{{.*}} : f32 to i32
+// CHECK: arith.trunci %[[WIDE]]
+func.func @calls_low_bits(%y: tensor<8xi8>) -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>) {
+  %x = "relax.constant"() {value = dense<[1.0, 2.0, -3.0, 0.0, 1.0, 1.0, 1.0, 1.0]> : tensor<8xf32>} : () -> tensor<8xf32>
+  %0:3 = call @low_bits(%x, %y, %y, %y) : (tensor<8xf32>, tensor<8xi8>, tensor<8xi8>, tensor<8xi8>)
+      -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>)
+  return %0#0, %0#1, %0#2 : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>
+}
+func.func private @low_bits(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}, %z: tensor<8xi8> {tir.out}, %w: tensor<8xi8> {tir.out})
+    -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>) attributes {tir.prim_func} {
+  %0:3 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%y, %z, %w : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>) {
+  ^bb0(%in: f32, %o1: i8, %o2: i8, %o3: i8):
+    %zero = arith.constant 0.0 : f32
+    %large = arith.constant 80.0 : f32
+    %small = arith.constant 40.0 : f32
+    %0 = arith.cmpf olt, %in, %zero : f32
+    %positive = arith.select %0, %zero, %in : f32
+    %1 = arith.mulf %positive, %large : f32
+    %2 = arith.fptosi %1 : f32 to i32
+    %3 = arith.trunci %2 : i32 to i8
+    %4 = arith.mulf %in, %small : f32
+    %5 = arith.fptosi %4 : f32 to i32
+    %6 = arith.trunci %5 : i32 to i8
+    %7 = arith.mulf %in, %large : f32
+    %8 = arith.fptosi %7 : f32 to i32
+    %9 = arith.trunci %8 : i32 to i8
+    linalg.yield %3, %6, %9 : i8, i8, i8
+  } -> (tensor<8xi8>, tensor<8xi8>, tensor<8xi8>)
+  return %0#0, %0#1, %0#2 : tensor<8xi8>, tensor<8xi8>, tensor<8xi8>
+}
