@@ -91,6 +91,25 @@ def factor(value: ir.Value) -> ElementAccess:
     return ElementAccess(value.owner.operation)
 
 
+def maker(value: ir.Value, name: str) -> ir.Operation | None:
+    """The op of that name that computes a value."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) or owner.operation.name != name else owner.operation
+
+
+def multiplied_as(factor: ir.Value) -> tuple[ir.Value, str]:
+    """What a factor is before it is widened, and the type as which a matrix instruction takes it: that of the value, of an 8-bit float
+    that its byte is, or that of a signed or unsigned byte (``s8``, ``u8``)."""
+    for cast, byte in (("arith.extsi", "s8"), ("arith.extui", "u8")):
+        if (op := maker(factor, cast)) is not None and op.operands[0].type.width == 8:
+            return op.operands[0], byte
+    if (op := maker(factor, "arith.extf")) is not None and str(factor.type) == "f32":
+        narrow = op.operands[0]
+        code = maker(narrow, "arith.bitcast")
+        return (narrow if code is None else code.operands[0]), str(narrow.type)
+    return factor, str(factor.type)
+
+
 def product_of(block: BlockOp) -> ProductForm:
     """The form of a block. NoProduct for one that is none, with the reason."""
     found = accesses_in([block.block])

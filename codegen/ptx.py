@@ -14,7 +14,8 @@ from legato.core.errors import LegatoError
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 DEVICE_FUNCTION = re.compile(r"__nv_\w+")
-FLOAT8_PRODUCT = re.compile(r"llvm\.nvvm\.mma\.m16n8k32\.row\.col\.f32\.e\dm\d")     # in PTX 8.4 and later, of CUDA 12.4
+# in PTX 8.4 and later, of CUDA 12.4: products of floats of 8 bits, and those of a warpgroup of signed by unsigned bytes
+NEW_PRODUCT = re.compile(r"llvm\.nvvm\.mma\.m16n8k32\.row\.col\.f32\.e\dm\d|wgmma\.mma_async\.[\w.]*\.s32\.(u8\.s8|s8\.u8)")
 UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
 
 
@@ -25,7 +26,7 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     llvm = import_module("llvmlite.binding")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    features = "+ptx84" if any(map(FLOAT8_PRODUCT.search, codes)) else ""
+    features = "+ptx84" if any(map(NEW_PRODUCT.search, codes)) else ""
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
     head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
     try:

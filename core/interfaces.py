@@ -68,7 +68,8 @@ class GpuMachine(Protocol):
     thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``:
     whether threads copy to shared memory without waiting; ``matrix_types``: of factors that matrix instructions multiply;
     ``dynamic_shared_bytes``: the most shared memory that a launch can ask for; ``warpgroups``: whether four warps multiply tiles in shared
-    memory together.
+    memory together; ``multiplies_bytes``: whether instructions multiply integers of 8 bits and sum them in i32;
+    ``multiplies_signed_bytes``: whether those of matrices take signed ones only.
     """
 
     @property
@@ -93,6 +94,10 @@ class GpuMachine(Protocol):
     def dynamic_shared_bytes(self) -> int: ...
     @property
     def warpgroups(self) -> bool: ...
+    @property
+    def multiplies_bytes(self) -> bool: ...
+    @property
+    def multiplies_signed_bytes(self) -> bool: ...
 
 
 MachineLike = CpuMachine | GpuMachine

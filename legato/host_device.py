@@ -1,15 +1,18 @@
 """Options of targets that say what this machine's GPU has."""
 from dataclasses import replace
 
-from legato.runtime.vulkan import matrices
+from legato.runtime.vulkan import device, matrices
 from legato.targets.builtin import HOST, NONE
 from legato.targets.target import Target
 
 
 def settled(target: Target) -> Target:
-    """A target whose options say what ``host`` stands for: for Vulkan the cooperative matrices of this machine's device."""
-    if target.options.get("matrices") != HOST:
-        return target
-    shapes, subgroup = matrices.host()
-    given = {"matrices": "+".join(shapes) or NONE, "subgroup": target.options["subgroup"] or subgroup or None}
-    return replace(target, options={**target.options, **given})
+    """A target whose options say what ``host`` stands for: for Vulkan the cooperative matrices and dot products of this machine's
+    device."""
+    given = {}
+    if target.options.get("matrices") == HOST:
+        shapes, subgroup = matrices.host()
+        given = {"matrices": "+".join(shapes) or NONE, "subgroup": target.options["subgroup"] or subgroup or None}
+    if target.options.get("dot-products") == HOST:
+        given["dot-products"] = str(device.has_dot_products()).lower()
+    return replace(target, options={**target.options, **given}) if given else target

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from legato.analysis.accesses import ElementAccess, accesses_in
 from legato.analysis.indices.forms import linear, roots
+from legato.analysis.products import maker, multiplied_as
 from legato.core.ir_helpers import body, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
+from legato.dialects.tir.markers import FACTOR_TYPES
 from legato.dialects.tir.matrices import SubgroupIntrinsic
-from legato.dialects.tir.schedule_ops import FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS, MatrixFactors
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import rebuild
@@ -41,16 +43,17 @@ def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
     """Replaces three loops, of 16 rows, 16 columns and 16 steps of depth, that multiply tiles in shared memory by two mma.sync.
 
     The operands are f16 or bf16, the local result f32; f32 operands, in 8 steps of depth, are rounded to tf32, to 11 bits; floats of 8
-    bits, which are bytes in memory, are multiplied in 32 steps of depth, along which their tiles' rows are. The threads of a
-    warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x; each has the elements of the result that the instruction
-    gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1, 2x + 8, 2x + 9. The rows of the operands' buffers are made
-    longer, so that the eight rows of a matrix lie in different banks. Returns the block with the loops over threads.
+    bits, which are bytes in memory, and integers of 8 bits, with a result of i32, are multiplied in 32 steps of depth, along which their
+    tiles' rows are. The threads of a warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x; each has the elements
+    of the result that the instruction gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1, 2x + 8, 2x + 9. The
+    rows of the operands' buffers are made longer, so that the eight rows of a matrix lie in different banks. Returns the block with the
+    loops over threads.
     """
     if op.name != "tir.for":
         raise ScheduleError(f"tensorize: '{intrinsic}' takes a loop, the one over the rows")
     loop: ForOp = op.opview
     own, found = loops(loop.operation), blocks(loop.operation)
-    tile = [ROWS, 2 * COLUMNS, MATRIX_INTRINSICS[intrinsic][1]]
+    tile = [ROWS, 2 * COLUMNS, MATRIX_INTRINSICS[intrinsic].depth]
     if [one.extent for one in own] != tile or len(found) != 1 or any(
             [o.name for o in statements(one.block)] != [inner] for one, inner in zip(own, ("tir.for", "tir.for", "tir.block"))):
         raise ScheduleError(f"tensorize: '{intrinsic}' is nested loops of {tile} steps around one block; under {loop.name} are loops "
@@ -77,67 +80,57 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
 
     ``variables``: the loops over rows, columns and depth.
     """
-    wrong = ScheduleError(f"tensorize: block '{block.name}' does not compute what '{intrinsic}' does, result[m, n] += f32(left[m, k]) * "
-                          "f32(right[k, n]): tile_product(..., unconverted=True) makes such a block")
-    found = accesses_in([block.block])
-    stores = [a for a in found if a.writes]
-    if block.init_block is not None or len(stores) != 1 or len(found) != 4 or any(len(o.regions) for o in body(block.block)):
-        raise wrong
-    total = operation(stores[0].op.operands[0], "arith.addf")
-    loads = {a.op.results[0]: a for a in found if not a.writes}
-    old = [v for v in (total.operands if total else ()) if v in loads and loads[v].buffer == stores[0].buffer]
-    if total is None or len(old) != 1 or any(linear(a) != linear(b) for a, b in zip(loads[old[0]].indices, stores[0].indices)):
-        raise wrong
-    term = operation(next(v for v in total.operands if v != old[0]), "arith.mulf")
-    values = list(term.operands) if term else []
-    if operand_type(intrinsic) != result_type(intrinsic):
-        values = [cast.operands[0] for v in values if (cast := operation(v, "arith.extf")) is not None]
-    if operand_type(intrinsic) in FLOAT8:
-        values = [cast.operands[0] for v in values if str(v.type) == operand_type(intrinsic) and (cast := operation(v, "arith.bitcast"))]
-    sides = [loads.get(v) for v in values]
-    known = [one for one in sides if one is not None]
-    if len(known) != 2 or str(old[0].type) != result_type(intrinsic):
-        raise wrong
+    multiplied = factors_of(intrinsic)
+    known, store, wrong = summed(block, multiplied, intrinsic)
     m, n, k = ([argument for argument, value in zip(block.block.arguments, block.values) if variable in roots(value)]
                for variable in variables)
     if not all(len(one) == 1 for one in (m, n, k)):
         raise wrong
-    for left, right in (known, known[::-1]):
-        places = [turned(one, *axes) for one, axes in ((left, (m, k)), (right, (k, n)), (stores[0], (m, n)))]
+    for (left, of_left), (right, of_right) in (known, known[::-1]):
+        if multiplied.are_bytes and (of_left, of_right) != (multiplied.left, multiplied.right):
+            continue    # of other types the buffers tell
+        places = [turned(one, *axes) for one, axes in ((left, (m, k)), (right, (k, n)), (store, (m, n)))]
         if None not in places and not places[2]:
-            check_memory([left, right], stores[0], intrinsic)
-            return [TileAccess(one, bool(place)) for one, place in zip((left, right, stores[0]), places)]
+            check_memory([left, right], store, intrinsic)
+            return [TileAccess(one, bool(place)) for one, place in zip((left, right, store), places)]
     raise wrong
 
 
-def operand_type(intrinsic: str) -> str:
-    """The type of the operands of an instruction of a warp, a warpgroup or a subgroup."""
+def summed(block: BlockOp, multiplied: MatrixFactors,
+           intrinsic: str) -> tuple[list[tuple[ElementAccess, str]], ElementAccess, ScheduleError]:
+    """The accesses whose products a block adds up, with the types as which an instruction takes them; the access that writes the sum; and
+    the error for a block that computes something else, which is raised for one that adds up no products."""
+    wrong = ScheduleError(f"tensorize: block '{block.name}' does not compute what '{intrinsic}' does, result[m, n] += "
+                          f"{multiplied.result}(left[m, k]) * {multiplied.result}(right[k, n]): tile_product(..., unconverted=True) makes "
+                          "such a block")
+    found = accesses_in([block.block])
+    stores = [a for a in found if a.writes]
+    if block.init_block is not None or len(stores) != 1 or len(found) != 4 or any(len(o.regions) for o in body(block.block)):
+        raise wrong
+    add, multiply_ = ("arith.addi", "arith.muli") if multiplied.result == "i32" else ("arith.addf", "arith.mulf")
+    total = maker(stores[0].op.operands[0], add)
+    loads = {a.op.results[0]: a for a in found if not a.writes}
+    old = [v for v in (total.operands if total else ()) if v in loads and loads[v].buffer == stores[0].buffer]
+    if total is None or len(old) != 1 or any(linear(a) != linear(b) for a, b in zip(loads[old[0]].indices, stores[0].indices)):
+        raise wrong
+    term = maker(next(v for v in total.operands if v != old[0]), multiply_)
+    known = [(loads[v], type_) for factor in (term.operands if term else ()) for v, type_ in [multiplied_as(factor)] if v in loads]
+    if len(known) != 2 or str(old[0].type) != multiplied.result:
+        raise wrong
+    return known, stores[0], wrong
+
+
+def factors_of(intrinsic: str) -> MatrixFactors:
+    """What an instruction of a thread, a warp, a warpgroup or a subgroup multiplies."""
     own = SubgroupIntrinsic.of(intrinsic)
-    return own.shape.operand if own is not None else (MATRIX_INTRINSICS.get(intrinsic) or WARPGROUP_INTRINSICS[intrinsic])[0]
-
-
-def result_type(intrinsic: str) -> str:
-    """The type of the sums."""
-    own = SubgroupIntrinsic.of(intrinsic)
-    return own.shape.result if own is not None else "f32"
-
-
-def memory_type(intrinsic: str) -> str:
-    """The type of the elements of the operands' buffers."""
-    return "i8" if operand_type(intrinsic) in FLOAT8 else operand_type(intrinsic)
+    return own.shape.factors if own is not None else (MATRIX_INTRINSICS | WARPGROUP_INTRINSICS | DOT_INTRINSICS)[intrinsic]
 
 
 def check_layout(operands: Sequence[TileAccess], intrinsic: str) -> None:
     """ScheduleError where an instruction on bytes is given tiles along whose rows the depth is not."""
-    if operand_type(intrinsic) in FLOAT8 and (operands[0].turned or not operands[1].turned):
+    if factors_of(intrinsic).are_bytes and (operands[0].turned or not operands[1].turned):
         raise ScheduleError(f"tensorize: '{intrinsic}' takes tiles along whose rows the depth is: tile_product(..., unconverted=True, "
                             "depth_last=True) makes them")
-
-
-def operation(value: ir.Value, name: str) -> ir.Operation | None:
-    """The op of that name that computes a value."""
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) or owner.operation.name != name else owner.operation
 
 
 def turned(access: ElementAccess, row: list[ir.Value], column: list[ir.Value]) -> bool | None:
@@ -155,8 +148,8 @@ def turned(access: ElementAccess, row: list[ir.Value], column: list[ir.Value]) -
 def check_memory(operands: Sequence[ElementAccess], result: ElementAccess, intrinsic: str) -> None:
     """ScheduleError for operands of another type, or buffers of other scopes."""
     for one in operands:
-        check_scope(one, "shared", memory_type(intrinsic), intrinsic, "multiplies")
-    check_scope(result, "local", result_type(intrinsic), intrinsic, "adds to")
+        check_scope(one, "shared", factors_of(intrinsic).memory, intrinsic, "multiplies")
+    check_scope(result, "local", factors_of(intrinsic).result, intrinsic, "adds to")
 
 
 def check_scope(one: ElementAccess, scope: str, type_: str, intrinsic: str, does: str) -> None:
@@ -203,18 +196,22 @@ def multiply(operands: Sequence[TileAccess], begins: Sequence[Sequence[ir.Value]
         first = fragments(left.buffer, begins[0], y, x, across=left.turned, transpose=left.turned)
         second = fragments(right.buffer, begins[1], y, x, across=right.turned, transpose=not right.turned)
     each = first.type.shape[1]
-    if element.width == 8:
-        element = ir.Type.parse(operand_type(intrinsic))
+    multiplied = MATRIX_INTRINSICS[intrinsic]
+    if multiplied.left in FLOAT8:
+        element = ir.Type.parse(multiplied.left)
         first, second = (arith.BitcastOp(ir.VectorType.get([4, each], element), v).result for v in (first, second))
     attributes: dict[str, ir.Attribute] = {"mmaShape": ir.ArrayAttr.get(
         [ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size) for size in (ROWS, COLUMNS, 8 * each)])}
     if element.width == 32:
         attributes["tf32Enabled"] = ir.UnitAttr.get()
+    if multiplied.are_integers:
+        attributes[FACTOR_TYPES] = ir.ArrayAttr.get([ir.StringAttr.get(one) for one in (multiplied.left, multiplied.right)])
+    sums = ir.Type.parse(multiplied.result)
     for column in (0, COLUMNS):
         half = vector.ExtractStridedSliceOp(ir.VectorType.get([2, each], element), second, [column // 4, 0], [2, each], [1, 1]).result
         places = [[*begins[2][:-2], plus(begins[2][-2], plus(y, row)), plus(begins[2][-1], plus(doubled(x), column + step))]
                   for row in (0, 8) for step in (0, 1)]
-        old = vector.FromElementsOp(ir.VectorType.get([2, 2], ir.F32Type.get()),
+        old = vector.FromElementsOp(ir.VectorType.get([2, 2], sums),
                                     [memref.LoadOp(result.buffer, place).result for place in places]).result
         new = ir.Operation.create("nvgpu.mma.sync", [old.type], [first, half, old], attributes).results[0]
         for number, place in enumerate(places):

@@ -5,12 +5,13 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
 from legato.dialects.tir.matrices import SubgroupIntrinsic
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
     attention_primitives,
     block_primitives,
     buffer_primitives,
+    dot_primitives,
     inline_primitives,
     layout_primitives,
     loop_primitives,
@@ -70,6 +71,8 @@ def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
         return subgroup_primitives.tensorize_subgroup(kernel, op, own)
     if intrinsic in (warpgroup_primitives.BULK_TILE, *WARPGROUP_INTRINSICS):
         return warpgroup_primitives.tensorize_warpgroup(kernel, op, intrinsic)
+    if intrinsic in DOT_INTRINSICS:
+        return dot_primitives.tensorize_dot(kernel, op, intrinsic)
     replace = matrix_primitives.tensorize_mma if intrinsic in MATRIX_INTRINSICS else tensor_primitives.tensorize
     return replace(kernel, op, intrinsic)
 

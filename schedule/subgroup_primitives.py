@@ -8,6 +8,7 @@ from legato.analysis.indices.forms import linear
 from legato.core.ir_helpers import body, constant_number, index
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import THREAD, BlockOp, ForOp, before_end
+from legato.dialects.tir.markers import FACTOR_TYPES
 from legato.dialects.tir.matrices import FILL, LOAD_MATRIX, MULTIPLY, MULTIPLY_MATRICES, STORE_MATRIX, SubgroupIntrinsic
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
@@ -64,12 +65,15 @@ def compute(intrinsic: SubgroupIntrinsic, accesses: Sequence[TileAccess], begins
     last = accesses[-1].buffer
     if intrinsic.does == FILL:
         type_ = ir.VectorType.get(sizes[2], last.type.element_type)
-        filled = ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, value or 0.0))
+        element = type_.element_type
+        is_float, number = isinstance(element, ir.FloatType), value or 0.0
+        splat = ir.FloatAttr.get(element, number) if is_float else ir.IntegerAttr.get(element, int(number))
+        filled = ir.DenseElementsAttr.get_splat(type_, splat)
         made = ir.Operation.create("arith.constant", [type_], [], {"value": filled}).results[0]
     elif intrinsic.does == MULTIPLY:
         given = [load(one, begin, size) for one, begin, size in zip(accesses, begins, sizes)]
-        element = ir.TypeAttr.get(ir.Type.parse(shape.operand))
-        made = ir.Operation.create(MULTIPLY_MATRICES, [given[2].type], given, {"element": element}).results[0]
+        types = ir.ArrayAttr.get([ir.StringAttr.get(one) for one in (shape.left, shape.right)])
+        made = ir.Operation.create(MULTIPLY_MATRICES, [given[2].type], given, {FACTOR_TYPES: types}).results[0]
     else:
         made = load(accesses[0], begins[0], sizes[2])
     ir.Operation.create(STORE_MATRIX, [], [made, last, *begins[-1]])

@@ -9,7 +9,8 @@ from legato.analysis.indices.forms import linear
 from legato.core.ir_helpers import ancestors, constant_number, index, terminator
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
-from legato.dialects.tir.schedule_ops import FLOAT8, WARPGROUP_INTRINSICS
+from legato.dialects.tir.markers import FACTOR_TYPES
+from legato.dialects.tir.matrix_factors import WARPGROUP_INTRINSICS, MatrixFactors
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
@@ -48,15 +49,15 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
     x. Thread (x, y, z) has of the rows 16 z + y and 16 z + y + 8 the columns 8 j + 2 x and 8 j + 2 x + 1. The operands' tiles are in
     shared memory as the copy engine writes them, so that both are copied by ``tma_tile``.
     """
-    type_, deep = WARPGROUP_INTRINSICS[intrinsic]
+    multiplied = WARPGROUP_INTRINSICS[intrinsic]
     rows, columns, depth = extents
-    if rows % ROWS or not 0 < columns <= MOST_COLUMNS or columns % 8 or depth % deep:
+    if rows % ROWS or not 0 < columns <= MOST_COLUMNS or columns % 8 or depth % multiplied.depth:
         raise ScheduleError(f"tensorize: '{intrinsic}' multiplies multiples of {ROWS} rows, up to {MOST_COLUMNS} columns, a multiple of 8, "
-                            f"and multiples of {deep} steps of depth; under {loop.name} are loops of {extents}")
+                            f"and multiples of {multiplied.depth} steps of depth; under {loop.name} are loops of {extents}")
     operands = factors(inner, [one.variable for one in own], intrinsic)
     for one, lies in zip(operands[:2], ("left operand", "right operand")):
         check_tile(one.buffer, f"the {lies} of '{intrinsic}'")
-    if type_ == "f32" and (operands[0].turned or not operands[1].turned):
+    if multiplied.left == "f32" and (operands[0].turned or not operands[1].turned):
         raise ScheduleError(f"tensorize: '{intrinsic}' takes tiles along whose rows the depth is")
     check_layout(operands, intrinsic)
     outer = blockize(kernel, loop)
@@ -67,27 +68,26 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
             result = ElementAccess(operands[2].access.op)
             begin = [rebuild(v, zeros) for v in result.indices]
             threads = (z.variable, y.variable, x.variable)
-            multiply([one.buffer for one in operands], begin, [one.turned for one in operands[:2]], threads, columns, type_)
+            multiply([one.buffer for one in operands], begin, [one.turned for one in operands[:2]], threads, columns, multiplied)
     kernel.erase(loop.operation)
     return outer
 
 
 def multiply(buffers: Sequence[ir.Value], begin: Sequence[ir.Value], turned: Sequence[bool], thread: Sequence[ir.Value],
-             columns: int, element: str) -> None:
-    """One thread's part of a product, at the insertion point. ``begin``: the first element of the result's tile; ``element``: the type of
-    the factors."""
+             columns: int, factors: MatrixFactors) -> None:
+    """One thread's part of a product, at the insertion point. ``begin``: the first element of the result's tile."""
     left, right, result = buffers
     z, y, x = thread
     row = plus(begin[-2], plus(arith.MulIOp(z, index(16)).result, y))
     column = plus(begin[-1], arith.MulIOp(x, index(2)).result)
     places = [[*begin[:-2], plus(row, 8 * half), plus(column, 8 * j + step)]
               for j in range(columns // 8) for half in range(2) for step in range(2)]
-    type_ = ir.VectorType.get([len(places)], ir.F32Type.get())
+    type_ = ir.VectorType.get([len(places)], ir.Type.parse(factors.result))
     old = vector.FromElementsOp(type_, [memref.LoadOp(result, place).result for place in places]).result
     first = arith.MulIOp(arith.DivUIOp(z, index(4)).result, index(ROWS)).result
     attributes: dict[str, ir.Attribute] = {"left_turned": ir.BoolAttr.get(turned[0]), "right_turned": ir.BoolAttr.get(turned[1])}
-    if element in FLOAT8:
-        attributes["element"] = ir.TypeAttr.get(ir.Type.parse(element))
+    if factors.are_bytes:
+        attributes[FACTOR_TYPES] = ir.ArrayAttr.get([ir.StringAttr.get(one) for one in (factors.left, factors.right)])
     new = ir.Operation.create(WARPGROUP_PRODUCT, [type_], [left, right, first, old], attributes).results[0]
     for number, place in enumerate(places):
         memref.StoreOp(vector.ExtractOp(new, [], [number]).result, result, place)

@@ -6,7 +6,7 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.dialects.tir.matrices import MatrixShape
-from legato.dialects.tir.schedule_ops import FLOAT8
+from legato.dialects.tir.matrix_factors import FLOAT8, INTEGERS8
 from legato.targets.classified import classified
 from legato.targets.cpu.activations import RULES as CPU_ACTIVATIONS
 from legato.targets.cpu.arg_reductions import RULES as CPU_ARG_REDUCTIONS
@@ -29,6 +29,7 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.scatter import RULES as GPU_SCATTER
 from legato.targets.gpu.schedules import schedules as gpu_schedules
 from legato.targets.gpu.topk import RULES as GPU_TOPK
+from legato.targets.intrinsics import dot_instructions
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
 from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
 from legato.targets.intrinsics.vulkan_arithmetic import RULES as VULKAN_ARITHMETIC
@@ -37,6 +38,7 @@ from legato.targets.target import Target
 
 PRECISIONS = (None, "f32", "bf16")   # to which factors of f32 may be rounded; None is f32
 HOPPER, HOPPER_SHARED = "sm_90a", 227 << 10     # the chip with products of warpgroups; bytes of a block
+DOT_PRODUCTS = 61        # the first chip with dp4a
 NVIDIA_PRECISIONS = (None, "f32", "tf32")
 SUBGROUP, SUBGROUPS = 32, ("4", "8", "16", "32", "64", "128")      # threads, where nothing is said; and what can be
 HOST, NONE = "host", "none"         # of a Vulkan target's matrices: those of this machine's device, and none
@@ -62,10 +64,11 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
     version = int(number[1]) if number is not None else 0
     ampere = version >= 80
     rounded = ("f32",) if precision == "tf32" else ()
-    types = (*(("f16", "bf16", *rounded) if ampere else ()), *(FLOAT8 if version >= 89 else ()))
+    types = (*(("f16", "bf16", *INTEGERS8, *rounded) if ampere else ()), *(FLOAT8 if version >= 89 else ()))
     return Gpu(approx=options["approx"], merges=True, schedules=options["schedules"], async_copies=ampere,
                dynamic_shared_bytes=HOPPER_SHARED if options["chip"] == HOPPER else 48 << 10, warpgroups=options["chip"] == HOPPER,
-               matrix_types=types)
+               matrix_types=types,
+               dot_products=version >= DOT_PRODUCTS)
 
 
 def _vulkan(options: Mapping[str, Any]) -> Gpu:
@@ -74,12 +77,15 @@ def _vulkan(options: Mapping[str, Any]) -> Gpu:
     for one, shape in shapes:
         if shape is None or not all((shape.rows, shape.columns, shape.depth)):
             raise LegatoError(f"option 'matrices' wants host, none, or shapes and types such as m16n16k16_f16_f32+m16n16k16_bf16_f32, of "
-                              f"factors of f16, bf16 or f32 and sums of f16 or f32; found '{one}'")
+                              f"factors of f16, bf16 or f32 and sums of f16 or f32, or of u8 or s8 and sums of i32; found '{one}'")
     if subgroup not in SUBGROUPS:
         raise LegatoError(f"option 'subgroup' wants the threads of a subgroup, {', '.join(SUBGROUPS[:-1])} or {SUBGROUPS[-1]}; found "
                           f"'{subgroup}'")
+    dots = str(options["dot-products"]).lower()
+    if dots not in (HOST, "true", "false"):
+        raise LegatoError(f"option 'dot-products' wants host, true or false, found '{options['dot-products']}'")
     return Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535, schedules=options["schedules"],
-               matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup))
+               matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup), dot_products=dots == "true")
 
 
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
@@ -97,8 +103,8 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_REDUCTIO
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_SCATTER, *GPU_TOPK), runs=False,
              doc="what all GPUs share")
-NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True,
-                                                                               "matmul-precision": None, "graphs": False, "cubin": True},
+NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_instructions.NVIDIA),
+              options={"approx": False, "chip": "sm_80", "schedules": True, "matmul-precision": None, "graphs": False, "cubin": True},
               make_machine=_nvidia,
               schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
               stages=nvvm_stages, runs=True,
@@ -106,11 +112,11 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options=
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
                   "round factors to 11 bits, graphs=true for the launches of a call as one CUDA graph, "
                   "cubin=false for PTX only, where ptxas is installed")
-VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL),
-                options={"schedules": True, "matrices": HOST, "subgroup": None}, make_machine=_vulkan,
+VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL, *dot_instructions.VULKAN),
+                options={"schedules": True, "matrices": HOST, "subgroup": None, "dot-products": HOST}, make_machine=_vulkan,
                 schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
                 stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules, "
                     "matrices=none|m16n16k16_f16_f32+... for the cooperative matrices of a device, and subgroup=32|... for its subgroups' "
-                    "threads, where it is not this machine's")
+                    "threads, where it is not this machine's; dot-products=true|false for whether a device has dot products of bytes")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
+INTEGERS = "relax-integer-contractions{target=%s},"
 TRANSPOSED = "relax-transposed-convolutions"
 # in the form that schedules of CPUs are fastest for
 CONVOLUTIONS = "relax-plane-convolutions{target=%s},relax-widen-convolutions{target=%s}"
 GRAPH = ("relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
-         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO in-place=true%s},relax-fold-constants,relax-canonicalize,"
+         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s in-place=true},relax-fold-constants,relax-canonicalize,"
          "relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
@@ -70,7 +71,7 @@ def cpu_stages(target: "Target") -> Stages:
     else:
         down = f"func.func(scf-forall-to-for),{branches},{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
-    integers = "relax-integer-contractions{target=%s}," if target.options.get("integer-contractions", True) else ""
+    integers = INTEGERS if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     products = "" if rounded else " products=true"    # of which only convolutions round both factors
@@ -99,8 +100,9 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs. ``promote``:
     passes on launches, when accumulators are in registers."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
+    integers = INTEGERS if target.options.get("schedules") else ""
     return (
-        ("relax", f"{INFER},relax-float8-products{{target=%s}},{TRANSPOSED},{GRAPH % ''}"),
+        ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{TRANSPOSED},{GRAPH % ' integer-kernel-layout=OHWI'}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),
@@ -118,7 +120,7 @@ def nvvm_stages(target: "Target") -> Stages:
     """The stages of NVIDIA's GPUs."""
     return (
         *gpu_stages(target),
-        ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
+        ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
                  "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts,canonicalize,cse),"
                  "tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),

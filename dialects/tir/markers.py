@@ -50,8 +50,12 @@ STAGES = "tir.stages"              # of a loop: the steps that have shared buffe
 TENSOR_MAPS = "tir.tensor_maps"    # of a kernel: how many of its last parameters are tensor maps
 BF16_MATRICES = "tir.bf16_matrices"   # of a kernel: the elements of the matrices that it multiplies are bf16, in the guise of f16
 SHARED_NAMES = "tir.shared"        # of a launch: the names of its shared buffers
+FACTOR_TYPES = "tir.factor_types"  # of a product of matrices of bytes: the types of both factors, s8 or u8
 BUFFER_NAME = "tir.name"           # of an allocation: the buffer's name
 THREADS = "tir.threads"   # on the llvm.func of a parallel loop's steps: the number of threads that compute them
+
+# On ops that stand for others
+DOT_PRODUCT = "tir.dot_product"    # of a bit field's extraction: SPIR-V's dot product of two words of bytes, added to the third operand
 
 # On divisions
 ESTIMATE = "tir.estimate"          # of 1 by a normal number: a relative error of 2^-14 is corrected by what follows

@@ -12,6 +12,8 @@ from typing import Any
 
 from legato.core.mlir import ext, ir
 from legato.dialects.tir.dialect import Tir
+from legato.dialects.tir.markers import FACTOR_TYPES
+from legato.dialects.tir.matrix_factors import INTEGERS8, MatrixFactors, named
 from legato.dialects.tir.verify import InvalidOp, verified
 
 LOAD_MATRIX = "tir.load_matrix"
@@ -19,29 +21,39 @@ STORE_MATRIX = "tir.store_matrix"
 MULTIPLY_MATRICES = "tir.multiply_matrices"
 FILL, MULTIPLY, STORE = "fill", "multiply", "store"     # what intrinsics of subgroups do
 
-SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)_(f16|bf16|f32)_(f16|f32)")
+_BYTES = "|".join(INTEGERS8)
+SHAPE = re.compile(rf"m(\d+)n(\d+)k(\d+)_(?:(f16|bf16|f32)_(f16|f32)|({_BYTES})_(?:({_BYTES})_)?(i32))")
 INTRINSIC = re.compile(rf"subgroup_({FILL}|{MULTIPLY}|{STORE})_({SHAPE.pattern})_x(\d+)")
 
 
 @dataclass(frozen=True)
 class MatrixShape:
-    """Matrices that a device multiplies: ``rows`` x ``depth`` by ``depth`` x ``columns``, of elements of the type ``operand``, with sums of
-    the type ``result``. As text ``m16n16k16_f16_f32``."""
+    """Matrices that a device multiplies: ``rows`` x ``depth`` by ``depth`` x ``columns``, of elements of the types ``left`` and ``right``,
+    with sums of the type ``result``. As text ``m16n16k16_f16_f32``, or ``m16n16k32_u8_s8_i32`` of two types."""
 
     rows: int
     columns: int
     depth: int
-    operand: str
+    left: str
+    right: str
     result: str
 
     @staticmethod
     def of(text: str) -> "MatrixShape | None":
         """The shapes and types of a text; None for another text."""
         found = SHAPE.fullmatch(text)
-        return None if found is None else MatrixShape(int(found[1]), int(found[2]), int(found[3]), found[4], found[5])
+        if found is None:
+            return None
+        left = found[4] or found[6]
+        return MatrixShape(int(found[1]), int(found[2]), int(found[3]), left, found[7] or left, found[5] or found[8])
+
+    @property
+    def factors(self) -> MatrixFactors:
+        """What is multiplied."""
+        return MatrixFactors(self.left, self.right, self.depth, self.result)
 
     def __str__(self) -> str:
-        return f"m{self.rows}n{self.columns}k{self.depth}_{self.operand}_{self.result}"
+        return f"m{self.rows}n{self.columns}k{self.depth}_{named(self.left, self.right)}_{self.result}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class SubgroupIntrinsic:
         """The intrinsic of that name; None for another name."""
         found = INTRINSIC.fullmatch(text)
         shape = None if found is None else MatrixShape.of(found[2])
-        return None if found is None or shape is None else SubgroupIntrinsic(found[1], shape, int(found[8]))
+        return None if found is None or shape is None else SubgroupIntrinsic(found[1], shape, int(found[11]))
 
     def __str__(self) -> str:
         return f"subgroup_{self.does}_{self.shape}_x{self.threads}"
@@ -115,10 +127,10 @@ class StoreMatrixOp(Tir.Operation, name="store_matrix"):
 class MultiplyMatricesOp(Tir.Operation, name="multiply_matrices"):
     """Multiplies two matrices and adds a third one to the product.
 
-    ``element``: what the elements of the first two are, where their type in memory is an integer of the same bits.
+    ``tir.factor_types``: what the elements of the first two are, where their type in memory is an integer of the same bits.
 
     ```mlir
-    %3 = "tir.multiply_matrices"(%0, %1, %2) {element = f16}
+    %3 = "tir.multiply_matrices"(%0, %1, %2) {tir.factor_types = ["f16", "f16"]}
       : (vector<16x16xf16>, vector<16x16xf16>, vector<16x16xf32>) -> vector<16x16xf32>
     ```
     """
@@ -135,8 +147,8 @@ class MultiplyMatricesOp(Tir.Operation, name="multiply_matrices"):
                 [left.shape[0], right.shape[1]] != list(added.shape) or left.shape[1] != right.shape[0]):
             raise InvalidOp("adds the product of m x k and k x n to m x n, with a result of the same type; here "
                             f"{left} and {right} to {added}")
-        if "element" not in self.operation.attributes:
-            raise InvalidOp("says by its attribute 'element' what the elements of its factors are")
+        if FACTOR_TYPES not in self.operation.attributes:
+            raise InvalidOp(f"says by its attribute '{FACTOR_TYPES}' what the elements of its factors are")
 
 
 def _check_access(buffer: ir.Type, places: int, matrix: ir.Type) -> None:

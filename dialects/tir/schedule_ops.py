@@ -105,13 +105,6 @@ STEPS = {
     "expect": Step("Fails if the handle is empty."),
 }
 
-# of tensorize: the operands' type, and the steps of depth
-MATRIX_INTRINSICS = {"mma_m16n16k16_f16": ("f16", 16), "mma_m16n16k16_bf16": ("bf16", 16), "mma_m16n16k8_tf32": ("f32", 8),
-                     "mma_m16n16k32_e4m3": ("f8E4M3FN", 32), "mma_m16n16k32_e5m2": ("f8E5M2", 32)}
-WARPGROUP_INTRINSICS = {"wgmma_m64k16_f16": ("f16", 16), "wgmma_m64k16_bf16": ("bf16", 16), "wgmma_m64k8_tf32": ("f32", 8),
-                        "wgmma_m64k32_e4m3": ("f8E4M3FN", 32), "wgmma_m64k32_e5m2": ("f8E5M2", 32)}
-FLOAT8 = ("f8E4M3FN", "f8E5M2")     # of these, bytes in memory; both operands have the depth along their rows
-
 READING = tuple(name for name in STEPS if name.startswith("get_") or name == "expect")
 
 Runner = Callable[[ir.Operation, Any, Any, Any], Any]

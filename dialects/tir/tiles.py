@@ -49,7 +49,7 @@ class WarpgroupProductOp(Tir.Operation, name="warpgroup_product"):
 
     The operands are the tiles, the first of the rows, and the thread's sums, which it returns with the products added. ``left_turned``: the
     left tile has a row for each step of the depth, not for each row; ``right_turned``: the right one has a row for each column.
-    ``element``: the floats of 8 bits that the bytes of the tiles are.
+    ``tir.factor_types``: what the bytes of the tiles are, floats of 8 bits or integers.
 
     ```mlir
     %1 = "tir.warpgroup_product"(%left, %right, %row, %0) {left_turned = false, right_turned = false}

@@ -11,17 +11,20 @@ from legato.core.mlir import arith, ir, memref, vector
 
 Number = int | ir.Value
 MATRICES = {"gpu.subgroup_mma_load_matrix": 0, "gpu.subgroup_mma_store_matrix": 1}    # the operand that is the buffer
+WORD = 4     # bytes
 STORAGE, WORKGROUP, FUNCTION = (f"#spirv.storage_class<{name}>" for name in ("StorageBuffer", "Workgroup", "Function"))
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A buffer as a one-dimensional one. ``offset``: of its first element; ``strides``, ``sizes``: by dimension, in elements."""
+    """A buffer as a one-dimensional one. ``offset``: of its first element; ``strides``, ``sizes``: by dimension, in elements; ``words``:
+    whether the elements of the one-dimensional one are words, of four bytes of the buffer each."""
 
     base: ir.Value
     offset: Number
     strides: tuple[Number, ...]
     sizes: tuple[Number, ...]
+    words: bool = False
 
     def place(self, indices: Sequence[ir.Value], lane: int = 0) -> ir.Value:
         """The index of an element, or of the one that stands ``lane`` after it in the last dimension."""
@@ -59,10 +62,26 @@ def stored_type(element: ir.Type) -> ir.Type:
     return ir.IntegerType.get_signless(8) if element == ir.IntegerType.get_signless(1) else element
 
 
-def buffer_type(type_: ir.MemRefType, space: str, count: int | None = None) -> ir.MemRefType:
-    """The flat type of a buffer, with ``count`` elements or a size that is not known."""
-    size = ir.ShapedType.get_dynamic_size() if count is None else count
-    return ir.MemRefType.get([size], stored_type(ir.MemRefType(type_).element_type), memory_space=ir.Attribute.parse(space))
+def buffer_type(type_: ir.MemRefType, space: str, count: int | None = None, words: bool = False) -> ir.MemRefType:
+    """The flat type of a buffer, with ``count`` elements or a size that is not known; of ``words``: with a quarter of them."""
+    size = ir.ShapedType.get_dynamic_size() if count is None else -(-count // WORD) if words else count
+    element = ir.IntegerType.get_signless(8 * WORD) if words else stored_type(ir.MemRefType(type_).element_type)
+    return ir.MemRefType.get([size], element, memory_space=ir.Attribute.parse(space))
+
+
+def moves_in_words(buffer: ir.Value) -> bool:
+    """Whether a buffer of bytes is read and written in whole words only, which are aligned."""
+    if ir.MemRefType(buffer.type).element_type != ir.IntegerType.get_signless(8):
+        return False
+    for use in buffer.uses:
+        op = use.owner.operation if isinstance(use.owner, ir.OpView) else use.owner
+        if op.name == "memref.dim":
+            continue
+        moved = op.results[0].type if op.name == "vector.load" else op.operands[0].type if op.name == "vector.store" else None
+        known = op.attributes["alignment"].value if "alignment" in op.attributes else 1
+        if moved is None or not is_row(moved) or ir.VectorType(moved).shape[0] % WORD or known % WORD:
+            return False
+    return True
 
 
 def layout_of(type_: ir.MemRefType) -> tuple[list[int | None] | None, int | None]:
@@ -113,6 +132,8 @@ def rewritten(op: ir.Operation, buffer: ir.Value, flat: Flat) -> list[ir.Value]:
         return [dim(op, flat)]
     if op.name == "memref.dealloc":
         return []
+    if flat.words and op.name in ("vector.load", "vector.store"):
+        return in_words(op, flat)
     if op.name == "vector.load" and is_row(op.results[0].type):
         lanes = ir.VectorType(op.results[0].type)
         values = [load(flat, flat.place(list(op.operands)[1:], lane), lanes.element_type) for lane in range(lanes.shape[0])]
@@ -128,6 +149,21 @@ def rewritten(op: ir.Operation, buffer: ir.Value, flat: Flat) -> list[ir.Value]:
         attributes = {name: op.attributes[name] for name in op.attributes}
         return list(ir.Operation.create(op.name, [r.type for r in op.results], given, attributes).results)
     raise UnsupportedError(f"{describe(op)}: {op.name} on a buffer of type {buffer.type} has no form for Vulkan's storage buffers")
+
+
+def in_words(op: ir.Operation, flat: Flat) -> list[ir.Value]:
+    """A vector of bytes by loads or stores of words."""
+    loads = op.name == "vector.load"
+    type_ = ir.VectorType(op.results[0].type if loads else op.operands[0].type)
+    first = arith.divui(flat.place(list(op.operands)[1 if loads else 2:]), index(WORD))
+    places = [first, *(arith.addi(first, index(number)) for number in range(1, type_.shape[0] // WORD))]
+    whole = ir.VectorType.get([len(places)], ir.MemRefType(flat.base.type).element_type)
+    if loads:
+        return [vector.bitcast(type_, vector.from_elements(whole, [memref.load(flat.base, [place]) for place in places]))]
+    words = vector.bitcast(whole, op.operands[0])
+    for number, place in enumerate(places):
+        memref.store(vector.extract(words, dynamic_position=[], static_position=[number]), flat.base, [place])
+    return []
 
 
 def is_row(type_: ir.Type) -> bool:

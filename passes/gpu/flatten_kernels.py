@@ -1,4 +1,5 @@
 """tir-flatten-kernels: kernels get one-dimensional storage buffers, as Vulkan's have, and their sizes in one more of them."""
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +18,8 @@ from legato.passes.gpu.flat_buffers import (
     buffer_type,
     flatten_users,
     layout_of,
+    moves_in_words,
+    stored_type,
     times,
 )
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -53,10 +56,12 @@ class FlattenKernels(ModulePass):
                 environment = ir.Attribute.parse(MATRICES_ENVIRONMENT if find(holder, *MATRICES) else ENVIRONMENT)
                 holder.attributes["targets"] = ir.ArrayAttr.get([environment])
                 holder.attributes["spirv.target_env"] = environment    # for conversions of the ops inside
+                types: dict[str, list[ir.Type]] = {}
                 for kernel in find(holder, "gpu.func"):
                     flatten(kernel)
+                    types[kernel.attributes["sym_name"].value] = ir.FunctionType(ir.TypeAttr(kernel.attributes[TYPE]).value).inputs
                 for launch in launches.get(holder.attributes["sym_name"].value, ()):
-                    flatten_launch(launch)
+                    flatten_launch(launch, types[ir.SymbolRefAttr(launch.attributes["kernel"]).value[1]])
 
 
 def flatten(kernel: ir.Operation) -> None:
@@ -69,7 +74,8 @@ def flatten(kernel: ir.Operation) -> None:
     count = len(ir.FunctionType(ir.TypeAttr(kernel.attributes[TYPE]).value).inputs)
     inputs, shared = list(block.arguments)[:count], list(block.arguments)[count:]
     i32 = ir.IntegerType.get_signless(32)
-    bases = [block.add_argument(buffer_type(a.type, STORAGE), kernel.location) for a in inputs if isinstance(a.type, ir.MemRefType)]
+    bases = [block.add_argument(buffer_type(a.type, STORAGE, words=moves_in_words(a)), kernel.location) for a in inputs
+             if isinstance(a.type, ir.MemRefType)]
     sizes = block.add_argument(buffer_type(ir.MemRefType.get([1], i32), STORAGE), kernel.location)
     flat: list[tuple[ir.Value, Flat]] = []
     with ir.InsertionPoint.at_block_begin(block), kernel.location:
@@ -82,7 +88,7 @@ def flatten(kernel: ir.Operation) -> None:
             else:
                 raise UnsupportedError(f"{describe(kernel)}: the kernel takes a value of type {value.type} from the host; on Vulkan it can "
                                        "take buffers and sizes")
-        flat += [(value, allocated(value.type, WORKGROUP, "memref.alloc")) for value in shared]
+        flat += [(value, allocated(value.type, WORKGROUP, "memref.alloc", moves_in_words(value))) for value in shared]
     for op in find(kernel, "memref.alloca", "memref.alloc"):
         if ir.MemRefType(op.results[0].type).memory_space is None:
             with ir.InsertionPoint(op), op.location:
@@ -143,10 +149,11 @@ class RuntimeNumbers:
         type_ = ir.MemRefType(type_)
         sizes: list[Number] = [self.take() if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
         strides, offset = layout_of(type_)
+        words = ir.MemRefType(base.type).element_type != stored_type(type_.element_type)
         if strides is None:
-            return Flat(base, 0, row_major(sizes), tuple(sizes))
+            return Flat(base, 0, row_major(sizes), tuple(sizes), words)
         taken = tuple(self.take() if stride is None else stride for stride in strides)
-        return Flat(base, self.take() if offset is None else offset, taken, tuple(sizes))
+        return Flat(base, self.take() if offset is None else offset, taken, tuple(sizes), words)
 
 
 def numbers_of(value: ir.Value) -> list[ir.Value]:
@@ -176,18 +183,20 @@ def row_major(sizes: list[Number]) -> tuple[Number, ...]:
     return tuple(strides)
 
 
-def allocated(type_: ir.Type, space: str, op: str) -> Flat:
-    """A new flat buffer for one of static size."""
+def allocated(type_: ir.Type, space: str, op: str, words: bool = False) -> Flat:
+    """A new flat buffer for one of static size; of ``words``, where that has bytes."""
     shape = list(ir.MemRefType(type_).shape)
     count = 1
     for size in shape:
         count *= size
-    made = ir.Operation.create(op, [buffer_type(ir.MemRefType(type_), space, count)], [], {SEGMENTS: ir.DenseI32ArrayAttr.get([0, 0])})
-    return Flat(made.results[0], 0, row_major(shape), tuple(shape))
+    flat = buffer_type(ir.MemRefType(type_), space, count, words)
+    made = ir.Operation.create(op, [flat], [], {SEGMENTS: ir.DenseI32ArrayAttr.get([0, 0])})
+    return Flat(made.results[0], 0, row_major(shape), tuple(shape), words)
 
 
-def flatten_launch(launch: ir.Operation) -> None:
-    """Gives a launch the flat buffers, and a buffer that the host fills with the numbers."""
+def flatten_launch(launch: ir.Operation, types: Sequence[ir.Type]) -> None:
+    """Gives a launch the flat buffers, of which ``types`` are those that its kernel takes, and a buffer that the host fills with the
+    numbers."""
     segments = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     first = sum(segments[:ARGUMENTS])
     operands = list(launch.operands)
@@ -198,11 +207,11 @@ def flatten_launch(launch: ir.Operation) -> None:
         for value in operands[first:]:
             is_buffer = isinstance(value.type, ir.MemRefType)
             numbers += numbers_of(value) if is_buffer else [value]
-            buffers += [cast(value, buffer_type(ir.MemRefType(value.type), STORAGE))] if is_buffer else []
+            buffers += [cast(value, types[len(buffers)])] if is_buffer else []
         sizes = memref.alloc(ir.MemRefType.get([max(1, len(numbers))], i32), [], [])
         for place, number in enumerate(numbers):
             memref.store(arith.index_cast(i32, number), sizes, [index(place)])
-        buffers.append(cast(sizes, buffer_type(ir.MemRefType(sizes.type), STORAGE)))
+        buffers.append(cast(sizes, types[-1]))
         attributes = {name: launch.attributes[name] for name in launch.attributes}
         segments[ARGUMENTS] = len(buffers)
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get(segments)

@@ -14,12 +14,14 @@ from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import BF16_MATRICES
+from legato.dialects.tir.markers import BF16_MATRICES, FACTOR_TYPES
 from legato.dialects.tir.matrices import LOAD_MATRIX, MULTIPLY_MATRICES, STORE_MATRIX, is_matrix
+from legato.dialects.tir.matrix_factors import named
 from legato.passes.gpu.threads.memory import MATRIX_BUFFERS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 LEFT, RIGHT, SUM = "AOp", "BOp", "COp"      # how upstream calls the uses of a matrix
+OF_BYTES = {"s8": "si8", "u8": "ui8"}
 BLOCK = "known_block_size"
 STORES = ("memref.store", "vector.store")
 LOADS = ("memref.load", "vector.load")
@@ -41,7 +43,7 @@ class LowerMatrices(ModulePass):
 
 def lower(kernel: ir.Operation, products: Sequence[ir.Operation]) -> None:
     """Rewrites one kernel. PassFailed for one whose products are of different kinds."""
-    elements = {str(op.attributes["element"].value) for op in products}
+    elements = {named(*(one.value for one in op.attributes[FACTOR_TYPES])) for op in products}
     if len(elements) > 1:
         raise PassFailed(f"{describe(kernel)}: the kernel multiplies matrices of {' and of '.join(sorted(elements))}: make two kernels of "
                          "it", products[0])
@@ -66,21 +68,25 @@ def lower(kernel: ir.Operation, products: Sequence[ir.Operation]) -> None:
             op.erase()
 
 
-def matrix_type(type_: ir.Type, use: str) -> ir.Type:
-    """The type of a matrix, for its use in a product."""
+def matrix_type(type_: ir.Type, use: str, factor: str = "") -> ir.Type:
+    """The type of a matrix, for its use in a product. ``factor``: the type as which it is multiplied, where it is."""
     rows, columns = ir.VectorType(type_).shape
-    element = ir.VectorType(type_).element_type
-    return ir.Type.parse(f'!gpu.mma_matrix<{rows}x{columns}x{"f16" if element.width == 16 else element}, "{use}">')
+    own = ir.VectorType(type_).element_type
+    element = OF_BYTES.get(factor) or ("f16" if own.width == 16 else own)
+    return ir.Type.parse(f'!gpu.mma_matrix<{rows}x{columns}x{element}, "{use}">')
 
 
 def load(op: ir.Operation) -> ir.Operation:
     """A load, for the use that its matrix has."""
     use = next(iter(op.results[0].uses))
-    kind = (LEFT, RIGHT, SUM)[use.operand_number] if use.owner.operation.name == MULTIPLY_MATRICES else SUM
+    kind, factor = SUM, ""
+    if use.owner.operation.name == MULTIPLY_MATRICES and use.operand_number < 2:
+        kind, factor = (LEFT, RIGHT)[use.operand_number], use.owner.operation.attributes[FACTOR_TYPES][use.operand_number].value
     attributes: dict[str, ir.Attribute] = {"leadDimension": ir.IntegerAttr.get(ir.IndexType.get(), row_length(op.operands[0]))}
     if op.attributes["turned"].value:
         attributes["transpose"] = ir.UnitAttr.get()
-    return ir.Operation.create("gpu.subgroup_mma_load_matrix", [matrix_type(op.results[0].type, kind)], list(op.operands), attributes)
+    type_ = matrix_type(op.results[0].type, kind, factor)
+    return ir.Operation.create("gpu.subgroup_mma_load_matrix", [type_], list(op.operands), attributes)
 
 
 def store(op: ir.Operation) -> ir.Operation:

@@ -131,16 +131,25 @@ def is_in(op: ir.Operation, block: ir.Block) -> bool:
     return op.block == block or any(around.block == block for around in ancestors(op))
 
 
-def same_for_all(value: ir.Value) -> bool:
-    """Whether a value is the same for all threads of a launch's block, by what it is computed from."""
+def same_for_all(value: ir.Value, known: dict[ir.Value, bool] | None = None) -> bool:
+    """Whether a value is the same for all threads of a launch's block, by what it is computed from. ``known``: for values that were asked
+    for before."""
+    known = {} if known is None else known
+    if value not in known:
+        known[value] = is_same(value, known)
+    return known[value]
+
+
+def is_same(value: ir.Value, known: dict[ir.Value, bool]) -> bool:
+    """As ``same_for_all``, by the values that a value is computed from."""
     if isinstance(value.owner, ir.Block):
         around = value.owner.owner.operation
         if around.name == "gpu.launch":
             return ir.BlockArgument(value).arg_number not in THREADS
         return around.name == "func.func" or (around.name == "scf.for" and value == value.owner.arguments[0]
-                                              and all(map(same_for_all, list(around.operands)[:3])))
+                                              and all(same_for_all(v, known) for v in list(around.operands)[:3]))
     op = value.owner.operation
-    return op.name.startswith(PURE) and all(map(same_for_all, op.operands))
+    return op.name.startswith(PURE) and all(same_for_all(v, known) for v in op.operands)
 
 
 def sorted_in_program(made: ir.Operation, users: Sequence[ir.Operation]) -> list[ir.Operation]:

@@ -14,7 +14,7 @@ from legato.core.ir_helpers import body, everything, find, index, move_before, t
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
-from legato.dialects.tir.markers import STAGES, TENSOR_MAPS
+from legato.dialects.tir.markers import FACTOR_TYPES, STAGES, TENSOR_MAPS
 from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT
 from legato.passes.gpu import warpgroup_code as code
 from legato.passes.gpu.warpgroup_code import SharedTile, plus
@@ -278,8 +278,9 @@ class SpecializedKernel:
             left, right, row, sums = product.operands
             turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
             with ir.InsertionPoint(product), product.location:
-                element = ir.TypeAttr(product.attributes["element"]).value if "element" in product.attributes else self.tiles[left].element
-                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums, str(element))
+                own = [str(self.tiles[one].element) for one in (left, right)]
+                types = [one.value for one in product.attributes[FACTOR_TYPES]] if FACTOR_TYPES in product.attributes else own
+                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums, types)
             product.results[0].replace_all_uses_with(new)
             product.erase()
         with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:

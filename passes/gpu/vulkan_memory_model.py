@@ -42,6 +42,11 @@ def declare(module: ir.Operation) -> None:
     for op in find(module, "spirv.ControlBarrier"):
         op.attributes["memory_semantics"] = ir.Attribute.parse(
             "#spirv.memory_semantics<AcquireRelease|WorkgroupMemory|MakeAvailable|MakeVisible>")
+    for op in find(module, PRODUCT):
+        if "xi32," in str(op.results[0].type):      # upstream says of the factors only whether they are signed
+            factors = [f"{side}Signed" for side, value in zip("AB", op.operands) if "xsi8," in str(value.type)]
+            signed = "|".join([*factors, "CSigned", "ResultSigned"])
+            op.attributes["matrix_operands"] = ir.Attribute.parse(f"#spirv.cooperative_matrix_operands_khr<{signed}>")
     for function in find(module, FUNCTION):
         if BF16_MATRICES in function.attributes:
             del function.attributes[BF16_MATRICES]

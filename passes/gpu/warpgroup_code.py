@@ -19,7 +19,8 @@ TURNS = 10_000_000   # nanoseconds, about, that a thread sleeps at most before i
 LAYOUT = 1 << 62     # of a matrix's description: the 128-byte swizzle
 ALONG = {False: "row", True: "col"}
 TYPES = {"f16": ("f16", 16), "bf16": ("bf16", 16), "f32": ("tf32", 8), "f8E4M3FN": ("e4m3", 32),
-         "f8E5M2": ("e5m2", 32)}    # by the factors' type: that of wgmma, its steps of depth
+         "f8E5M2": ("e5m2", 32), "s8": ("s8", 32), "u8": ("u8", 32)}    # by a factor's type: that of wgmma, its steps of depth
+SUMS = {"f32": "f32", "i32": "s32"}     # the types of wgmma
 
 
 @dataclass(frozen=True)
@@ -140,15 +141,15 @@ def copy_tile(tile: SharedTile, to: ir.Value, tensor_map: ir.Value, places: Sequ
 
 
 def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned: Sequence[bool], row: ir.Value,
-             sums: ir.Value, element: str) -> ir.Value:
+             sums: ir.Value, types: Sequence[str]) -> ir.Value:
     """The sums of a thread, a vector, with the products of 64 rows of the left tile, from ``row`` on, by the right one, for which it waits.
 
     ``at``: the tiles' addresses; ``turned``: whether a row of the left tile is a step of the depth, and one of the right a column;
-    ``element``: the type of the factors.
+    ``types``: those of the factors.
     """
-    name, deep = TYPES[element]
-    count = sums.type.shape[0]
-    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count)})>")
+    (of_left, deep), (of_right, _) = (TYPES[one] for one in types)
+    count, summed = sums.type.shape[0], str(sums.type.element_type)
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join([summed] * count)})>")
     value = ir.Operation.create("llvm.mlir.undef", [type_]).results[0]
     for number in range(count):
         value = ir.Operation.create("llvm.insertvalue", [type_], [value, vector.ExtractOp(sums, [], [number]).result], {
@@ -163,14 +164,14 @@ def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned
                     for one, tile, across in ((first, left, turned[0]), (second, right, not turned[1]))]
         value = ir.Operation.create("nvvm.wgmma.mma_async", [type_], [value, *operands], {
             "shape": ir.Attribute.parse(f"#nvvm.shape<m = 64, n = {2 * count}, k = {deep}>"),
-            "typeA": ir.Attribute.parse(f"#nvvm.wgmma_type<{name}>"), "typeB": ir.Attribute.parse(f"#nvvm.wgmma_type<{name}>"),
-            "typeD": ir.Attribute.parse("#nvvm.wgmma_type<f32>"), "scaleD": ir.Attribute.parse("#nvvm.wgmma_scale_out<one>"),
+            "typeA": ir.Attribute.parse(f"#nvvm.wgmma_type<{of_left}>"), "typeB": ir.Attribute.parse(f"#nvvm.wgmma_type<{of_right}>"),
+            "typeD": ir.Attribute.parse(f"#nvvm.wgmma_type<{SUMS[summed]}>"), "scaleD": ir.Attribute.parse("#nvvm.wgmma_scale_out<one>"),
             "scaleA": ir.Attribute.parse("#nvvm.wgmma_scale_in<one>"), "scaleB": ir.Attribute.parse("#nvvm.wgmma_scale_in<one>"),
             "layoutA": ir.Attribute.parse(f"#nvvm.mma_layout<{ALONG[turned[0]]}>"),
             "layoutB": ir.Attribute.parse(f"#nvvm.mma_layout<{ALONG[turned[1]]}>")}).results[0]
     ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
     ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", [], [], {"group": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)})
-    found = [ir.Operation.create("llvm.extractvalue", [ir.F32Type.get()], [value], {
+    found = [ir.Operation.create("llvm.extractvalue", [sums.type.element_type], [value], {
         "position": ir.DenseI64ArrayAttr.get([number])}).results[0] for number in range(count)]
     return vector.FromElementsOp(sums.type, found).result
 

@@ -95,6 +95,7 @@ PASSES: dict[str, str] = {
     "tir-launch-loops": "passes.gpu.launch_loops:LaunchLoops",
     "tir-hoist-accumulators": "passes.gpu.hoist_accumulators:HoistAccumulators",
     "tir-promote-matrices": "passes.gpu.promote_matrices:PromoteMatrices",
+    "tir-lower-integer-matrices": "passes.gpu.lower_integer_matrices:LowerIntegerMatrices",
     "tir-lower-matrices": "passes.gpu.lower_matrices:LowerMatrices",
     "tir-vulkan-memory-model": "passes.gpu.vulkan_memory_model:VulkanMemoryModel",
     "tir-name-kernels": "passes.gpu.name_kernels:NameKernels",

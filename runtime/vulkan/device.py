@@ -28,12 +28,14 @@ ADDRESSES = "PhysicalStorageBufferAddresses"
 # of VkBufferUsageFlagBits and VkMemoryAllocateFlagBits; the package has no names for them
 SHADER_DEVICE_ADDRESS, ALLOCATE_DEVICE_ADDRESS = 0x20000, 2
 FULL_SUBGROUPS = "full subgroups"
-FLOAT16, MEMORY_MODEL, COOPERATIVE_MATRIX, BFLOAT16_TYPE, BFLOAT16_MATRIX = 9, 5345, 6022, 5116, 5118
+FLOAT16, INT8, MEMORY_MODEL, COOPERATIVE_MATRIX, BFLOAT16_TYPE, BFLOAT16_MATRIX = 9, 39, 5345, 6022, 5116, 5118
+PACKED_DOT_PRODUCT, DOT_PRODUCT, DOT_PRODUCTS = 6018, 6019, "integer dot products (shaderIntegerDotProduct)"
 # SPIR-V's number of a capability: its name, and the feature of the device that it needs
-CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", 39: "Int8", 4433: "StorageBuffer16BitAccess",
+CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", INT8: "Int8", 4433: "StorageBuffer16BitAccess",
                 4448: "StorageBuffer8BitAccess", 5347: ADDRESSES, MEMORY_MODEL: "VulkanMemoryModel",
               COOPERATIVE_MATRIX: f"CooperativeMatrixKHR ({MATRICES})", BFLOAT16_TYPE: f"BFloat16TypeKHR ({BFLOAT16})",
-              BFLOAT16_MATRIX: f"BFloat16CooperativeMatrixKHR ({BFLOAT16})"}
+              DOT_PRODUCT: DOT_PRODUCTS, PACKED_DOT_PRODUCT: DOT_PRODUCTS, BFLOAT16_MATRIX: f"BFloat16CooperativeMatrixKHR ({BFLOAT16})"}
+WITHOUT = {MATRICES: "matrices=none", DOT_PRODUCTS: "dot-products=false"}     # what a kernel may need: the option that does without
 
 
 def library() -> Any:
@@ -177,8 +179,9 @@ class VulkanDevice:
             code = by_address(code, addressed, numbers)
         lacking = [CAPABILITIES[one] for one in capabilities(code) if one in CAPABILITIES and CAPABILITIES[one] not in self.able]
         if lacking:
-            raise LegatoError(f"the kernel {name} needs {', '.join(lacking)}, which the device {self.name} lacks" + (
-                "; compile for the target 'vulkan{matrices=none}'" if any(MATRICES in one for one in lacking) else ""))
+            without = next((option for word, option in WITHOUT.items() if any(word in one for one in lacking)), None)
+            raise LegatoError(f"the kernel {name} needs {', '.join(dict.fromkeys(lacking))}, which the device {self.name} lacks" + (
+                f"; compile for the target 'vulkan{{{without}}}'" if without else ""))
         subgroup = subgroup_of(name, code, self.name, self.matrices, self.subgroups)
         module = vk.vkCreateShaderModule(self.device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None)
         bindings = [vk.VkDescriptorSetLayoutBinding(binding=i, descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=1,
@@ -215,6 +218,14 @@ def the_device() -> VulkanDevice:
     return VulkanDevice()
 
 
+def has_dot_products() -> bool:
+    """Whether this machine's device has dot products of bytes; without a driver, or a device, it has none."""
+    try:
+        return DOT_PRODUCTS in the_device().able
+    except LegatoError:
+        return False
+
+
 def choose(vk: Any, found: Sequence[Any]) -> Any:
     """One of the devices. LegatoError if there is none, or none of the given name."""
     about = [vk.vkGetPhysicalDeviceProperties(one) for one in found]
@@ -246,6 +257,9 @@ def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) 
         addresses = vk.VkPhysicalDeviceBufferDeviceAddressFeatures(pNext=last)
         last = model = vk.VkPhysicalDeviceVulkanMemoryModelFeatures(pNext=addresses)
         able |= {ADDRESSES: lambda: addresses.bufferDeviceAddress, CAPABILITIES[MEMORY_MODEL]: lambda: model.vulkanMemoryModel}
+    if version >= vk.VK_MAKE_VERSION(1, 3, 0):
+        last = dots = vk.VkPhysicalDeviceShaderIntegerDotProductFeatures(pNext=last)
+        able |= {DOT_PRODUCTS: lambda: dots.shaderIntegerDotProduct}
     if SUBGROUP_SIZES in extensions:
         last = sizes = vk.VkPhysicalDeviceSubgroupSizeControlFeatures(pNext=last)
         able |= {SUBGROUP_SIZES: lambda: sizes.subgroupSizeControl, FULL_SUBGROUPS: lambda: sizes.computeFullSubgroups}
@@ -265,8 +279,8 @@ def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) 
 
 def usable(matrices: Sequence[str], able: Collection[str]) -> tuple[str, ...]:
     """Those of some matrices that kernels can have on a device of these capabilities."""
-    names = {kind: {CAPABILITIES[number] for number in (COOPERATIVE_MATRIX, MEMORY_MODEL, *more)}
-             for kind, more in (("bf16", (FLOAT16, BFLOAT16_TYPE, BFLOAT16_MATRIX)), ("f16", (FLOAT16,)), ("f32", ()))}
+    types = (("bf16", (FLOAT16, BFLOAT16_TYPE, BFLOAT16_MATRIX)), ("f16", (FLOAT16,)), ("f32", ()), ("s8", (INT8,)), ("u8", (INT8,)))
+    names = {kind: {CAPABILITIES[number] for number in (COOPERATIVE_MATRIX, MEMORY_MODEL, *more)} for kind, more in types}
     return tuple(one for one in matrices if names[one.split("_")[1]] <= set(able))
 
 

@@ -11,11 +11,13 @@ from legato.runtime.vulkan.addresses import Instruction, instructions, words_of
 MATRICES, BFLOAT16, SUBGROUP_SIZES = "VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16", "VK_EXT_subgroup_size_control"
 EXTENSIONS = (MATRICES, BFLOAT16, SUBGROUP_SIZES)
 QUERY = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"
-COMPONENTS = {0: "f16", 1: "f32", 1000141000: "bf16"}      # VkComponentTypeKHR, of those that kernels multiply
+COMPONENTS = {0: "f16", 1: "f32", 3: "s8", 5: "i32", 7: "u8", 1000141000: "bf16"}      # VkComponentTypeKHR, of those that kernels use
+BYTES, SUMS = ("s8", "u8"), ("f16", "f32", "i32")
 BFLOAT16_FEATURES = 1000141000      # VkStructureType; the package does not have the structure
 SUBGROUP = 3                        # VkScopeKHR
 # SPIR-V's instructions
-TYPE_FLOAT, CONSTANT, TYPE_MATRIX, MULTIPLY, EXECUTION_MODE = 22, 43, 4456, 4459, 16
+TYPE_INTEGER, TYPE_FLOAT, CONSTANT, TYPE_MATRIX, MULTIPLY, EXECUTION_MODE = 21, 22, 43, 4456, 4459, 16
+SIGNED = (1, 2)                     # flags of a product: of the left, and of the right factor
 LOCAL_SIZE = 17                     # an execution mode
 
 
@@ -63,29 +65,43 @@ def matrices_of(vk: Any, instance: Any, physical: Any) -> tuple[str, ...]:
 
 
 def named(found: Sequence[Any]) -> tuple[str, ...]:
-    """The texts of VkCooperativeMatrixPropertiesKHR that kernels can use: of one type of factors, and one of sums, without saturation."""
-    texts = [f"m{one.MSize}n{one.NSize}k{one.KSize}_{COMPONENTS[one.AType]}_{COMPONENTS[one.CType]}" for one in found
-             if one.scope == SUBGROUP and one.AType == one.BType and one.CType == one.ResultType and not one.saturatingAccumulation
-             and one.AType in COMPONENTS and one.CType in COMPONENTS and COMPONENTS[one.CType] != "bf16"]
+    """The texts of VkCooperativeMatrixPropertiesKHR that kernels can use: of one type of factors, or of bytes with and without signs, and
+    one of sums, without saturation."""
+    texts = []
+    for one in found:
+        left, right, result = (COMPONENTS.get(type_, "") for type_ in (one.AType, one.BType, one.CType))
+        integers = left in BYTES and right in BYTES
+        fits = result in SUMS and (result == "i32") == integers and (integers or left == right) and left not in ("", "i32")
+        if one.scope == SUBGROUP and fits and one.CType == one.ResultType and not one.saturatingAccumulation:
+            texts.append(text_of(one.MSize, one.NSize, one.KSize, left, right, result))
     return tuple(dict.fromkeys(texts))
+
+
+def text_of(rows: int, columns: int, depth: int, left: str, right: str, result: str) -> str:
+    """The text of a shape, of factors of one type, or of two, and of sums."""
+    return f"m{rows}n{columns}k{depth}_{left if left == right else f'{left}_{right}'}_{result}"
 
 
 def multiplied(code: Sequence[Instruction]) -> list[str]:
     """The shapes and types of the matrices that a kernel multiplies, as texts."""
-    defined = {one[1]: one for one in code if one[0] in (TYPE_FLOAT, TYPE_MATRIX)}
+    defined = {one[1]: one for one in code if one[0] in (TYPE_INTEGER, TYPE_FLOAT, TYPE_MATRIX)}
     constants = {one[2]: one[3] for one in code if one[0] == CONSTANT}
     types = {one[2]: one[1] for one in code if len(one) > 2 and one[1] in defined}    # of the values
 
-    def element(matrix: Instruction) -> str:
-        _, _, bits, *encoding = defined[matrix[2]]
-        return "bf16" if encoding else f"f{bits}"
+    def element(matrix: Instruction, is_signed: bool) -> str:
+        kind, _, bits, *more = defined[matrix[2]]
+        if kind == TYPE_INTEGER:
+            return f"{'s' if is_signed else 'u'}8" if bits == 8 else f"i{bits}"
+        return "bf16" if more else f"f{bits}"
 
     found = []
     for one in code:
         if one[0] == MULTIPLY:
-            left, result = defined[types[one[3]]], defined[one[1]]
+            left, right, result = defined[types[one[3]]], defined[types[one[4]]], defined[one[1]]
             rows, depth, columns = constants[left[4]], constants[left[5]], constants[result[5]]
-            found.append(f"m{rows}n{columns}k{depth}_{element(left)}_{element(result)}")
+            flags = one[6] if len(one) > 6 else 0
+            first, second = (element(matrix, bool(flags & flag)) for matrix, flag in zip((left, right), SIGNED))
+            found.append(text_of(rows, columns, depth, first, second, element(result, True)))
     return list(dict.fromkeys(found))
 
 

@@ -9,6 +9,7 @@ from legato.core.mlir import ir
 from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.structured import compute, expand, filled
+from legato.targets.generic.convolution import pad_spatial
 from legato.targets.rule import kernel
 
 LANE = 32   # bits of the sums
@@ -34,10 +35,12 @@ def _grouped(value: ir.Value, axis: int, group: int) -> ir.Value:
 
 @kernel("relax.matmul_integer")
 def matmul(k, a, b, out):
-    """A nest over rows, columns and the groups of the reduction."""
+    """A nest over rows, columns and the reduction, in groups unless the matrix has a row for each column."""
     outer = [f"b{i}" for i in range(a.type.rank - 1)]
-    size, group = b.type.shape[0], _group(a, b)
-    if ir.ShapedType.get_dynamic_size() in (size, a.type.shape[-1]) or size % group:
+    size, group = a.type.shape[-1], _group(a, b)
+    if k.attrs["kernel_layout"] == "OI":
+        return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "n, k")])
+    if ir.ShapedType.get_dynamic_size() in (size, b.type.shape[0]) or size % group:
         return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "k, n")])
     reads = [(_grouped(a, a.type.rank - 1, group), ", ".join([*outer, "k, q"])), (_grouped(b, 0, group), "k, q, n")]
     return _summed(k, out, ", ".join([*outer, "n", "+k", "+q"]), reads)
@@ -47,7 +50,9 @@ def matmul(k, a, b, out):
 def convolution(k, x, w, out):
     """A nest over output positions and channels, the places of the window, and input channels, in groups if these are last."""
     a, group = k.attrs, _group(x, w)
-    layout, kernel_layout = a["data_layout"], a["kernel_layout"]
+    layout, kernel_layout, padding = a["data_layout"], a["kernel_layout"], a["padding"]
+    if any(padding):
+        x = pad_spatial(x, layout, padding[:2], padding[2:], Element(k.input_types[0].element_type).const(a["pad_value"]))
     vertical, horizontal = (f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(a["strides"], a["dilations"])))
 
     channels = (w.type.shape[kernel_layout.index("I")], x.type.shape[layout.index("C")])

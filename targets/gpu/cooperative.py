@@ -4,6 +4,7 @@ A block of threads computes a tile of the result, and each subgroup of it a part
 matrix are is the device's own affair: the sums go through shared memory to the threads that compute what reads the result.
 """
 from collections.abc import Sequence
+from dataclasses import replace
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import ProductForm
@@ -27,6 +28,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     product, form = found
     if not tensor_cores.is_long(form):
         return None
+    width = form.left.buffer.type.element_type.width
     for shape in shapes_of(form, machine):
         tiles = choose(form, shape, machine)
         if tiles is not None and products.fits(form, tiles.rows, tiles.columns, machine):
@@ -37,7 +39,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
         sizes = (tiles.rows, tiles.columns, tiles.depth)
-        made = tensor_cores.tile_around(steps, block, sizes, "unconverted = true, through_shared = true", 6, inlined, readers)
+        made = tensor_cores.tile_around(steps, block, sizes, f"{tensor_cores.layout(width)}, through_shared = true", 6, inlined, readers)
         finish(steps, made, tiles, shape, machine.subgroup, tensor_cores.operand_lanes(kernel, machine, form, tiles, chunk),
                tensor_cores.result_lanes(kernel, product, form, products.LANES, chunk))
 
@@ -47,9 +49,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
 def shapes_of(form: ProductForm, machine: Gpu) -> list[MatrixShape]:
     """The matrices that a product's operands and sums can be, the largest first."""
-    types = {tensor_cores.multiplied_type(access.op.results[0], factor) for access, factor in zip((form.left, form.right), form.factors)}
+    types = tensor_cores.multiplied_types(form)
     result = str(form.store.buffer.type.element_type)
-    return sorted((shape for shape in machine.matrices if types == {shape.operand} and shape.result == result),
+    return sorted((shape for shape in machine.matrices if types == (shape.left, shape.right) and shape.result == result),
                   key=lambda shape: (shape.rows * shape.columns * shape.depth, shape.rows), reverse=True)
 
 
@@ -57,10 +59,12 @@ def choose(form: ProductForm, shape: MatrixShape, machine: Gpu) -> MatrixTiles |
     """The largest tiles that are made of matrices of a shape, fit into shared memory, leave enough blocks and are not mostly empty; sizes
     that are not known count as long. None where no tiles fit."""
     rows, columns = (form.extent(axes) for axes in (form.rows, form.columns))
-    fitting = [tiles for tiles in (*TILES, *NARROW) if holds(tiles, form, shape, machine)]
-    few = [tiles for tiles, size, tile in ((NARROW[0], rows, NARROW[0].rows), (NARROW[1], columns, NARROW[1].columns))
-           if tiles in fitting and size is not None and size <= tile]
-    wide = [tiles for tiles in TILES if tiles in fitting]
+    deep = 2 if shape.factors.are_bytes else 1
+    tables = [[one for tiles in table if holds(one := replace(tiles, depth=deep * tiles.depth), form, shape, machine)]
+              for table in (TILES, NARROW[:1], NARROW[1:])]
+    wide = tables[0]
+    few = [one for table, size, tile in zip(tables[1:], (rows, columns), (NARROW[0].rows, NARROW[1].columns)) for one in table
+           if size is not None and size <= tile]
     return few[0] if few else products.largest(form, wide, tensor_cores.FILLED) or (wide[-1] if wide else None)
 
 

@@ -14,7 +14,8 @@ class Gpu:
     ``matrix_types``: of factors that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
     to shared memory without waiting for it; ``dynamic_shared_bytes``: the most that a block has when a launch asks for it; ``warpgroups``:
     whether four warps multiply tiles in shared memory together (wgmma), which a copy engine fills by tensor maps; ``matrices``: the
-    shapes and types of matrices that a subgroup multiplies (Vulkan's cooperative matrices), and ``subgroup`` its threads."""
+    shapes and types of matrices that a subgroup multiplies (Vulkan's cooperative matrices), and ``subgroup`` its threads;
+    ``dot_products``: whether a thread multiplies four bytes by four, and adds up the products, at once."""
 
     approx: bool = False
     warp: int = 32
@@ -33,6 +34,21 @@ class Gpu:
     warpgroups: bool = False
     matrices: tuple[MatrixShape, ...] = ()
     subgroup: int = 32
+    dot_products: bool = False
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether instructions multiply integers of 8 bits and sum them in i32."""
+        return self.dot_products or "s8" in self.matrix_types or bool(self._signs)
+
+    @property
+    def multiplies_signed_bytes(self) -> bool:
+        """Whether matrices of signed bytes are multiplied by such ones only."""
+        return ("s8", "s8") in self._signs and ("u8", "s8") not in self._signs
+
+    @property
+    def _signs(self) -> set[tuple[str, str]]:
+        return {(one.left, one.right) for one in self.matrices if one.factors.are_integers and one.right == "s8"}
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in the widest access of a thread; at least 1."""

@@ -7,6 +7,7 @@ from legato.targets.gpu import (
     attention,
     cooperative,
     depthwise,
+    dot_products,
     long_rows,
     nests,
     products,
@@ -23,9 +24,9 @@ Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
 
 def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
-    return (attention.schedule, warpgroups.schedule, tensor_cores.schedule, cooperative.schedule, skinny.schedule, products.schedule,
-            products.undivided, depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, nests.schedule,
-            nests.separate)
+    return (attention.schedule, warpgroups.schedule, tensor_cores.schedule, cooperative.schedule, skinny.schedule,
+            dot_products.schedule, products.schedule, products.undivided, depthwise.schedule, transposes.schedule, shared_rows.schedule,
+            long_rows.schedule, nests.schedule, nests.separate)
 
 
 def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""Schedules of products of half floats, of floats of 8 bits, and of f32 where it may be rounded, by the matrix instructions of NVIDIA's
-warps (mma.sync), with sums in f32.
+"""Schedules of products by the matrix instructions of NVIDIA's warps (mma.sync): of half floats, of floats of 8 bits, and of f32 where it
+may be rounded, with sums in f32; of integers of 8 bits with sums in i32.
 
 A block of threads computes a tile of the result, as in ``products``, and each warp of it a part: fragments of the operands' tiles come from
 shared memory by ldmatrix, sums stay in registers, and what reads the result is computed where it is written.
@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
+from typing import Protocol
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
-from legato.analysis.products import ProductForm
-from legato.core.mlir import ir
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
+from legato.analysis.products import ProductForm, multiplied_as
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
@@ -23,19 +23,22 @@ PAIR = 2           # neighbouring columns that a thread has
 WARP = 32
 WARPS = "threadIdx.z"     # the axis of a block's warps
 MOST_SUMS = 64     # of a thread in products of bytes, whose fragments hold twice the depth, and which are exchanged in registers
+SUM_BYTES = 4      # of a sum
 FILLED = Fraction(2, 3)   # of the largest tiles, the part at least that is work
 MOST_STAGES = 4    # steps of the depth that have buffers of their own
 
 
 @dataclass(frozen=True)
 class MatrixTiles:
-    """``rows``, ``columns``, ``depth``: of the tile of a block of threads; ``down``, ``across``: its warps along rows and columns."""
+    """``rows``, ``columns``, ``depth``: of the tile of a block of threads; ``down``, ``across``: its warps along rows and columns;
+    ``slices``: parts of the depth that warps of a block share, each with tiles of its own, instead."""
 
     rows: int
     columns: int
     depth: int
     down: int
     across: int
+    slices: int = 1
 
     def size(self, width: int) -> int:
         """The bytes of the operands' tiles in shared memory, of elements of ``width`` bytes, with the most that is added to their rows."""
@@ -43,11 +46,26 @@ class MatrixTiles:
 
     @property
     def warps(self) -> int:
-        """The warps of a block."""
+        """The warps of a slice."""
         return self.down * self.across
 
 
+class SlicedTile(products.BlockTile, Protocol):
+    """The tile of a block of threads, in steps of depth, which slices may share."""
+
+    @property
+    def depth(self) -> int:
+        """The steps of depth that it has at once."""
+        ...
+
+    @property
+    def slices(self) -> int:
+        """The parts of the depth that threads of the block share."""
+        ...
+
+
 TILES = (MatrixTiles(128, 128, 32, 2, 2), MatrixTiles(64, 64, 32, 2, 2), MatrixTiles(32, 64, 32, 2, 2), MatrixTiles(32, 32, 32, 2, 2))
+SLICED = MatrixTiles(16, 32, 32, 1, 1, slices=4)     # for few results and a long depth
 NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for few rows, and for few columns
 
 
@@ -61,12 +79,22 @@ def choose(form: ProductForm) -> MatrixTiles:
     return products.largest(form, TILES, FILLED) or TILES[-1]
 
 
+def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
+    """The tiles of a product whose depth warps of a block share; None where tiles as they are leave blocks enough, and where so few blocks
+    are left that blocks have to share it."""
+    if products.split_depth(form, tiles.rows, tiles.columns)[1] == 1:
+        return None
+    sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
+    return SLICED if products.blocks_of(sizes, SLICED) >= products.ENOUGH // 4 else None
+
+
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
     """The instruction that multiplies the operands of a product; None where the device has none for their types."""
-    left, right = (multiplied_type(access.op.results[0], factor) for access, factor in zip((form.left, form.right), form.factors))
-    if left != right or left not in machine.matrix_types or str(form.store.buffer.type.element_type) != "f32":
+    types = multiplied_types(form)
+    found = next((name for name, one in MATRIX_INTRINSICS.items() if (one.left, one.right) == types), None)
+    if found is None or not {*types} <= {*machine.matrix_types}:
         return None
-    return next((one for one, (type_, _) in MATRIX_INTRINSICS.items() if type_ == left), None)
+    return found if str(form.store.buffer.type.element_type) == MATRIX_INTRINSICS[found].result else None
 
 
 def layout(width: int) -> str:
@@ -74,17 +102,11 @@ def layout(width: int) -> str:
     return "unconverted = true, depth_last = true" if width == 8 else "unconverted = true"
 
 
-def multiplied_type(load: ir.Value, factor: ir.Value) -> str | None:
-    """The type of a factor, before it is widened to f32 where it is: that of the load, or, of bytes, the float that these are; None for
-    another cast."""
-    if factor == load:
-        return str(load.type)
-    cast = factor.owner.operation
-    if cast.name != "arith.extf" or str(factor.type) != "f32":
-        return None
-    narrow = cast.operands[0]
-    is_byte = narrow != load and narrow.owner.operation.name == "arith.bitcast" and narrow.owner.operation.operands[0] == load
-    return str(narrow.type) if narrow == load or is_byte else None
+def multiplied_types(form: ProductForm) -> tuple[str | None, str | None]:
+    """The types as which matrix instructions would take the factors of a product; None for one that they do not take."""
+    (left, of_left), (right, of_right) = map(multiplied_as, form.factors)
+    loads = form.left.op.results[0], form.right.op.results[0]
+    return of_left if left == loads[0] else None, of_right if right == loads[1] else None
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -97,6 +119,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if intrinsic is None or not is_long(form):
         return None
     tiles, width = choose(form), form.left.buffer.type.element_type.width // 8
+    tiles = sliced(form, tiles) or tiles
     tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
     if width == 1 and tiles.rows * tiles.columns > MOST_SUMS * WARP * tiles.warps:
         tiles = replace(tiles, across=2 * tiles.across)
@@ -106,12 +129,18 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
         sizes = (tiles.rows, tiles.columns, tiles.depth)
-        made = tile_around(steps, block, sizes, layout(8 * width), 5, inlined, readers)
-        stages = min(MOST_STAGES, machine.shared_bytes // tiles.size(width))
+        shared, is_sliced = machine.shared_bytes, tiles.slices > 1
+        attributes = layout(8 * width)
+        if is_sliced:
+            attributes += f", slices = {tiles.slices} : i64"
+            shared -= tiles.slices * tiles.rows * tiles.columns * SUM_BYTES
+        made = tile_around(steps, block, sizes, attributes, 6 if is_sliced else 5, inlined, readers)
+        stages = min(MOST_STAGES, shared // (tiles.slices * tiles.size(width)))
         if machine.async_copies and stages > 1:
-            steps.step("annotate", [steps.loops(made[1], 6)[3]], f'key = "pipeline_stages", value = {stages} : i64')
+            steps.step("annotate", [steps.loops(made[1], 6 + is_sliced)[3 + is_sliced]], f'key = "pipeline_stages", value = {stages} : i64')
+        wide = products.LANES if is_sliced else PAIR
         finish(steps, made, tiles, intrinsic, operand_lanes(kernel, machine, form, tiles, chunk),
-               result_lanes(kernel, product, form, PAIR, chunk) == PAIR)
+               result_lanes(kernel, product, form, wide, chunk))
 
     divided(steps, kernel, product, form, tiles, compute)
     return steps.text()
@@ -122,12 +151,12 @@ def is_long(form: ProductForm) -> bool:
     return not any((size := form.extent(axes)) is not None and size < LEAST for axes in (form.rows, form.columns, form.depth))
 
 
-def divided(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, tiles: MatrixTiles,
+def divided(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, tiles: SlicedTile,
             compute: Callable[..., None]) -> None:
     """Appends the steps of a product in one launch, or in parts of its depth that a second launch adds up. ``compute`` takes the block of
     the product, blocks to be inlined once it is tiled, the part of the depth's longest axis that it has (0: all), and blocks that read the
     result."""
-    axis, parts = products.split_depth(form, tiles.rows, tiles.columns)
+    axis, parts = products.split_depth(form, tiles.rows, tiles.columns) if tiles.slices == 1 else (0, 1)
     if parts > 1:
         products.in_parts(steps, kernel, product, form, axis, parts, compute)
         return
@@ -154,7 +183,7 @@ def result_lanes(kernel: BlockKernel, product: KernelBlock, form: ProductForm, w
     return wide if form.run(form.store, form.columns) % wide == 0 and all(map(products.keeps_lanes, after)) else 1
 
 
-def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: MatrixTiles, chunk: int) -> list[int]:
+def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: SlicedTile, chunk: int) -> list[int]:
     """The elements that one access of each operand moves, along the axis of which neighbours lie together in the operand. ``chunk``: the
     part of the depth's longest axis that a block takes, 0 for all."""
     found = []
@@ -167,21 +196,27 @@ def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: M
     return found
 
 
-def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, widths: list[int], vectors: bool) -> None:
-    """Maps the loops of a product in tiles to warps and their threads. ``widths``: elements of an access of each operand; ``vectors``:
-    whether the result is written in vectors."""
-    init, left, right, multiply, result = blocks
+def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, widths: list[int], lanes: int) -> None:
+    """Maps the loops of a product in tiles to warps and their threads. ``widths``: elements of an access of each operand; ``lanes``: of one
+    of the result."""
+    init, left, right, multiply, *parts, result = blocks
     batch, rows, columns, *inner = steps.loops(result, 5)
     for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
         steps.bind(loop, f"blockIdx.{axis}")
-    spread(steps, inner, tiles, vectors)
-    spread(steps, steps.loops(init, 5)[3:], tiles, vectors=True)
+    outside, warp = 3 + len(parts), (8, 4)
+    if parts:
+        steps.bind(steps.loops(init, outside + 2)[3], WARPS)
+        share(steps, inner, (tiles.slices, *warp), lanes)
+    else:
+        spread(steps, inner, tiles, lanes > 1)
+    for own in (init, *parts):
+        spread(steps, steps.loops(own, outside + 2)[outside:], tiles, vectors=True)
     for block, width in ((left, widths[0]), (right, widths[1])):
-        share(steps, steps.loops(block, 6)[4:], (tiles.warps, 8, 4), width)
-    m, n, k = steps.loops(multiply, 7)[4:]
+        share(steps, steps.loops(block, outside + 3)[outside + 1:], warp if parts else (tiles.warps, *warp), width)
+    m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
     down, i, row = steps.split(m, [tiles.down, -1, 16])
     across, j, column = steps.split(n, [tiles.across, -1, 16])
-    outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic][1]])
+    outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic].depth])
     steps.reorder([down, across, outer, i, j, row, column, deep])
     bind_warps(steps, down, across, tiles, WARPS)
     for loop in (outer, i, j):
@@ -190,7 +225,9 @@ def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, 
 
 
 def bind_warps(steps: Steps, down: str, across: str, tiles: MatrixTiles, axis: str) -> None:
-    """Binds the loops over a block's warps, which stand around each other, to an axis."""
+    """Binds the loops over a block's warps, which stand around each other, to an axis; not those of a single one."""
+    if tiles.warps == 1:
+        return
     both = tiles.down > 1 and tiles.across > 1
     steps.bind(steps.fuse([down, across]) if both else across if tiles.across > 1 else down, axis)
 

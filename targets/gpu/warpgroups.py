@@ -11,7 +11,7 @@ from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm, axes_of
 from legato.core.mlir import ir
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
@@ -59,7 +59,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if not is_copied(kernel, form, form.left, form.rows) or not is_copied(kernel, form, form.right, form.columns):
         return None
     width = form.left.buffer.type.element_type.width
-    intrinsic = next(name for name, (type_, _) in WARPGROUP_INTRINSICS.items() if type_ == MATRIX_INTRINSICS[instruction][0])
+    intrinsic = next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[instruction])
     if width != 16 and any(form.run(one, form.depth) == 1 for one in (form.left, form.right)):
         return None      # products of f32 and of bytes take operands along whose rows the depth is
     before, after = products.around(kernel, product)

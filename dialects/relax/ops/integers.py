@@ -5,7 +5,7 @@ import numpy as np
 from legato.core import dtypes
 from legato.core.errors import ElementTypeError, InferenceError
 from legato.dialects.relax import window
-from legato.dialects.relax.attributes import Ints, Str
+from legato.dialects.relax.attributes import Int, Ints, Str
 from legato.dialects.relax.op import INTEGER, Operand, RelaxOp
 from legato.dialects.relax.ops.conv import convolution, convolved_type
 from legato.dialects.relax.ops.matmul import Matmul
@@ -26,6 +26,8 @@ def _sums(type_: TensorType, **operands: TensorType) -> TensorType:
 class MatmulInteger(RelaxOp, name="matmul_integer"):
     """matmul of integers of 8 bits, signed or unsigned, or of 16, signed, summed in i32; sums that i32 cannot hold wrap.
 
+    `kernel_layout`: "IO" for a matrix b of [depth, columns], "OI" for one of [columns, depth].
+
     ```mlir
     %y = "relax.matmul_integer"(%a, %b) : (tensor<2x4xui8>, tensor<4x3xi8>) -> tensor<2x3xi32>
     ```
@@ -33,16 +35,18 @@ class MatmulInteger(RelaxOp, name="matmul_integer"):
 
     a = Operand(INTEGER, own_dtype=True)
     b = Operand(INTEGER, "a matrix", own_dtype=True)
+    kernel_layout = Str("IO", ("IO", "OI"))
 
     @staticmethod
-    def result_type(a: TensorType, b: TensorType) -> TensorType:
+    def result_type(a: TensorType, b: TensorType, kernel_layout) -> TensorType:
         if a.rank < 2 or b.rank != 2:
             raise InferenceError(f"a must have rank 2 or more and b rank 2, they have {list(a.dims)} and {list(b.dims)}")
-        return _sums(Matmul.result_type(a, b), a=a, b=b)
+        matrix = b if kernel_layout == "IO" else b.with_dims(tuple(reversed(b.dims)))
+        return _sums(Matmul.result_type(a, matrix), a=a, b=b)
 
     @staticmethod
-    def compute(a, b):
-        return np.matmul(a.astype(_SUMS), b.astype(_SUMS))
+    def compute(a, b, kernel_layout):
+        return np.matmul(a.astype(_SUMS), b.astype(_SUMS) if kernel_layout == "IO" else b.astype(_SUMS).T)
 
 
 class Conv2dInteger(RelaxOp, name="conv2d_integer"):
@@ -50,7 +54,7 @@ class Conv2dInteger(RelaxOp, name="conv2d_integer"):
 
     They are of 8 bits, signed or unsigned, or of 16, signed; sums that i32 cannot hold wrap.
 
-    The input is not padded: the value that counts as zero is the quantization's zero point, which `relax.pad` adds.
+    `padding` lists the begin of each spatial axis, then the end of each; the elements there are `pad_value`: the quantization's zero point.
 
     ```mlir
     %y = "relax.conv2d_integer"(%x, %w) : (tensor<1x4x8x8xui8>, tensor<16x4x3x3xi8>) -> tensor<1x16x6x6xi32>
@@ -60,14 +64,20 @@ class Conv2dInteger(RelaxOp, name="conv2d_integer"):
     x = Operand(INTEGER, "input, NCHW or NHWC", own_dtype=True)
     w = Operand(INTEGER, f"kernel, {', '.join(window.kernel_layouts(2))}", own_dtype=True)
     strides = Ints([1, 1])
+    padding = Ints([0] * 4)
     dilations = Ints([1, 1])
     data_layout = Str("NCHW", window.data_layouts(2))
     kernel_layout = Str("OIHW", window.kernel_layouts(2))
+    pad_value = Int(0)
 
     @staticmethod
-    def result_type(x: TensorType, w: TensorType, strides, dilations, data_layout, kernel_layout) -> TensorType:
-        return _sums(convolved_type(2)(x, w, strides, [0] * 4, dilations, 1, data_layout, kernel_layout), x=x, w=w)
+    def result_type(x: TensorType, w: TensorType, strides, padding, dilations, data_layout, kernel_layout, pad_value) -> TensorType:
+        if any(padding) and x.dtype in _FACTORS and not np.iinfo(x.dtype).min <= pad_value <= np.iinfo(x.dtype).max:
+            raise InferenceError(f"attribute 'pad_value' is {pad_value}, no element of operand 'x', which has {dtypes.spelling(x.dtype)}")
+        return _sums(convolved_type(2)(x, w, strides, padding, dilations, 1, data_layout, kernel_layout), x=x, w=w)
 
     @staticmethod
-    def compute(x, w, strides, dilations, data_layout, kernel_layout):
-        return convolution(2)(x.astype(_SUMS), w.astype(_SUMS), strides, [0] * 4, dilations, 1, data_layout, kernel_layout)
+    def compute(x, w, strides, padding, dilations, data_layout, kernel_layout, pad_value):
+        amounts = dict(zip("HW", zip(padding[:2], padding[2:])))
+        x = np.pad(x.astype(_SUMS), [amounts.get(letter, (0, 0)) for letter in data_layout], constant_values=pad_value)
+        return convolution(2)(x, w.astype(_SUMS), strides, [0] * 4, dilations, 1, data_layout, kernel_layout)

@@ -14,7 +14,7 @@ from legato.dialects.tir.matrices import STORE_MATRIX
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import LOAD_MATRIX, STORES, buffer_of, name_of
+from legato.passes.gpu.threads.memory import LOAD_MATRIX, LOAD_WORD, STORES, buffer_of, name_of
 from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
 from legato.passes.gpu.threads.uniform import Uniform
 
@@ -22,6 +22,7 @@ BARRIER = "gpu.barrier"
 SCOPE = "#gpu.barrier_scope<workgroup>"
 # for each buffer: its operand number, whether it is written, whether it is read
 KNOWN = {"memref.load": ((0, False, True),), "memref.store": ((1, True, False),), LOAD_MATRIX: ((0, False, True),),
+         LOAD_WORD: ((0, False, True),),
          LOAD_SUBGROUP_MATRIX: ((0, False, True),), STORE_MATRIX: ((1, True, False),),
          BULK_COPY: ((0, False, True), (1, True, False)), WARPGROUP_PRODUCT: ((0, False, True), (1, False, True))}
 

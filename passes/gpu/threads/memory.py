@@ -13,7 +13,8 @@ GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 LOAD_MATRIX = "nvgpu.ldmatrix"   # a warp's load from shared memory, of rows of which each lane has the place of one
 MATRIX_BUFFERS = {LOAD_SUBGROUP_MATRIX: 0, STORE_MATRIX: 1}    # of ops that move matrices of subgroups: the operand that is the buffer
 STORES = ("memref.store", STORE_MATRIX)     # ops that write elements of the buffer that is their second operand
-WHOLE = (LOAD_MATRIX, BULK_COPY, WARPGROUP_PRODUCT, *MATRIX_BUFFERS)   # ops that take shared buffers as they are
+LOAD_WORD = "vector.load"        # the bytes of a word, which a dot product multiplies
+WHOLE = (LOAD_MATRIX, LOAD_WORD, BULK_COPY, WARPGROUP_PRODUCT, *MATRIX_BUFFERS)   # ops that take shared buffers as they are
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")

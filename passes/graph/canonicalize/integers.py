@@ -23,7 +23,7 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """conv2d_integer with channels last and a constant kernel: a matmul_integer of its windows, unless it is computed directly."""
     x, w = op.operands
     attrs, weight = attributes(op), r.array(w)
-    if weight is None or (attrs["data_layout"], attrs["kernel_layout"]) != ("NHWC", "HWIO"):
+    if weight is None or (attrs["data_layout"], attrs["kernel_layout"]) != ("NHWC", "HWIO") or any(attrs["padding"]):
         return None
     batch, *size, channels = dims.dims(x.type)
     out = dims.dims(op.results[0].type)
@@ -81,15 +81,14 @@ def _in_blocks(x: ir.Value, out, kernel: np.ndarray, strides) -> ir.Value:
 
 
 def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """matmul_integer by a constant matrix: its reduction padded to whole groups."""
+    """matmul_integer by a constant matrix of a row for each step of the reduction: that padded to whole groups."""
     a, b = op.operands
-    weight = r.array(b)
+    weight, axis = r.array(b), attributes(op)["kernel_layout"].index("I")
     group = LANE // max(numpy_dtype(value.type.element_type).itemsize for value in (a, b))
-    if weight is None or not weight.shape[0] % group:
+    if weight is None or axis or not weight.shape[0] % group:
         return None
-    missing = -weight.shape[0] % group
-    padded = relax.pad(a, pads=[0] * (2 * a.type.rank - 1) + [missing])
-    return relax.matmul_integer(padded, r.constant(np.pad(weight, [(0, missing), (0, 0)]), b))
+    padded = relax.pad(a, pads=[0] * (2 * a.type.rank - 1) + [-weight.shape[0] % group])
+    return relax.matmul_integer(padded, r.constant(_with_whole_groups(weight, 0), b))
 
 
 PATTERNS = (("conv2d_integer", convolution), ("matmul_integer", whole_groups))

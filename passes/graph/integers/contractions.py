@@ -6,6 +6,9 @@ and w signed, as instructions of CPUs take them.
 
 On CPUs without such an instruction both are widened to 16 bits, by the kernel that computes x and at compile time: one instruction sums
 pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
+
+Instructions of GPUs sum along rows of both factors: the depth is the last axis of weights there. Images are padded in the kernel that reads
+them.
 """
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
-from legato.passes.graph.integers.raised import SHIFT, Raised
+from legato.passes.graph.integers.raised import Raised
 from legato.passes.graph.integers.shorts import Shorts
 from legato.passes.graph.plane_convolutions import slices, volume
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -44,21 +47,24 @@ class IntegerContractions(ModulePass):
     target: TargetText = option("llvm", "the target whose machine may have instructions for bytes")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.cpu(self.target)
-        in_shorts = machine.has("sse4.1") and not machine.multiplies_bytes
+        depth_last = context.target(self.target).cpu is None
+        if depth_last and not context.gpu(self.target).multiplies_bytes:
+            return
+        in_shorts = not depth_last and not (machine := context.cpu(self.target)).multiplies_bytes and machine.has("sse4.1")
         constants = Constants(module)
         for function in relax_functions(module):
-            rewrite(function, Reader(constants), Shorts() if in_shorts else None)
+            raised = Raised(signed=depth_last and context.gpu(self.target).multiplies_signed_bytes)
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None, raised, depth_last)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None) -> None:
-    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied."""
-    raised = Raised()
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, depth_last: bool) -> None:
+    """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``raised``: gives these the
+    signs that instructions take; ``depth_last``: whether the depth is the last axis of weights."""
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, raised, shorts).integer()
+                made = Contraction(op, reader, raised, shorts, depth_last).integer()
             if made is not None:
                 replace(op, made)
     if shorts is None:
@@ -80,8 +86,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None):
-        self.op, self.reader, self.raised = op, reader, raised
+    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None, depth_last: bool):
+        self.op, self.reader, self.raised, self.depth_last = op, reader, raised, depth_last
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -156,9 +162,10 @@ class Contraction:
             if len(shape) > 2:
                 flat = [*shape[:-1], w.shape[1]]
                 bytes_ = relax.reshape(bytes_, [dims.product(shape[:-1]), shape[-1]])
-            sums = relax.matmul_integer(bytes_, self._constant(w))
+            sums = relax.matmul_integer(bytes_, self._constant(np.ascontiguousarray(w.T) if self.depth_last else w),
+                                        kernel_layout="OI" if self.depth_last else "IO")
         else:
-            sums = self._convolved(self._padded(bytes_, zero), w)
+            sums = self._convolved(bytes_, zero, w)
         sums = self._corrected(sums, bytes_, zero, w, zeros)
         result = dtype_of(self.op.results[0])
         scaled = sums if result == I32 else relax.astype(sums, dtype=result)
@@ -170,9 +177,15 @@ class Contraction:
         """The weight's integers."""
         return self.reader.constants.build(w, self.reader.constants.name_of(self.op.operands[1], self.op.results[0], default="integers"))
 
-    def _convolved(self, x: ir.Value, w: np.ndarray) -> ir.Value:
+    def _convolved(self, x: ir.Value, zero: ir.Value | int, w: np.ndarray) -> ir.Value:
         """The convolution of padded images; of one or three dimensions, that of images of two."""
         strides, dilations, sizes = self.attrs["strides"], self.attrs["dilations"], dims.dims(self.op.results[0].type)
+        padding, in_kernel = [0] * 4, self.depth_last and self.rank < 3
+        if in_kernel:
+            amounts = self.attrs["padding"]
+            padding = [*[0] * (2 - self.rank), *amounts[:self.rank], *[0] * (2 - self.rank), *amounts[self.rank:]]
+        else:
+            x = self._padded(x, zero)
         if self.rank == 3:
             features, channels, *taps = w.shape
             images, strides = slices(x, taps, strides, [0] * 6, dilations)
@@ -182,20 +195,22 @@ class Contraction:
         if self.rank == 1:
             batch, channels, width = dims.dims(x.type)
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
-        made = relax.conv2d_integer(x, self._constant(w), strides=strides, dilations=dilations)
+        made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
+                                    pad_value=zero if in_kernel and isinstance(zero, int) else 0)
         return made if self.rank == 2 else relax.reshape(made, sizes)
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
-        """The input as unsigned bytes, or widened, and its zero point: a number where it is constant."""
+        """The input as bytes of the signs that instructions take, or widened, and its zero point: a number where it is constant."""
         zero: ir.Value | int = 0
         if x.zero is not None:
             array = self.reader.few(x.zero)
             zero = x.zero if array is None else int(array)
         if self.shorts is not None:
             return self.shorts.of(x.integers), zero
-        if dtype_of(x.integers) == np.uint8:
+        if dtype_of(x.integers) == self.raised.dtype:
             return x.integers, zero
-        return self.raised.of(x.integers), zero + SHIFT if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(SHIFT)))
+        shift = self.raised.shift
+        return self.raised.of(x.integers), zero + shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(shift)))
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]
@@ -213,7 +228,10 @@ class Contraction:
             if zero:
                 sums = relax.subtract(sums, relax.constant((per_zero.astype(np.int64) * zero).astype(I32)))
         else:
-            sums = relax.subtract(sums, relax.multiply(zero, relax.constant(per_zero)))
+            of_all = relax.constant(per_zero)
+            if self.depth_last:     # a kernel that writes one number for each column would be a launch of its own
+                of_all = relax.broadcast_to(of_all, shape=list(dims.dims(sums.type)))
+            sums = relax.subtract(sums, relax.multiply(of_all, zero))
         if zeros.any():
             of_rows = relax.sum(relax.astype(x, dtype=I32), axis=[-1], keepdims=True)
             sums = relax.subtract(sums, relax.multiply(of_rows, relax.constant(zeros.astype(I32))))

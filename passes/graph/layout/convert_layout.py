@@ -42,6 +42,7 @@ class ConvertLayout(ModulePass):
     name = "relax-convert-layout"
     data_layout: Literal["NHWC", "NCHW"] = option("NHWC", "of images")
     kernel_layout: Literal["HWIO", "OHWI", "OIHW"] = option("HWIO", "of convolutions' weights")
+    integer_kernel_layout: Literal["", "HWIO", "OHWI"] = option("", "of weights of conv2d_integer, where it is another one")
     in_place: bool = option(False, "what is as fast on channels-first images stays: pools of floats, and what strides step over")
     products: bool = option(False, "convolutions by one element of channels-first images, into few features, are products with the image")
 
@@ -50,18 +51,21 @@ class ConvertLayout(ModulePass):
         for function in relax_functions(module):
             ops = graph_ops(function)
             has_images = any(RULES.get(op.name) in ON_IMAGES for op in ops)
-            converter = Converter(self.data_layout, self.kernel_layout, has_images, self.in_place, self.products)
+            layouts = (self.data_layout, self.kernel_layout, self.integer_kernel_layout or self.kernel_layout)
+            converter = Converter(layouts, has_images, self.in_place, self.products)
             for op in ops:
                 converter.convert(op)
             erase_dead(function, constants)
 
 
 class Converter:
-    """The conversion of one function: the values held as another tensor, and their layouts. ``has_images``: whether it has ops that the
-    wanted layout is for. ``in_place``, ``products``: as the pass's options."""
+    """The conversion of one function: the values held as another tensor, and their layouts. ``layouts``: those wanted of images, of
+    weights, and of weights of integers; ``has_images``: whether it has ops that they are for. ``in_place``, ``products``: as the pass's
+    options."""
 
-    def __init__(self, data_layout: str, kernel_layout: str, has_images: bool, in_place: bool, products: bool):
-        self.data_layout, self.kernel_layout, self.has_images = data_layout, kernel_layout, has_images
+    def __init__(self, layouts: tuple[str, str, str], has_images: bool, in_place: bool, products: bool):
+        self.data_layout, self.kernel_layout, self.integer_kernel_layout = layouts
+        self.has_images = has_images
         self.in_place, self.products = in_place, products
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}

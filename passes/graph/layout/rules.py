@@ -29,9 +29,10 @@ def _build(op: ir.Operation, operands: list[ir.Value], attrs: dict[str, Any]) ->
 def convolution(converter: Converter, op: ir.Operation) -> bool:
     """conv1d, conv2d, conv3d, conv2d_integer: image and kernel in the wanted layouts."""
     attrs = relax.attributes_of(op)
+    of_kernel = converter.integer_kernel_layout if op.name == "relax.conv2d_integer" else converter.kernel_layout
     wanted = attrs | {
         "data_layout": layout.for_axes(converter.data_layout, attrs["data_layout"]),
-        "kernel_layout": layout.for_axes(converter.kernel_layout, attrs["kernel_layout"]),
+        "kernel_layout": layout.for_axes(of_kernel, attrs["kernel_layout"]),
     }
     data, kernel = (layout.between(attrs[name], wanted[name]) for name in ("data_layout", "kernel_layout"))
     if layout.is_identity(data) and layout.is_identity(kernel):

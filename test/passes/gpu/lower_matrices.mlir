@@ -24,7 +24,7 @@ gpu.module @kernels {
     %all = scf.for %k = %c0 to %n step %c1 iter_args(%old = %zero) -> (vector<16x8xf32>) {
       %a = "tir.load_matrix"(%left, %row, %c0) {turned = false} : (memref<32x40xf16, 3>, index, index) -> vector<16x16xf16>
       %b = "tir.load_matrix"(%right, %c0, %c0) {turned = true} : (memref<8x40xf16, 3>, index, index) -> vector<16x8xf16>
-      %new = "tir.multiply_matrices"(%a, %b, %old) {element = f16} : (vector<16x16xf16>, vector<16x8xf16>, vector<16x8xf32>) -> vector<16x8xf32>
+      %new = "tir.multiply_matrices"(%a, %b, %old) {tir.factor_types = ["f16", "f16"]} : (vector<16x16xf16>, vector<16x8xf16>, vector<16x8xf32>) -> vector<16x8xf32>
       scf.yield %new : vector<16x8xf32>
     }
     "tir.store_matrix"(%all, %sums, %row, %c0) : (vector<16x8xf32>, memref<32x36xf32, 3>, index, index) -> ()
@@ -55,7 +55,7 @@ gpu.module @kernels {
     vector.store %v, %tile[%y, %c0] : memref<64x24xi16, 3>, vector<4xi16>
     %place = arith.addi %y, %z : index
     %a = "tir.load_matrix"(%tile, %place, %c0) {turned = false} : (memref<64x24xi16, 3>, index, index) -> vector<16x16xi16>
-    %new = "tir.multiply_matrices"(%a, %a, %zero) {element = bf16} : (vector<16x16xi16>, vector<16x16xi16>, vector<16x16xf32>) -> vector<16x16xf32>
+    %new = "tir.multiply_matrices"(%a, %a, %zero) {tir.factor_types = ["bf16", "bf16"]} : (vector<16x16xi16>, vector<16x16xi16>, vector<16x16xf32>) -> vector<16x16xf32>
     "tir.store_matrix"(%new, %sums, %c0, %c0) : (vector<16x16xf32>, memref<32x36xf32, 3>, index, index) -> ()
     gpu.return
   }
@@ -69,9 +69,9 @@ gpu.module @kernels {
     %zero = arith.constant dense<0.0> : vector<8x8xf32>
     %0 = "tir.load_matrix"(%a, %c0, %c0) {turned = false} : (memref<8x8xf16, 3>, index, index) -> vector<8x8xf16>
     // expected-error @+1 {{the kernel multiplies matrices of bf16 and of f16: make two kernels of it}}
-    %1 = "tir.multiply_matrices"(%0, %0, %zero) {element = f16} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
+    %1 = "tir.multiply_matrices"(%0, %0, %zero) {tir.factor_types = ["f16", "f16"]} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
     %2 = "tir.load_matrix"(%b, %c0, %c0) {turned = false} : (memref<8x8xi16, 3>, index, index) -> vector<8x8xi16>
-    %3 = "tir.multiply_matrices"(%2, %2, %1) {element = bf16} : (vector<8x8xi16>, vector<8x8xi16>, vector<8x8xf32>) -> vector<8x8xf32>
+    %3 = "tir.multiply_matrices"(%2, %2, %1) {tir.factor_types = ["bf16", "bf16"]} : (vector<8x8xi16>, vector<8x8xi16>, vector<8x8xf32>) -> vector<8x8xf32>
     gpu.return
   }
 }
@@ -85,7 +85,7 @@ gpu.module @kernels {
     // expected-error @+1 {{the place of a matrix depends on the thread of a subgroup (threadIdx.x)}}
     %x = gpu.thread_id x
     %0 = "tir.load_matrix"(%a, %x, %c0) {turned = false} : (memref<40x8xf16, 3>, index, index) -> vector<8x8xf16>
-    %1 = "tir.multiply_matrices"(%0, %0, %zero) {element = f16} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
+    %1 = "tir.multiply_matrices"(%0, %0, %zero) {tir.factor_types = ["f16", "f16"]} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
     gpu.return
   }
 }

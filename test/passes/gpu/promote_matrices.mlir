@@ -24,10 +24,10 @@ func.func private @sums(%x: memref<8x64xf16>, %y: memref<8x8xf32> {tir.out}, %n:
   scf.for %k = %c0 to %n step %c1 {
     %a = "tir.load_matrix"(%x, %c0, %k) {turned = false} : (memref<8x64xf16>, index, index) -> vector<8x8xf16>
     %0 = "tir.load_matrix"(%local, %c0, %begin) {turned = false} : (memref<64x64xf32>, index, index) -> vector<8x8xf32>
-    %1 = "tir.multiply_matrices"(%a, %a, %0) {element = f16} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
+    %1 = "tir.multiply_matrices"(%a, %a, %0) {tir.factor_types = ["f16", "f16"]} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
     "tir.store_matrix"(%1, %local, %c0, %begin) : (vector<8x8xf32>, memref<64x64xf32>, index, index) -> ()
     %2 = "tir.load_matrix"(%local, %c0, %next) {turned = false} : (memref<64x64xf32>, index, index) -> vector<8x8xf32>
-    %3 = "tir.multiply_matrices"(%a, %a, %2) {element = f16} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
+    %3 = "tir.multiply_matrices"(%a, %a, %2) {tir.factor_types = ["f16", "f16"]} : (vector<8x8xf16>, vector<8x8xf16>, vector<8x8xf32>) -> vector<8x8xf32>
     "tir.store_matrix"(%3, %local, %c0, %next) : (vector<8x8xf32>, memref<64x64xf32>, index, index) -> ()
   }
   %4 = "tir.load_matrix"(%local, %c0, %next) {turned = false} : (memref<64x64xf32>, index, index) -> vector<8x8xf32>

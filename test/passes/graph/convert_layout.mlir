@@ -171,3 +171,14 @@ func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2
     -> tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
   return %0, %1, %2, %3 : tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
 }
+
+// Weights of integers may have a layout of their own.
+// RUN: legato-opt %s --relax-convert-layout="integer-kernel-layout=OHWI" | filecheck %s --check-prefix=INTEGERS
+// INTEGERS-LABEL: func.func @integers(
+// INTEGERS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", kernel_layout = "OHWI", pad_value = 3 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x8x8x4xui8>, tensor<8x3x3x4xi8>)
+// INTEGERS: "relax.conv2d"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", kernel_layout = "HWIO"
+func.func @integers(%x: tensor<1x4x8x8xui8>, %w: tensor<8x4x3x3xi8>, %y: tensor<1x4x8x8xf32>, %v: tensor<8x4x3x3xf32>) -> (tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>) {
+  %0 = "relax.conv2d_integer"(%x, %w) {pad_value = 3 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x4x8x8xui8>, tensor<8x4x3x3xi8>) -> tensor<1x8x8x8xi32>
+  %1 = "relax.conv2d"(%y, %v) : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32>
+  return %0, %1 : tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>
+}

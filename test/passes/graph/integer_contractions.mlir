@@ -151,3 +151,23 @@ func.func @read_twice(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>,
   %5 = "relax.astype"(%bytes) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
   return %2, %4, %5 : tensor<2x2xf32>, tensor<2x2xi32>, tensor<2x2xf32>
 }
+
+// On GPUs the depth is the last axis of both factors; what else reads raised bytes reads them, and a launch pads the image that it multiplies.
+// RUN: legato-opt %s --relax-integer-contractions="target=nvvm" | filecheck %s --check-prefix=GPU
+// RUN: legato-opt %s --relax-integer-contractions="target=nvvm{chip=sm_60}" | filecheck %s --check-prefix=OLD
+// OLD-NOT: _integer
+// Matrices of a device may be of signed bytes only.
+// RUN: legato-opt %s --relax-integer-contractions="target=vulkan{matrices=m16n16k32_s8_i32}" | filecheck %s --check-prefix=SIGNED
+// SIGNED-LABEL: func.func @dequantized(
+// SIGNED: %[[LOWERED:.*]] = "relax.astype"(%{{.*}}) {dtype = i8} : (tensor<?x2xi32
+// SIGNED: "relax.matmul_integer"(%[[LOWERED]], %{{.*}}) {kernel_layout = "OI"}
+// SIGNED: "relax.constant"() {value = dense<[-472, -236]> : tensor<2xi32>}
+// SIGNED-LABEL: func.func @convolution(
+// SIGNED: "relax.conv2d_integer"(%arg0, %{{.*}}) {pad_value = -3 : i64
+// GPU-LABEL: func.func @convolution(
+// GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {pad_value = 125 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x1x3x3xui8>, tensor<1x1x2x2xi8>)
+// GPU-LABEL: func.func @row(
+// GPU: %[[W:.*]] = "relax.constant"() {value = dense<{{\[}}[1, 3], [-2, 4]]> : tensor<2x2xi8>}
+// GPU: "relax.matmul_integer"(%arg0, %[[W]]) {kernel_layout = "OI"}
+// GPU-LABEL: func.func @other_dimensions(
+// GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)

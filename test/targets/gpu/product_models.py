@@ -51,19 +51,20 @@ def conv(batch: int | str, channels: int, sizes: Shape, filters: int, kernel: in
     return Node("Conv", shapes, attributes, FLOAT, then)
 
 
-def product(dtype, left_turned=False, right_turned=False, m=40, n=56, k=72):
-    """A kernel that multiplies matrices, which may be transposed in memory, to f32."""
+def product(dtype, left_turned=False, right_turned=False, m=40, n=56, k=72, right_dtype=""):
+    """A kernel that multiplies matrices, which may be transposed in memory, to f32, or integers to i32."""
     a, b = (k, m) if left_turned else (m, k), (n, k) if right_turned else (k, n)
+    other, wide = right_dtype or dtype, "int32" if "int" in dtype else "float32"
 
     @T.prim_func
-    def kernel(A: T.Buffer(a, dtype), B: T.Buffer(b, dtype), C: T.Buffer((m, n), "float32")):
+    def kernel(A: T.Buffer(a, dtype), B: T.Buffer(b, other), C: T.Buffer((m, n), wide)):
         for i, j, l in T.grid(m, n, k):
             with T.block("C"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, l])
                 with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vk, vi] if left_turned else A[vi, vk]) * T.Cast(
-                    "float32", B[vj, vk] if right_turned else B[vk, vj])    # casts of f32 are none
+                    C[vi, vj] = T.Cast(wide, 0)
+                C[vi, vj] = C[vi, vj] + T.Cast(wide, A[vk, vi] if left_turned else A[vi, vk]) * T.Cast(
+                    wide, B[vj, vk] if right_turned else B[vk, vj])    # casts of f32 are none
 
     return kernel
 

@@ -2,10 +2,12 @@
 (inputs/standin_driver.c)."""
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, func, ir, memref, vector
+from legato.dialects.tir.markers import FACTOR_TYPES
 
 MATRIX_FUNCTIONS = {"standin_ldmatrix": "(i64, i32, i32, i64) -> ()", "standin_mma": "(i32, i64, i64, i64) -> ()"}
 FUNCTIONS = {**MATRIX_FUNCTIONS, "standin_copy": "(i64, i64, i32, i32) -> ()", "standin_commit": "() -> ()", "standin_wait": "(i32) -> ()"}
 DEPTHS = {"f16": 16, "bf16": 16, "f32": 8, "f8E4M3FN": 32, "f8E5M2": 32}     # in the order of the stand-in's numbers
+BYTES = 5       # the first number of products of bytes; the next ones are of unsigned ones on the left, on the right, and on both sides
 
 
 def rewrite_matrices(module):
@@ -37,11 +39,19 @@ def load_matrices(op, entry):
 def multiply(op, entry):
     """The result of a lane is written over what is added to it."""
     type_ = str(op.operands[0].type.element_type)
-    assert [size.value for size in op.attributes["mmaShape"]] == [16, 8, DEPTHS[type_]]
+    signs = [str(one.value) for one in op.attributes[FACTOR_TYPES]] if FACTOR_TYPES in op.attributes else []
+    assert (type_ == "i8") == bool(signs) and [size.value for size in op.attributes["mmaShape"]] == [16, 8, DEPTHS.get(type_, 32)]
+    kind = BYTES + signs_of(signs) if signs else list(DEPTHS).index(type_)
     assert ("tf32Enabled" in op.attributes) == (type_ == "f32")
     first, second, third = (given(entry, value) for value in op.operands)
-    call("standin_mma", number(list(DEPTHS).index(type_)), *map(address, (first, second, third)))
+    call("standin_mma", number(kind), *map(address, (first, second, third)))
     return taken(third, op.results[0].type)
+
+
+def signs_of(types):
+    """Bits that say which factors are unsigned."""
+    assert all(one in ("s8", "u8") for one in types)
+    return sum((one == "u8") << place for place, one in enumerate(types))
 
 
 def round_to_tf32(op, entry):

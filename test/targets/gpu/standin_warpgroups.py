@@ -1,5 +1,5 @@
 """Hopper's mbarriers, copies by tensor maps and products of warpgroups, as calls of the stand-in (inputs/standin/warpgroups.h)."""
-from standin_matrices import address, call, number
+from standin_matrices import BYTES, address, call, number, signs_of
 
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, func, ir, memref
@@ -46,7 +46,7 @@ def chains(kernel):
         made.append(value.owner.operation)
         entry = kernel.regions[0].blocks[0]
         with ir.InsertionPoint.at_block_begin(entry), first.location:
-            room = memref.alloca(ir.MemRefType.get([len(fields)], ir.F32Type.get()), [], [], alignment=16)
+            room = memref.alloca(ir.MemRefType.get([len(fields)], fields[0].type), [], [], alignment=16)
         with ir.InsertionPoint(first), first.location:
             for place, one in fields.items():
                 memref.store(one, room, [arith.constant(ir.IndexType.get(), place)])
@@ -70,12 +70,13 @@ def multiply(op, room):
     shape = str(op.attributes["shape"])
     columns = int(shape.split("n = ")[1].split(",")[0])
     kinds = [str(op.attributes[f"type{side}"]).split("<")[-1].rstrip(">") for side in "ABD"]
-    depth = DEPTHS[kinds[0]]
-    assert kinds[0] == kinds[1] and kinds[2] == "f32" and 2 * room.type.shape[0] == columns
+    depth, integers = DEPTHS.get(kinds[0], 32), kinds[2] == "s32"
+    assert (integers or (kinds[0] == kinds[1] and kinds[2] == "f32")) and 2 * room.type.shape[0] == columns
+    assert integers == (str(room.type.element_type) == "i32") and "satfinite" not in str(op.attributes)
     assert f"m = 64, n = {columns}, k = {depth}" in shape
     assert all(f"<{word}>" in str(op.attributes[name]) for name, word in (("scaleD", "one"), ("scaleA", "one"), ("scaleB", "one")))
     across = [int(wanted in str(op.attributes[f"layout{side}"])) for side, wanted in (("A", "<col>"), ("B", "<row>"))]
-    kind = number(list(DEPTHS).index(kinds[0]))
+    kind = number(BYTES + signs_of(kinds[:2]) if integers else list(DEPTHS).index(kinds[0]))
     call("standin_wgmma", kind, number(columns), *map(number, across), *list(op.operands)[1:], address(room))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from emulate import barriers_of, emulated
 from product_models import FLOAT, HALF, batched, check, conv, feeds, gemm, matmul, model, product
-from thoroughly import sampled
+from thoroughly import sampled, thorough
 
 import legato
 from legato.core.ir_helpers import find
@@ -220,3 +220,15 @@ def test_f32_is_as_it_was():
     module = legato.from_onnx(model([matmul(64, 64, 64, FLOAT, "Relu")]))
     texts = [str(legato.lower(module, target)) for target in (F16, "vulkan{matrices=none}")]
     assert len({re.sub(r"\{target=[^}]*\}", "", text) for text in texts}) == 1
+
+
+@pytest.mark.parametrize("left, right, factors", [
+    ("uint8", "int8", "u8_s8"), *thorough([("int8", "int8", "s8"), ("int8", "uint8", "s8_u8")], names=3)])
+def test_sums_of_integers_are_exact(left, right, factors):
+    """Products of bytes, by matrices that the device lists with these signs; other matrices are not taken for them."""
+    kernel, target = product(left, False, True, 40, 56, 136, right), TARGET.format(f"m16n16k32_{factors}_i32")
+    assert kernels_with_matrices(kernel, target) == 1 and not kernels_with_matrices(kernel, TARGET.format("m16n16k32_u8_i32"))
+    random = np.random.default_rng(0)
+    a, b = (random.integers(np.iinfo(type_).min, np.iinfo(type_).max + 1, shape, type_) for type_, shape in (
+        (left, (40, 136)), (right, (56, 136))))
+    np.testing.assert_array_equal(emulated(kernel, target)(a, b), a.astype(np.int64) @ b.T.astype(np.int64))

@@ -41,7 +41,8 @@ def validated(lowered, folder):
 
 
 @pytest.mark.parametrize("dtype, shape", [
-    ("float16", "m16n16k16_f16_f32"), ("bfloat16", "m8n8k16_bf16_f32"), ("float32", "m16n16k8_f32_f32")])
+    ("float16", "m16n16k16_f16_f32"), ("bfloat16", "m8n8k16_bf16_f32"), ("float32", "m16n16k8_f32_f32"),
+    ("uint8", "m16n16k32_u8_i32"), ("int8", "m16n16k32_s8_i32")])
 def test_kernels_are_valid_and_say_what_they_multiply(dtype, shape, tmp_path):
     code, = validated(legato.lower(product(dtype), f"vulkan{{matrices={shape} subgroup=16}}"), tmp_path).values()
     found = list(instructions(words_of(code)))
@@ -123,15 +124,16 @@ def test_subgroups_that_a_kernel_can_have():
 def test_a_target_takes_what_this_machine_has(monkeypatch):
     plain_target = Catalog().resolve("vulkan")
     monkeypatch.setattr(matrices, "host", lambda: (("m16n16k16_f16_f32", "m8n8k8_f16_f32"), 64))
+    monkeypatch.setattr(devices, "has_dot_products", lambda: False)
     chosen = settled(plain_target)
-    assert str(chosen) == "vulkan{schedules=true matrices=m16n16k16_f16_f32+m8n8k8_f16_f32 subgroup=64}"
+    assert str(chosen) == "vulkan{schedules=true matrices=m16n16k16_f16_f32+m8n8k8_f16_f32 subgroup=64 dot-products=false}"
     assert present(chosen.gpu).subgroup == 64
     assert present(settled(Catalog().resolve("vulkan{matrices=none}")).gpu).matrices == ()
     assert present(settled(Catalog().resolve("vulkan{subgroup=16}")).gpu).subgroup == 16
     lowered = legato.lower(product("float16"), "vulkan", last="schedules")
     assert "subgroup_multiply_m16n16k16_f16_f32_x64" in str(lowered)
     monkeypatch.setattr(matrices, "host", lambda: ((), 0))
-    assert str(settled(plain_target)) == "vulkan{schedules=true matrices=none}"
+    assert str(settled(plain_target)) == "vulkan{schedules=true matrices=none dot-products=false}"
 
 
 def test_matrices_of_f32_are_asked_for(monkeypatch):
@@ -155,12 +157,15 @@ def property_of(m, n, k, a, b, c, result, scope=3, saturating=0):
 
 
 def test_the_matrices_that_kernels_use():
-    """Of f16 (0), bf16 and f32 (1), of a subgroup (3), without saturation; integers (3, 5) and other types are left out."""
+    """Of f16 (0), bf16 and f32 (1), and of s8 (3) and u8 (7) with sums of i32 (5), of a subgroup (3), without saturation; other types are
+    left out."""
     brain = 1000141000
     given = [property_of(16, 16, 16, 0, 0, 1, 1), property_of(16, 8, 16, 0, 0, 0, 0), property_of(16, 16, 16, brain, brain, 1, 1),
              property_of(16, 16, 16, brain, brain, brain, brain), property_of(16, 16, 32, 3, 3, 5, 5), property_of(8, 8, 8, 0, 0, 1, 1, 2),
+             property_of(16, 16, 32, 7, 3, 5, 5), property_of(16, 16, 32, 7, 7, 9, 9), property_of(16, 16, 32, 3, 3, 1, 1),
+             property_of(16, 16, 32, 5, 5, 5, 5),
              property_of(8, 8, 8, 0, 0, 1, 1, saturating=1), property_of(8, 8, 8, 0, 1, 1, 1), property_of(16, 16, 16, 0, 0, 1, 1)]
-    assert named(given) == ("m16n16k16_f16_f32", "m16n8k16_f16_f16", "m16n16k16_bf16_f32")
+    assert named(given) == ("m16n16k16_f16_f32", "m16n8k16_f16_f16", "m16n16k16_bf16_f32", "m16n16k32_s8_i32", "m16n16k32_u8_s8_i32")
 
 
 def test_matrices_need_capabilities():

@@ -101,6 +101,19 @@ def test_transposed_operands_are_loaded_as_they_lie(dtype, left, right):
     assert error(kernel, left, right, ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16) < 1e-5
 
 
+@pytest.mark.parametrize("sizes, launches", [((49, 256, 1100), 1), ((49, 64, 2048), 2)])
+def test_warps_share_a_long_depth(sizes, launches):
+    """Of few results: in one launch, where that leaves 32 blocks; each of four warps has tiles of its own, in two stages."""
+    kernel = product("float16", False, True, *sizes)
+    lowered = outlined(kernel)
+    assert len(find(lowered.operation, "gpu.launch_func")) == launches and find(lowered.operation, MMA)
+    if launches == 1:
+        function, = find(lowered.operation, "gpu.func")
+        shapes = [list(a.type.shape) for a in function.regions[0].blocks[0].arguments if "workgroup" in str(a.type)]
+        assert shapes == [[2, 4, 16, 40], [2, 4, 32, 40], [4, 16, 32]]
+        assert error(kernel, False, True, np.float16, *sizes) < 1e-4
+
+
 def test_a_wrong_lane_is_noticed(monkeypatch):
     """The stand-in has the fragments from PTX's definition: code that exchanges two matrices gets other results."""
     right = matrix_primitives.fragments

@@ -6,13 +6,15 @@ API void standin_ldmatrix(int64_t row, int count, int transposed, int64_t to) {
   threads[running].matrix = (struct matrix){LDMATRIX, count, transposed, (char *)row, (char *)to, 0};
   leave(AT_MATRIX);
 }
-API void standin_mma(int type, int64_t a, int64_t b, int64_t c) { /* m16n8k16 of f16 or bf16; 2: m16n8k8 of tf32; 3, 4: m16n8k32 of e4m3, e5m2 */
+API void standin_mma(int type, int64_t a, int64_t b, int64_t c) { /* m16n8k16 of f16 or bf16; 2: m16n8k8 of tf32; m16n8k32 of 3, 4: e4m3, e5m2; 5 to 8: bytes, of which in type - 5 bit 0 and 1 are set for unsigned ones on the left and right */
   threads[running].matrix = (struct matrix){MMA, type, 0, (char *)a, (char *)b, (char *)c};
   leave(AT_MATRIX);
 }
 API long standin_conflicts(void) { return conflicts; } /* rows of matrices that waited for others of the same matrix, in their bank */
 API long standin_instructions(int op) { return instructions[op]; }
 
+enum { BYTES = 5 };
+static int as_byte(const char *at, int is_unsigned) { return is_unsigned ? *(const unsigned char *)at : *(const signed char *)at; }
 static float as_float(const char *at, int type) {
   if (type == 3) { /* e4m3: the exponent's bias is 7; of the highest exponent only the last number is NaN */
     int code = *at & 0x7f, exponent = code >> 3;
@@ -34,6 +36,9 @@ static float as_float(const char *at, int type) {
   _Float16 half;
   memcpy(&half, &bits, 2);
   return (float)half;
+}
+static float factor_at(const char *at, int type, int side) {
+  return type < BYTES ? as_float(at, type) : (float)as_byte(at, (type - BYTES) >> side & 1);
 }
 static float as_tf32(const char *at) { /* the lower 13 bits are not looked at */
   uint32_t bits;
@@ -60,6 +65,14 @@ static int load_matrices(const struct thread *lanes) { /* 8 rows of 8 elements o
   }
   return 0;
 }
+static void add_to(char *at, double value, int type) { /* i32 wraps */
+  float real;
+  uint32_t bits;
+  memcpy(type < BYTES ? (void *)&real : (void *)&bits, at, 4);
+  if (type < BYTES) real = (float)(real + value);
+  else bits += (uint32_t)(int32_t)value;
+  memcpy(at, type < BYTES ? (void *)&real : (void *)&bits, 4);
+}
 static int multiply(const struct thread *lanes) {
   float a[16][32], b[32][8];
   int type = lanes->matrix.kind, depth = type > 2 ? 32 : type == 2 ? 8 : 16;
@@ -72,8 +85,8 @@ static int multiply(const struct thread *lanes) {
     }
     if (type > 2) {
       for (int i = 0; i < 16; i++)
-        a[i < 4 || (8 <= i && i < 12) ? group : group + 8][in_group * 4 + (i & 3) + (i < 8 ? 0 : 16)] = as_float(lanes[lane].matrix.first + i, type);
-      for (int i = 0; i < 8; i++) b[in_group * 4 + (i & 3) + (i < 4 ? 0 : 16)][group] = as_float(lanes[lane].matrix.second + i, type);
+        a[i < 4 || (8 <= i && i < 12) ? group : group + 8][in_group * 4 + (i & 3) + (i < 8 ? 0 : 16)] = factor_at(lanes[lane].matrix.first + i, type, 0);
+      for (int i = 0; i < 8; i++) b[in_group * 4 + (i & 3) + (i < 4 ? 0 : 16)][group] = factor_at(lanes[lane].matrix.second + i, type, 1);
       continue;
     }
     for (int i = 0; i < 8; i++)
@@ -83,10 +96,10 @@ static int multiply(const struct thread *lanes) {
   for (int lane = 0; lane < 32; lane++)
     for (int i = 0; i < 4; i++) {
       int row = (lane >> 2) + (i < 2 ? 0 : 8), column = lane % 4 * 2 + (i & 1);
-      float *c = (float *)lanes[lane].matrix.third + i;
-      double sum = *c;
+      char *c = lanes[lane].matrix.third + 4 * i;
+      double sum = 0;
       for (int k = 0; k < depth; k++) sum += (double)a[row][k] * b[k][column];
-      *c = (float)sum;
+      add_to(c, sum, type);
     }
   return 0;
 }

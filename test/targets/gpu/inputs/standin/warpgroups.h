@@ -131,9 +131,9 @@ static int64_t address_in(uint64_t description, int width, int across, int i, in
   return swizzled(begin + i % 8 * 128 + i / 8 * stride + k * width);
 }
 static int width_of(int type) { return type > 2 ? 1 : type == 2 ? 4 : 2; }
-static double element_at(int64_t at, int type) {
+static double element_at(int64_t at, int type, int side) {
   if (!within(at, width_of(type))) { problem = 1; return 0; }
-  return type == 2 ? as_tf32((char *)(uintptr_t)at) : as_float((char *)(uintptr_t)at, type);
+  return type == 2 ? as_tf32((char *)(uintptr_t)at) : factor_at((char *)(uintptr_t)at, type, side);
 }
 static void count_tile_conflicts(uint64_t description, int width, int across, int count, int depth) {
   for (int i = 0; i < count; i += across ? 16 / width : 8)      /* eight rows of 16 bytes, which the instruction reads as one matrix */
@@ -151,16 +151,16 @@ static void perform_product(struct thread *lanes, int number) {
   const struct product one = lanes->queue[number];
   int width = width_of(one.type), depth = 32 / width;
   if (width != 2 && (one.across_a || one.across_b)) problem = 1;
-  for (int i = 0; i < 64; i++) for (int k = 0; k < depth; k++) a[i][k] = element_at(address_in(one.a, width, one.across_a, i, k), one.type);
-  for (int j = 0; j < one.columns; j++) for (int k = 0; k < depth; k++) b[j][k] = element_at(address_in(one.b, width, one.across_b, j, k), one.type);
+  for (int i = 0; i < 64; i++) for (int k = 0; k < depth; k++) a[i][k] = element_at(address_in(one.a, width, one.across_a, i, k), one.type, 0);
+  for (int j = 0; j < one.columns; j++) for (int k = 0; k < depth; k++) b[j][k] = element_at(address_in(one.b, width, one.across_b, j, k), one.type, 1);
   count_tile_conflicts(one.a, width, one.across_a, 64, depth);
   count_tile_conflicts(one.b, width, one.across_b, one.columns, depth);
   for (int lane = 0; lane < 128; lane++)
     for (int i = 0; i < one.columns / 2; i++) {
       int row = lane / 32 * 16 + lane % 32 / 4 + 8 * (i / 2 % 2), column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      double sum = lanes[lane].sums[i];
+      double sum = 0;
       for (int k = 0; k < depth; k++) sum += a[row][k] * b[column][k];
-      lanes[lane].sums[i] = (float)sum;
+      add_to((char *)(lanes[lane].sums + i), sum, one.type);
     }
   products++;
 }
