@@ -17,7 +17,7 @@ from legato.analysis.structured.elements import Term
 from legato.analysis.structured.pool import PoolForm
 from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import arith, ir, memref, vector
+from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import (
     Size,
     Vectors,
@@ -28,13 +28,13 @@ from legato.core.vector_loops import (
     plus,
     quotient,
     remainder,
-    scratch,
     times,
     value_of,
 )
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.kept_rows import KeptRows
 from legato.passes.cpu.kernel_loops import into_loops
 from legato.passes.cpu.window_loops import WORTH_IT, WindowSpan, span_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -80,24 +80,12 @@ class PoolLoops:
         self.combine = partial(combined, form.combiner)
         work = max(1, self.source.type.shape[0]) * form.channels * prod(axis.count * axis.taps for axis in form.axes)
         self.threads = machine.threads if work >= WORTH_IT else 1
-        stride, lanes = self.columns.stride, self.vectors.lanes
-        self.group = stride * lanes      # columns, of which one vector is made for each of the rows that are kept
-        read = (self.columns.count - 1) * stride + (self.columns.taps - 1) * self.columns.dilation
-        written = -(-self.columns.size // self.group) * self.group + self.columns.begin
-        self.kept = scratch(self.threads, stride, -(-max(read, written) // stride) + 2 * lanes)
+        self.rows = KeptRows(self.vectors, self.columns, self.vectors.splat(form.neutral), self.threads)
 
     def build(self) -> None:
         """Builds all loops."""
-        lanes, rows = self.vectors.lanes, prod(axis.count for axis in self.across)
-        threads, kept, width = self.kept.type.shape
-        border = self.vectors.splat(self.form.neutral)
-
-        def empty(number: ir.Value) -> None:
-            thread, row = quotient(number, kept), remainder(number, kept)
-            loop(0, width - lanes + 1, lanes, lambda at: self.vectors.store(border, self.kept, thread, row, at))
-            self.vectors.store(border, self.kept, thread, row, width - lanes)
-
-        loop(0, threads * kept, 1, empty)
+        self.rows.empty()
+        rows = prod(axis.count for axis in self.across)
         images = self.source.type.shape[0]
         count = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
         in_parts(times(count, self.form.channels * rows), self.threads, partial(self._row, rows))
@@ -117,7 +105,7 @@ class PoolLoops:
     def _keep(self, plane: list[Size], spans: list[WindowSpan], thread: Size) -> None:
         """Combines the rows of a row of windows into those that are kept."""
         size = self.columns.size
-        step = max(1, VECTORS // self.columns.stride) * self.group
+        step = max(1, VECTORS // self.columns.stride) * self.rows.group
         whole = size - size % step
         if whole:
             loop(0, whole, step, lambda start: self._keep_columns(plane, spans, thread, start, step))
@@ -133,7 +121,7 @@ class PoolLoops:
             return [self._load(count, *plane, *places, plus(start, number * lanes)) for number, count in enumerate(counts)]
 
         def keep(vectors: Sequence[ir.Value]) -> None:
-            self._keep_vectors(vectors, thread, start)
+            self.rows.keep([thread], vectors, start)
 
         border = self.vectors.splat(self.form.neutral)
 
@@ -177,17 +165,6 @@ class PoolLoops:
         mask = v.mask(count)
         return arith.select(mask, widened(v.load_if(mask, self.source, *at)), v.splat(self.form.neutral))
 
-    def _keep_vectors(self, vectors: Sequence[ir.Value], thread: Size, start: Size) -> None:
-        """Writes the columns from ``start`` on into the rows that are kept."""
-        stride, lanes, begin = self.columns.stride, self.vectors.lanes, self.columns.begin
-        border = self.vectors.splat(self.form.neutral)
-        for number in range(0, len(vectors), stride):
-            group = [*vectors[number:number + stride], *[border] * (number + stride - len(vectors))]
-            for first in range(stride):
-                row, shift = (first + begin) % stride, (first + begin) // stride
-                at = plus(plus(quotient(start, stride), number // stride * lanes), shift)
-                self.vectors.store(every(group, first), self.kept, thread, row, at)
-
     # --- the columns of the windows ---
 
     def _write_row(self, places: dict[Term, Size], thread: Size) -> None:
@@ -200,9 +177,8 @@ class PoolLoops:
             self._write(places, thread, whole, count - whole)
 
     def _write(self, places: dict[Term, Size], thread: Size, at: Size, count: int | None) -> None:
-        stride, v = self.columns.stride, self.vectors
-        offsets = [tap * self.columns.dilation for tap in range(self.columns.taps)]
-        columns = [v.load(self.kept, thread, offset % stride, plus(at, offset // stride)) for offset in offsets]
+        v = self.vectors
+        columns = [self.rows.load([thread], tap, at) for tap in range(self.columns.taps)]
         value = columns[0]
         for column in columns[1:]:
             value = self.combine(column, value)
@@ -235,15 +211,3 @@ def widened(value: ir.Value) -> ir.Value:
     """A vector of floats as f32."""
     f32 = ir.F32Type.get()
     return value if value.type.element_type == f32 else arith.extf(ir.VectorType.get(value.type.shape, f32), value)
-
-
-def every(vectors: Sequence[ir.Value], first: int) -> ir.Value:
-    """One vector of every n-th element of n vectors, from the element ``first`` on."""
-    stride, lanes = len(vectors), vectors[0].type.shape[0]
-    value = vectors[0]
-    for number in range(1, stride):     # the first elements are those of the vectors before, in order
-        at = [first + lane * stride for lane in range(lanes)]
-        taken = [place - number * lanes + lanes if place >= number * lanes else lane if number > 1 else place
-                 for lane, place in enumerate(at)]
-        value = vector.ShuffleOp(value, vectors[number], [min(place, 2 * lanes - 1) for place in taken]).result
-    return value

@@ -171,3 +171,23 @@ func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2
     -> tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
   return %0, %1, %2, %3 : tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
 }
+
+// Convolutions of f32 that are depthwise or of few features have vectors of columns, too, as long as the image is channels-first; a
+// depthwise one of fewer channels than lanes gets it so.
+// ALL-LABEL: func.func @few
+// ALL-NOT: data_layout = "NCHW"
+// CHECK-LABEL: func.func @few
+// CHECK: %[[A:.*]] = "relax.conv2d"(%arg0, %arg1) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>)
+// CHECK: "relax.conv2d"(%[[A]], %arg2) {groups = 4 : i64} : (tensor<1x4x18x18xf32>
+// CHECK: "relax.conv2d"({{.*}}) {data_layout = "NHWC", {{.*}}} : (tensor<1x16x16x4xf32>, tensor<3x3x4x12xf32>)
+// CHECK: "relax.conv2d"({{.*}}) {groups = 12 : i64} : (tensor<1x12x14x14xf32>, tensor<12x1x3x3xf32>)
+// CHECK: "relax.conv2d"({{.*}}) {data_layout = "NHWC", groups = 32
+func.func @few(%x: tensor<1x3x20x20xf32>, %a: tensor<4x3x3x3xf32>, %b: tensor<4x1x3x3xf32>, %c: tensor<12x4x3x3xf32>, %d: tensor<12x1x3x3xf32>,
+    %y: tensor<1x32x9x9xf32>, %e: tensor<32x1x3x3xf32>) -> (tensor<1x12x12x12xf32>, tensor<1x32x7x7xf32>) {
+  %0 = "relax.conv2d"(%x, %a) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x18x18xf32>
+  %1 = "relax.conv2d"(%0, %b) {groups = 4 : i64} : (tensor<1x4x18x18xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x16x16xf32>
+  %2 = "relax.conv2d"(%1, %c) : (tensor<1x4x16x16xf32>, tensor<12x4x3x3xf32>) -> tensor<1x12x14x14xf32>
+  %3 = "relax.conv2d"(%2, %d) {groups = 12 : i64} : (tensor<1x12x14x14xf32>, tensor<12x1x3x3xf32>) -> tensor<1x12x12x12xf32>
+  %4 = "relax.conv2d"(%y, %e) {groups = 32 : i64} : (tensor<1x32x9x9xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x7x7xf32>
+  return %3, %4 : tensor<1x12x12x12xf32>, tensor<1x32x7x7xf32>
+}
