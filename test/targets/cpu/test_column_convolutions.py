@@ -15,7 +15,8 @@ from legato.targets.cpu.machine import LEVELS
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")][::-1]
 # shape of the input, features (0: depthwise), then what differs from windows of 3 in each dimension with a padding of 1
 CASES = [
-    ((1, 3, 14, 14), 0, {}), ((2, 5, 14, 33), 0, {}), ((1, 3, 1, 9), 0, {}), ((1, 7, 9, 1), 0, {}), ((1, 12, 30, 150), 0, {"strides": [2, 2]}),
+    ((1, 3, 14, 14), 0, {}), ((2, 5, 14, 33), 0, {}), ((1, 3, 1, 9), 0, {}), ((1, 7, 9, 1), 0, {}),
+    ((1, 12, 30, 150), 0, {"strides": [2, 2]}),
     ((1, 3, 9, 71), 0, {"strides": [1, 3], "pads": [0, 2, 2, 0]}), ((1, 6, 21, 50), 0, {"strides": [3, 4], "kernel_shape": [7, 5]}),
     ((1, 3, 11, 37), 0, {"dilations": [2, 3], "pads": [2] * 4}), ((1, 20, 35, 64), 0, {"kernel_shape": [5, 5], "pads": [2] * 4}),
     ((3, 3, 13, 40), 0, {"dilations": [3, 2], "strides": [2, 2], "pads": [2, 1, 2, 0]}), ((1, 3, 40, 34), 0, {"pads": [0] * 4}),
@@ -25,7 +26,8 @@ CASES = [
     ((1, 3, 9, 12, 17), 0, {"kernel_shape": [5, 5, 5], "pads": [2] * 6}), ((1, 3, 6, 7, 24), 0, {"pads": [0] * 6}),
     ((1, 1, 20, 28), 1, {}), ((1, 3, 17, 33), 4, {}), ((2, 8, 13, 48), 7, {"kernel_shape": [1, 5], "pads": [0, 2, 0, 2]}),
     ((1, 3, 15, 40), 9, {"strides": [2, 1]}), ((1, 20, 9, 16), 5, {"kernel_shape": [3, 1], "pads": [1, 0, 1, 0]}),
-    ((1, 4, 70), 3, {"strides": [2]}), ((2, 3, 5, 8, 20), 2, {"strides": [1, 2, 2]}), ((1, 9, 64), 12, {"kernel_shape": [1], "pads": [0, 0]}),
+    ((1, 4, 70), 3, {"strides": [2]}), ((2, 3, 5, 8, 20), 2, {"strides": [1, 2, 2]}),
+    ((1, 9, 64), 12, {"kernel_shape": [1], "pads": [0, 0]}),
     ((1, 4, 128, 130), 2, {"pads": [0] * 4}),
 ]
 
