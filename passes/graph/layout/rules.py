@@ -139,10 +139,12 @@ def pool(converter: Converter, op: ir.Operation) -> bool:
 
 
 def _has_columns(op: ir.Operation, attrs: dict[str, Any]) -> bool:
-    """Whether a pool of channels-first images is of floats, of known sizes, with neighbouring columns in neighbouring windows."""
-    type_ = op.operands[0].type
+    """Whether a pool of channels-first images is one of floats, or a maximum of integers, of known sizes, with neighbouring columns in
+    neighbouring windows."""
+    type_, is_max = op.operands[0].type, op.name.startswith("relax.max_pool")
     known = all(isinstance(size, int) for size in dims(type_)[1:])
-    return known and isinstance(type_.element_type, ir.FloatType) and type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
+    plain = isinstance(type_.element_type, ir.FloatType) or (isinstance(type_.element_type, ir.IntegerType) and is_max)
+    return known and plain and 8 <= type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:
