@@ -73,7 +73,7 @@ def cpu_stages(target: "Target") -> Stages:
     integers = "relax-integer-contractions{target=%s}," if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
-    products = "" if rounded else " products=true"    # of which only convolutions round both factors
+    products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % products},"

@@ -43,6 +43,7 @@ class ConvertLayout(ModulePass):
     data_layout: Literal["NHWC", "NCHW"] = option("NHWC", "of images")
     kernel_layout: Literal["HWIO", "OHWI", "OIHW"] = option("HWIO", "of convolutions' weights")
     in_place: bool = option(False, "what is as fast on channels-first images stays: pools of floats, and what strides step over")
+    columns: bool = option(False, "convolutions of channels-first images that are depthwise or of few features stay")
     products: bool = option(False, "convolutions by one element of channels-first images, into few features, are products with the image")
 
     def run(self, module: Module, context: PassContext) -> None:
@@ -50,7 +51,7 @@ class ConvertLayout(ModulePass):
         for function in relax_functions(module):
             ops = graph_ops(function)
             has_images = any(RULES.get(op.name) in ON_IMAGES for op in ops)
-            converter = Converter(self.data_layout, self.kernel_layout, has_images, self.in_place, self.products)
+            converter = Converter(self.data_layout, self.kernel_layout, has_images, self.in_place, self.columns, self.products)
             for op in ops:
                 converter.convert(op)
             erase_dead(function, constants)
@@ -58,11 +59,11 @@ class ConvertLayout(ModulePass):
 
 class Converter:
     """The conversion of one function: the values held as another tensor, and their layouts. ``has_images``: whether it has ops that the
-    wanted layout is for. ``in_place``, ``products``: as the pass's options."""
+    wanted layout is for. ``in_place``, ``columns``, ``products``: as the pass's options."""
 
-    def __init__(self, data_layout: str, kernel_layout: str, has_images: bool, in_place: bool, products: bool):
+    def __init__(self, data_layout: str, kernel_layout: str, has_images: bool, in_place: bool, columns: bool, products: bool):
         self.data_layout, self.kernel_layout, self.has_images = data_layout, kernel_layout, has_images
-        self.in_place, self.products = in_place, products
+        self.in_place, self.columns, self.products = in_place, columns, products
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}
 

@@ -39,7 +39,7 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     if layout.is_identity(data) and layout.is_identity(kernel):
         return False
     image, weight = op.operands
-    if converter.in_place and _is_faster_by_columns(op, attrs, converter.perm_of(image) is not None):
+    if converter.columns and _is_faster_by_columns(op, attrs, converter.perm_of(image) is not None):
         return False
     if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
         if converter.in_place:

@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --relax-convert-layout=in-place=true | filecheck %s
+// RUN: legato-opt %s --relax-convert-layout='in-place=true columns=true' | filecheck %s --check-prefix=COLUMNS
 // RUN: legato-opt %s --relax-convert-layout | filecheck %s --check-prefix=ALL
 // RUN: legato-opt %s --relax-convert-layout='kernel-layout=OHWI in-place=true' | filecheck %s --check-prefix=OHWI
 // One permutation at the input, one at the output; those of weights are left to relax-fold-constants.
@@ -173,15 +174,17 @@ func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2
 }
 
 // Convolutions of f32 that are depthwise or of few features have vectors of columns, too, as long as the image is channels-first; a
-// depthwise one of fewer channels than lanes gets it so.
+// depthwise one of fewer channels than lanes gets it so: with the option.
 // ALL-LABEL: func.func @few
-// ALL-NOT: data_layout = "NCHW"
 // CHECK-LABEL: func.func @few
-// CHECK: %[[A:.*]] = "relax.conv2d"(%arg0, %arg1) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>)
-// CHECK: "relax.conv2d"(%[[A]], %arg2) {groups = 4 : i64} : (tensor<1x4x18x18xf32>
-// CHECK: "relax.conv2d"({{.*}}) {data_layout = "NHWC", {{.*}}} : (tensor<1x16x16x4xf32>, tensor<3x3x4x12xf32>)
-// CHECK: "relax.conv2d"({{.*}}) {groups = 12 : i64} : (tensor<1x12x14x14xf32>, tensor<12x1x3x3xf32>)
-// CHECK: "relax.conv2d"({{.*}}) {data_layout = "NHWC", groups = 32
+// CHECK-NOT: "relax.conv2d"(%arg
+// ALL-NOT: "relax.conv2d"(%arg
+// COLUMNS-LABEL: func.func @few
+// COLUMNS: %[[A:.*]] = "relax.conv2d"(%arg0, %arg1) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>)
+// COLUMNS: "relax.conv2d"(%[[A]], %arg2) {groups = 4 : i64} : (tensor<1x4x18x18xf32>
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", {{.*}}} : (tensor<1x16x16x4xf32>, tensor<3x3x4x12xf32>)
+// COLUMNS: "relax.conv2d"({{.*}}) {groups = 12 : i64} : (tensor<1x12x14x14xf32>, tensor<12x1x3x3xf32>)
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", groups = 32
 func.func @few(%x: tensor<1x3x20x20xf32>, %a: tensor<4x3x3x3xf32>, %b: tensor<4x1x3x3xf32>, %c: tensor<12x4x3x3xf32>, %d: tensor<12x1x3x3xf32>,
     %y: tensor<1x32x9x9xf32>, %e: tensor<32x1x3x3xf32>) -> (tensor<1x12x12x12xf32>, tensor<1x32x7x7xf32>) {
   %0 = "relax.conv2d"(%x, %a) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x18x18xf32>
