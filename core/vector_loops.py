@@ -131,6 +131,11 @@ class Vectors:
         """A vector constant."""
         return arith.ConstantOp(self.type, ir.DenseElementsAttr.get_splat(self.type, ir.FloatAttr.get(self.f32, value))).result
 
+    def constant(self, value: float, element: ir.Type) -> ir.Value:
+        """A vector constant of another element."""
+        number = ir.FloatAttr.get(element, value) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, int(value))
+        return arith.ConstantOp(self.of(element), ir.DenseElementsAttr.get_splat(self.of(element), number)).result
+
     def spread(self, scalar: ir.Value) -> ir.Value:
         """A vector whose elements are a scalar."""
         return vector.BroadcastOp(self.of(scalar.type), scalar).result
@@ -141,8 +146,7 @@ class Vectors:
 
     def zeros(self, element: ir.Type) -> ir.Value:
         """A vector of zeros."""
-        zero = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
-        return arith.ConstantOp(self.of(element), ir.DenseElementsAttr.get_splat(self.of(element), zero)).result
+        return self.constant(0, element)
 
     def load_if(self, mask: ir.Value | None, buffer: ir.Value, *at: Size) -> ir.Value:
         """A vector from neighbouring elements, with zeros in the lanes that a mask leaves out; None: none."""
@@ -161,6 +165,21 @@ class Vectors:
             self.store(value, buffer, *at)
         else:
             vector.MaskedStoreOp(buffer, [*map(value_of, at)], mask, value)
+
+    def load_first(self, count: int, others: ir.Value, buffer: ir.Value, *at: Size) -> ir.Value:
+        """The first ``count`` elements of a vector, and those of another one behind them, without a mask, which few CPUs have for elements
+        of less than 32 bits."""
+        *before, last = at
+        for first, size in parts_of(count):
+            piece = Vectors(size).load(buffer, *before, plus(last, first))
+            others = vector.InsertStridedSliceOp(piece, others, [first], [1]).result
+        return others
+
+    def store_first(self, count: int, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
+        """Writes the first ``count`` elements, without a mask."""
+        *before, last = at
+        for first, size in parts_of(count):
+            self.store(part(value, first, size), buffer, *before, plus(last, first))
 
     def interleaved(self, even: ir.Value, odd: ir.Value) -> ir.Value:
         """The elements of two vectors in turns, as one of twice as many."""
@@ -182,6 +201,16 @@ class Vectors:
             pairs = list(zip(columns[:half], columns[half:]))
             columns = [vector.ShuffleOp(a, b, order).result for a, b in pairs for order in (low, [lane + half for lane in low])]
         return columns
+
+
+def parts_of(count: int) -> list[tuple[int, int]]:
+    """A number of elements in parts of powers of two, the largest first: where each begins, and its size."""
+    found, first = [], 0
+    while first < count:
+        size = 1 << (count - first).bit_length() - 1
+        found.append((first, size))
+        first += size
+    return found
 
 
 def part(value: ir.Value, at: int, count: int) -> ir.Value:

@@ -74,7 +74,7 @@ def cpu_stages(target: "Target") -> Stages:
     integers = INTEGERS if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
-    products = "" if rounded else " products=true"    # of which only convolutions round both factors
+    products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % products},"
@@ -83,7 +83,7 @@ def cpu_stages(target: "Target") -> Stages:
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
-                  f"{winograd}tir-direct-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
+                  f"{winograd}tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
                       "tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),

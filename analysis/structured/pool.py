@@ -17,12 +17,13 @@ from legato.core.mlir import ir
 TERMS: dict[int, Index] = {3: ("n", "c", "w"), 4: ("n", "c", "h", "w"), 5: ("n", "c", "d", "h", "w")}
 MOST_STRIDE = 4         # of columns: every s-th column is taken by s - 1 shuffles of vectors
 MOST_TAPS = 32          # of a window's row, which are written out
-COMBINERS = {"arith.maximumf": float("-inf"), "arith.addf": 0.0}    # with what changes nothing
+# with what changes nothing, None for the least number of the type
+COMBINERS: dict[str, float | None] = {"arith.maximumf": float("-inf"), "arith.addf": 0.0, "arith.maxui": 0, "arith.maxsi": None}
 
 
 @dataclass(frozen=True)
 class PoolForm(Epilogue):
-    """A pool of floats: the maximum or the sum of each window, of images of known sizes with a border of what changes nothing, in which
+    """A pool: the maximum of each window, or of floats the sum, of images of known sizes with a border of what changes nothing, in which
     vectors of columns take few steps. The terms of indices are ``n`` (images), ``c`` (channels), ``d``, ``h`` and ``w`` (positions of the
     result)."""
 
@@ -40,7 +41,7 @@ class PoolForm(Epilogue):
         heart = found[0] if len(found) == 1 and len(kernel.ops[-1].operands) == 1 else None
         if heart is None or len(heart.inputs) != 2 or heart.combiner not in COMBINERS or not is_pool(heart):
             return None
-        neutral = COMBINERS[heart.combiner]
+        neutral = neutral_of(heart.combiner, heart.op.results[0].type.element_type)
         padded = unpadded(heart.op.operands[0], before=2, inner=0, number=neutral)
         steps = window_steps(heart)
         if padded is None or steps is None or start_of(heart.op) != neutral:
@@ -59,13 +60,13 @@ class PoolForm(Epilogue):
 
     @property
     def combiner(self) -> str:
-        """The op that combines elements: arith.maximumf or arith.addf."""
+        """The op that combines elements, one of ``COMBINERS``."""
         return self.heart.combiner or ""
 
     @property
     def neutral(self) -> float:
         """What changes nothing, where it is combined with an element."""
-        return COMBINERS[self.combiner]
+        return neutral_of(self.combiner, self.result.type.element_type)
 
     @property
     def channels(self) -> int:
@@ -78,12 +79,23 @@ class PoolForm(Epilogue):
         return self.heart.op.results[0]
 
 
+def neutral_of(combiner: str, element: ir.Type) -> float:
+    """What changes nothing, where it is combined with elements of a type."""
+    neutral = COMBINERS[combiner]
+    return -(1 << ir.IntegerType(element).width - 1) if neutral is None else neutral
+
+
 def is_pool(op: StructuredOp) -> bool:
-    """Whether an op combines the elements of windows, of f32 or halves, and reads a second input for its shape only."""
+    """Whether an op combines the elements of windows, of f32, halves or integers of up to 32 bits, and reads a second input for its shape
+    only."""
     element, span, _ = op.scalars
-    halves = ir.F16Type.get(), ir.BF16Type.get()
-    plain = element.type in (ir.F32Type.get(), *halves) and op.op.results[0].type.element_type in (ir.F32Type.get(), *halves)
-    return plain and not list(span.uses) and op.body_names in ([op.combiner, "linalg.yield"], ["arith.extf", op.combiner, "linalg.yield"])
+    types, names = {element.type, op.op.results[0].type.element_type}, op.body_names
+    if list(span.uses):
+        return False
+    if names == [op.combiner, "linalg.yield"] and len(types) == 1 and isinstance(element.type, ir.IntegerType):
+        return 8 <= element.type.width <= 32
+    floats = types <= {ir.F32Type.get(), ir.F16Type.get(), ir.BF16Type.get()}
+    return floats and names in ([op.combiner, "linalg.yield"], ["arith.extf", op.combiner, "linalg.yield"])
 
 
 def window_steps(op: StructuredOp) -> tuple[list[int], list[int]] | None:

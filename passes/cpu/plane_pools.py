@@ -1,9 +1,8 @@
 """tir-plane-pools: maximum and average pools of channels-first images, as loops over rows of the result, with vectors along a row.
 
-The rows of the image that a row of windows takes are combined first, column by column, into one row in the first-level cache, with a
-border of what changes nothing; then its columns, window by window. With a stride of s, that row is kept as s rows, of which each has every
-s-th column: what neighbouring windows take from it are neighbours. Rows above and below the image are left out by the bounds of the loops
-over the window's rows.
+For a part of a channel, the rows of the image that a row of windows takes are combined first, column by column, into one row in the
+first-level cache, with a border of what changes nothing (``kept_rows``); then its columns, window by window. Rows above and below the
+image are left out: rows of windows that lie inside have a loop of their own, of others the bounds of loops over the window's rows are.
 """
 from __future__ import annotations
 
@@ -17,24 +16,28 @@ from legato.analysis.structured.elements import Term
 from legato.analysis.structured.pool import PoolForm
 from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import arith, ir, memref, vector
+from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import (
     Size,
     Vectors,
+    below,
     if_else,
     in_parts,
+    least,
     loop,
     minus,
+    most,
     plus,
     quotient,
     remainder,
-    scratch,
     times,
     value_of,
 )
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.passes.cpu.column_tiles import PARTS, evenly
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.kept_rows import KeptRows
 from legato.passes.cpu.kernel_loops import into_loops
 from legato.passes.cpu.window_loops import WORTH_IT, WindowSpan, span_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -42,11 +45,12 @@ from legato.passes.pipeline.rounding import Rounding
 
 MOST_ROWS = 9           # of a window that are written out, where all of them lie inside of the image
 VECTORS = 8             # of columns that are combined at once
+LEAST_LANES = 8
 
 
 @dataclass(frozen=True)
 class PlanePools(ModulePass):
-    """Turns pools of channels-first images of floats, of known sizes, into loops on vectors of columns."""
+    """Turns pools of channels-first images, of known sizes, into loops on vectors of columns: maxima, and sums of floats."""
 
     name: ClassVar[str] = "tir-plane-pools"
     rounding: ClassVar[Rounding] = Rounding(ulps=4)
@@ -74,144 +78,188 @@ class PoolLoops:
 
     def __init__(self, form: PoolForm, machine: CpuMachine, buffers: Buffers):
         self.form, self.machine, self.buffers = form, machine, buffers
-        self.vectors = Vectors(machine.lanes(32))
         *self.across, self.columns = form.axes
         self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
+        own = form.result.type.element_type
+        self.element = own if isinstance(own, ir.IntegerType) else ir.F32Type.get()    # in which elements are combined
+        bits = self.element.width
+        self.vectors = Vectors(min(machine.lanes(bits), max(LEAST_LANES, 1 << (self.columns.count - 1).bit_length())))
+        self.has_masks = own == ir.F32Type.get() or machine.has("avx512bw")
         self.combine = partial(combined, form.combiner)
         work = max(1, self.source.type.shape[0]) * form.channels * prod(axis.count * axis.taps for axis in form.axes)
         self.threads = machine.threads if work >= WORTH_IT else 1
-        stride, lanes = self.columns.stride, self.vectors.lanes
-        self.group = stride * lanes      # columns, of which one vector is made for each of the rows that are kept
-        read = (self.columns.count - 1) * stride + (self.columns.taps - 1) * self.columns.dilation
-        written = -(-self.columns.size // self.group) * self.group + self.columns.begin
-        self.kept = scratch(self.threads, stride, -(-max(read, written) // stride) + 2 * lanes)
+        self.counts = self._counts(bits // 8)
+        self.border = self.vectors.constant(form.neutral, self.element)
+        self.rows = KeptRows(self.vectors, self.columns, self.border, self.threads, *self.counts)
+
+    def _counts(self, size: int) -> list[int]:
+        """The positions, by the dimensions across rows, whose rows are kept: as many of the first as fit into half of the first cache."""
+        if not self.across:
+            return []
+        inner = [axis.count for axis in self.across[1:]]
+        width = (self.columns.count + self.columns.taps) * self.columns.stride + 2 * self.vectors.lanes
+        most, count = max(1, self.machine.l1_bytes // 2 // (size * prod(inner) * width)), self.across[0].count
+        if self.threads > 1:
+            most = min(most, -(-count * self.form.channels // (PARTS * self.threads)))
+        return [evenly(count, most), *inner]
 
     def build(self) -> None:
         """Builds all loops."""
-        lanes, rows = self.vectors.lanes, prod(axis.count for axis in self.across)
-        threads, kept, width = self.kept.type.shape
-        border = self.vectors.splat(self.form.neutral)
-
-        def empty(number: ir.Value) -> None:
-            thread, row = quotient(number, kept), remainder(number, kept)
-            loop(0, width - lanes + 1, lanes, lambda at: self.vectors.store(border, self.kept, thread, row, at))
-            self.vectors.store(border, self.kept, thread, row, width - lanes)
-
-        loop(0, threads * kept, 1, empty)
+        self.rows.empty()
+        parts = -(-self.across[0].count // self.counts[0]) if self.across else 1
         images = self.source.type.shape[0]
         count = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
-        in_parts(times(count, self.form.channels * rows), self.threads, partial(self._row, rows))
 
-    def _row(self, rows: int, number: ir.Value, thread: Size) -> None:
-        plane, at = quotient(number, rows), remainder(number, rows)
-        image, channel = quotient(plane, self.form.channels), remainder(plane, self.form.channels)
-        places: list[Size] = []
-        for axis in reversed(self.across):
-            places.insert(0, remainder(at, axis.count))
-            at = quotient(at, axis.count)
-        self._keep([image, channel], [span_of(axis, place) for axis, place in zip(self.across, places)], thread)
-        self._write_row(dict(zip(self.form.terms, [image, channel, *places])), thread)
+        def build_part(number: ir.Value, thread: Size) -> None:
+            plane = quotient(number, parts)
+            first: Size = 0 if parts == 1 else least(times(remainder(number, parts), self.counts[0]), self.across[0].count - self.counts[0])
+            image, channel = quotient(plane, self.form.channels), remainder(plane, self.form.channels)
+            PoolPart(self, [image, channel], first, thread).build()
+
+        in_parts(times(count, self.form.channels * parts), self.threads, build_part)
+
+
+class PoolPart:
+    """Builds the loops of one part of the result: of one channel of an image, from position ``first`` of the first dimension on."""
+
+    def __init__(self, loops: PoolLoops, plane: list[Size], first: Size, thread: Size):
+        self.loops, self.plane, self.first, self.thread = loops, plane, first, thread
+        self.form, self.vectors, self.combine = loops.form, loops.vectors, loops.combine
+        self.across, self.columns, self.rows = loops.across, loops.columns, loops.rows
+
+    def build(self) -> None:
+        """Combines the rows, and then the columns of what they are combined to."""
+        self._combine_rows([], [])
+        self._over_rows([])
 
     # --- the rows of the windows ---
 
-    def _keep(self, plane: list[Size], spans: list[WindowSpan], thread: Size) -> None:
-        """Combines the rows of a row of windows into those that are kept."""
-        size = self.columns.size
-        step = max(1, VECTORS // self.columns.stride) * self.group
-        whole = size - size % step
-        if whole:
-            loop(0, whole, step, lambda start: self._keep_columns(plane, spans, thread, start, step))
-        if whole < size:
-            self._keep_columns(plane, spans, thread, whole, size - whole)
+    def _combine_rows(self, places: list[Size], spans: list[WindowSpan]) -> None:
+        """The loops over positions across the rows. Those whose windows lie inside of the image have a loop of their own, without branches,
+        along the last dimension."""
+        number = len(places)
+        if not self.across:
+            self._keep([], [], True)
+            return
+        axis, count, first = self.across[number], self.loops.counts[number], self.first if number == 0 else 0
 
-    def _keep_columns(self, plane: list[Size], spans: list[WindowSpan], thread: Size, start: Size, columns: int) -> None:
-        """The same for some neighbouring columns."""
-        lanes = self.vectors.lanes
-        counts = [min(lanes, columns - first) for first in range(0, columns, lanes)]
+        def at(place: Size, is_inside: bool) -> None:
+            here, there = [*places, place], [*spans, span_of(axis, plus(first, place))]
+            if number + 1 < len(self.across):
+                self._combine_rows(here, there)
+            else:
+                self._keep(here, there, is_inside)
 
-        def row(places: Sequence[Size]) -> list[ir.Value]:
-            return [self._load(count, *plane, *places, plus(start, number * lanes)) for number, count in enumerate(counts)]
+        low, high = (least(most(minus(end, first), 0), count) for end in axis.inside())
+        if number + 1 < len(self.across) or prod(axis.taps for axis in self.across) > MOST_ROWS:
+            loop(0, count, 1, lambda place: at(place, False))
+            return
+        if low != high:
+            loop(low, high, 1, lambda place: at(place, True))
+        if (low, high) != (0, count):
+            skipped = minus(high, low)
+            loop(0, minus(count, skipped), 1, lambda place: at(
+                arith.select(below(place, low), place, value_of(plus(place, skipped))), False))
 
-        def keep(vectors: Sequence[ir.Value]) -> None:
-            self._keep_vectors(vectors, thread, start)
-
-        border = self.vectors.splat(self.form.neutral)
-
-        def looped() -> None:
-            keep(self._over_taps(spans, [], [border] * len(counts), lambda places, sums: [*map(self.combine, row(places), sums)]))
-
-        def written_out() -> None:
-            places = [()]
-            for axis, span in zip(self.across, spans):
-                places = [(*one, minus(plus(span.top, tap * axis.dilation), axis.begin)) for one in places for tap in range(axis.taps)]
-            sums = row(places[0])
-            for one in places[1:]:
-                sums = [*map(self.combine, row(one), sums)]
-            keep(sums)
-
-        if prod(axis.taps for axis in self.across) > MOST_ROWS:
-            looped()
-        elif all(axis.inside() == (0, axis.count) for axis in self.across):
-            written_out()
+    def _keep(self, places: list[Size], spans: list[WindowSpan], is_inside: bool) -> None:
+        """Combines the rows of a row of windows into the one that is kept. ``is_inside``: whether those along the last dimension are."""
+        outer = [(axis, span) for axis, span in zip(self.across[:-1], spans) if axis.inside() != (0, axis.count)]
+        if is_inside and outer:
+            axes, own = zip(*outer)
+            if_else(all_inside(axes, own), lambda: self._keep_row(places, spans, True), lambda: self._keep_row(places, spans, False))
         else:
-            if_else(all_inside(self.across, spans), written_out, looped)
+            self._keep_row(places, spans, is_inside)
 
-    def _over_taps(self, spans: list[WindowSpan], places: list[Size], sums: Sequence[ir.Value],
+    def _keep_row(self, places: list[Size], spans: list[WindowSpan], written_out: bool) -> None:
+        size = self.columns.size
+        step = max(1, VECTORS // self.columns.stride) * self.rows.group
+        whole = size - size % step
+
+        def keep(start: Size, columns: int) -> None:
+            lanes = self.vectors.lanes
+            counts = [min(lanes, columns - begin) for begin in range(0, columns, lanes)]
+
+            def row(at: Sequence[Size]) -> list[ir.Value]:
+                return [self._load(count, *self.plane, *at, plus(start, number * lanes)) for number, count in enumerate(counts)]
+
+            values = self._written_out(spans, row) if written_out else self._over_taps(
+                spans, [], [self.loops.border] * len(counts), lambda at, values: [*map(self.combine, row(at), values)])
+            self.rows.keep([self.thread, *places], values, start)
+
+        if whole:
+            loop(0, whole, step, lambda start: keep(start, step))
+        if whole < size:
+            keep(whole, size - whole)
+
+    def _written_out(self, spans: list[WindowSpan], row: Callable[[Sequence[Size]], list[ir.Value]]) -> list[ir.Value]:
+        """The rows of a window inside of the image, combined."""
+        places: list[tuple[Size, ...]] = [()]
+        for axis, span in zip(self.across, spans):
+            places = [(*one, minus(plus(span.top, tap * axis.dilation), axis.begin)) for one in places for tap in range(axis.taps)]
+        values = row(places[0])
+        for one in places[1:]:
+            values = [*map(self.combine, row(one), values)]
+        return values
+
+    def _over_taps(self, spans: list[WindowSpan], places: list[Size], values: Sequence[ir.Value],
                    body: Callable[[list[Size], Sequence[ir.Value]], Sequence[ir.Value]]) -> Sequence[ir.Value]:
         """The loops over the rows of a window that lie inside of the image."""
         if len(places) == len(spans):
-            return body(places, sums)
+            return body(places, values)
         axis, span = self.across[len(places)], spans[len(places)]
 
         def one(tap: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
             place = minus(plus(span.top, times(tap, axis.dilation)), axis.begin)
             return self._over_taps(spans, [*places, place], carried, body)
 
-        return loop(value_of(span.taps[0]), value_of(span.taps[1]), 1, one, sums)
+        return loop(value_of(span.taps[0]), value_of(span.taps[1]), 1, one, values)
 
     def _load(self, count: int, *at: Size) -> ir.Value:
-        """Neighbouring elements, of which ``count`` exist, as f32."""
-        v = self.vectors
+        """Neighbouring elements, of which ``count`` exist, as those that are combined."""
+        v, source, border = self.vectors, self.loops.source, self.loops.border
         if count == v.lanes:
-            return widened(v.load(self.source, *at))
-        mask = v.mask(count)
-        return arith.select(mask, widened(v.load_if(mask, self.source, *at)), v.splat(self.form.neutral))
-
-    def _keep_vectors(self, vectors: Sequence[ir.Value], thread: Size, start: Size) -> None:
-        """Writes the columns from ``start`` on into the rows that are kept."""
-        stride, lanes, begin = self.columns.stride, self.vectors.lanes, self.columns.begin
-        border = self.vectors.splat(self.form.neutral)
-        for number in range(0, len(vectors), stride):
-            group = [*vectors[number:number + stride], *[border] * (number + stride - len(vectors))]
-            for first in range(stride):
-                row, shift = (first + begin) % stride, (first + begin) // stride
-                at = plus(plus(quotient(start, stride), number // stride * lanes), shift)
-                self.vectors.store(every(group, first), self.kept, thread, row, at)
+            return widened(v.load(source, *at))
+        if self.loops.has_masks:
+            mask = v.mask(count)
+            return arith.select(mask, widened(v.load_if(mask, source, *at)), border)
+        return widened(v.load_first(count, v.constant(self.form.neutral, source.type.element_type), source, *at))
 
     # --- the columns of the windows ---
 
-    def _write_row(self, places: dict[Term, Size], thread: Size) -> None:
-        """Combines the columns of each window, and writes what the elementwise ops make of that."""
+    def _over_rows(self, places: list[Size]) -> None:
+        """The loops over the rows that are kept, and over their columns. The last vector of a row begins where it ends at the row's end."""
+        if len(places) < len(self.across):
+            loop(0, self.loops.counts[len(places)], 1, lambda place: self._over_rows([*places, place]))
+            return
         count, lanes = self.columns.count, self.vectors.lanes
+        if count < lanes:
+            self._write(places, 0, count)
+            return
         whole = count - count % lanes
-        if whole:
-            loop(0, whole, lanes, lambda at: self._write(places, thread, at, None))
+        if whole <= VECTORS // 2 * lanes:
+            for at in range(0, whole, lanes):
+                self._write(places, at, None)
+        else:
+            loop(0, whole, lanes, lambda at: self._write(places, at, None))
         if whole < count:
-            self._write(places, thread, whole, count - whole)
+            self._write(places, count - lanes, None)
 
-    def _write(self, places: dict[Term, Size], thread: Size, at: Size, count: int | None) -> None:
-        stride, v = self.columns.stride, self.vectors
-        offsets = [tap * self.columns.dilation for tap in range(self.columns.taps)]
-        columns = [v.load(self.kept, thread, offset % stride, plus(at, offset // stride)) for offset in offsets]
+    def _write(self, places: list[Size], at: Size, count: int | None) -> None:
+        """Combines the columns of neighbouring windows, and writes what the elementwise ops make of that."""
+        v, form, out = self.vectors, self.form, self.loops.out
+        columns = [self.rows.load([self.thread, *places], tap, at) for tap in range(self.columns.taps)]
         value = columns[0]
         for column in columns[1:]:
             value = self.combine(column, value)
-        own = self.form.result.type.element_type
-        value = value if own == v.f32 else arith.truncf(v.of(own), value)
-        here: dict[Term, Size] = {**places, "w": at}
-        result = Elements(self.form.kernel, self.buffers, v, here, "w", count, {self.form.result: value}).tensor(
-            self.form.returned, self.form.terms)
-        v.store_if(None if count is None else v.mask(count), result, self.out, *(here[term] for term in self.form.terms))
+        own = form.result.type.element_type
+        value = value if own == self.loops.element else arith.truncf(v.of(own), value)
+        across = [plus(self.first, places[0]), *places[1:]] if places else []
+        here: dict[Term, Size] = dict(zip(form.terms, [*self.plane, *across, at], strict=True))
+        result = Elements(form.kernel, self.loops.buffers, v, here, "w", count, {form.result: value}).tensor(form.returned, form.terms)
+        if count is not None and not self.loops.has_masks:
+            v.store_first(count, result, out, *here.values())
+        else:
+            v.store_if(None if count is None else v.mask(count), result, out, *here.values())
 
 
 def all_inside(axes: Sequence[WindowAxis], spans: Sequence[WindowSpan]) -> ir.Value:
@@ -228,22 +276,10 @@ def all_inside(axes: Sequence[WindowAxis], spans: Sequence[WindowSpan]) -> ir.Va
 
 def combined(name: str, element: ir.Value, so_far: ir.Value) -> ir.Value:
     """What a pool makes of an element and those before it."""
-    return arith.maximumf(element, so_far) if name == "arith.maximumf" else arith.addf(element, so_far)
+    return ir.Operation.create(name, [so_far.type], [element, so_far]).results[0]
 
 
 def widened(value: ir.Value) -> ir.Value:
-    """A vector of floats as f32."""
-    f32 = ir.F32Type.get()
-    return value if value.type.element_type == f32 else arith.extf(ir.VectorType.get(value.type.shape, f32), value)
-
-
-def every(vectors: Sequence[ir.Value], first: int) -> ir.Value:
-    """One vector of every n-th element of n vectors, from the element ``first`` on."""
-    stride, lanes = len(vectors), vectors[0].type.shape[0]
-    value = vectors[0]
-    for number in range(1, stride):     # the first elements are those of the vectors before, in order
-        at = [first + lane * stride for lane in range(lanes)]
-        taken = [place - number * lanes + lanes if place >= number * lanes else lane if number > 1 else place
-                 for lane, place in enumerate(at)]
-        value = vector.ShuffleOp(value, vectors[number], [min(place, 2 * lanes - 1) for place in taken]).result
-    return value
+    """A vector of halves as f32; another one as it is."""
+    halves = ir.F16Type.get(), ir.BF16Type.get()
+    return arith.extf(ir.VectorType.get(value.type.shape, ir.F32Type.get()), value) if value.type.element_type in halves else value

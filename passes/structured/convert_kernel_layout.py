@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
+from legato.analysis.structured.column_convolution import ColumnConvolutionForm
 from legato.analysis.structured.ops import producer
 from legato.analysis.structured.pool import PoolForm
 from legato.core.interfaces import CpuMachine
@@ -52,8 +53,9 @@ class ConvertKernelLayout(ModulePass):
 
 
 def convert(kernel: StructuredKernel, machine: CpuMachine) -> bool:
-    """Converts the contractions and windows of one kernel, but a pool that has a form. Returns whether there was one to convert."""
-    if PoolForm.of(kernel) is not None:
+    """Converts the contractions and windows of one kernel, but those that have vectors of columns. Returns whether there was one."""
+    has_columns = machine.has("fma") and not machine.rounds_factors
+    if PoolForm.of(kernel) is not None or (has_columns and ColumnConvolutionForm.of(kernel) is not None):
         return False
     changed = False
     for op in kernel.structured:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from legato.analysis.patterns.graph import graph_blocks
-from legato.analysis.structured import ELEMENTWISE, StructuredKernels
+from legato.analysis.structured import ELEMENTWISE, REDUCTION, WINDOW, StructuredKernels
+from legato.analysis.structured.pool import PoolForm
 from legato.core.dtypes import element_bytes
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
@@ -123,7 +124,8 @@ class Fuser:
     def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels):
         self.module, self.functions = module, functions
         found = {k.name.value: kernels.of(k) for k in tir.prim_funcs(module)}
-        self.kinds = {name: kernel.kind for name, kernel in found.items()}
+        self.kinds = {name: WINDOW if kernel.kind == REDUCTION and PoolForm.of(kernel) is not None else kernel.kind    # reads what is given
+                      for name, kernel in found.items()}
         self.in_order = {name: all(op.reads_in_order for op in kernel.structured if op.kind == ELEMENTWISE)
                          for name, kernel in found.items()}
         self.made: dict[Any, str] = {}

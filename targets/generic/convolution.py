@@ -65,16 +65,25 @@ def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int],
         return accumulated(out, kind, lambda zeros: named(op, zeros, [x, w], **windows))
     filters, inputs = (w.type.shape[kernel_layout.index(letter)] for letter in "OI")
     op = _DEPTHWISE.get((layout, kernel_layout))
-    if groups > 1 and inputs == 1 and filters == groups and op is not None:
+    if groups > 1 and inputs == 1 and filters == groups and (op is not None or (layout, kernel_layout) == ("NCDHW", "OIDHW")):
         unit = kernel_layout.index("I")
         groups_of = [[i] for i in range(unit - 1)] + [[unit - 1, unit]] + [[i] for i in range(unit + 1, w.type.rank)]
-        return accumulated(out, kind, lambda zeros: named(op, zeros, [x, collapse(w, groups_of)], **windows))
+        filters_of = collapse(w, groups_of)
+        if op is None:
+            reads = [(x, f"n, c, {', '.join(_window_steps(strides, dilations))}"), (filters_of, "c, k0, k1, k2")]
+            return accumulated(out, kind, lambda zeros: compute(zeros, "n, c, o0, o1, o2, +k0, +k1, +k2", reads, multiply_add(kind)))
+        return accumulated(out, kind, lambda zeros: named(op, zeros, [x, filters_of], **windows))
     return _by_hand(kind, x, w, out, strides, dilations, groups, layout, kernel_layout)
+
+
+def _window_steps(strides: Sequence[int], dilations: Sequence[int]) -> list[str]:
+    """The index of what a tap of a window reads, in each spatial dimension."""
+    return [f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(strides, dilations))]
 
 
 def _by_hand(kind, x, w, out, strides, dilations, groups: int, layout: str, kernel_layout: str) -> ir.Value:
     """The generic loop nest. With groups, channels are split into groups and channels per group, so that every index is a plain loop."""
-    steps = [f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(strides, dilations))]
+    steps = _window_steps(strides, dilations)
     channel, feature = ("g, c", "g, f") if groups > 1 else ("c", "f")
 
     def indices(order: str, letters: dict[str, str], spatial: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ def _square(x: relax.Tensor((12, 12), "float32"), w: relax.Tensor((12, 12), "flo
 
 
 @relax.function
-def _image(x: relax.Tensor((1, 3, 9, 9), "float32"), w: relax.Tensor((4, 3, 3, 3), "float32"), bytes: relax.Tensor((3, 20), "uint8"),
+def _image(x: relax.Tensor((1, 3, 9, 9), "float32"), w: relax.Tensor((8, 3, 3, 3), "float32"), bytes: relax.Tensor((3, 20), "uint8"),
            more: relax.Tensor((20,), "uint8")):
     with relax.dataflow():
         seen = relax.nn.conv2d(x, w, padding=(1, 1, 1, 1))

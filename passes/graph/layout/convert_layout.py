@@ -44,6 +44,7 @@ class ConvertLayout(ModulePass):
     kernel_layout: Literal["HWIO", "OHWI", "OIHW"] = option("HWIO", "of convolutions' weights")
     integer_kernel_layout: Literal["", "HWIO", "OHWI"] = option("", "of weights of conv2d_integer, where it is another one")
     in_place: bool = option(False, "what is as fast on channels-first images stays: pools of floats, and what strides step over")
+    columns: bool = option(False, "convolutions of channels-first images that are depthwise or of few features stay")
     products: bool = option(False, "convolutions by one element of channels-first images, into few features, are products with the image")
 
     def run(self, module: Module, context: PassContext) -> None:
@@ -52,7 +53,7 @@ class ConvertLayout(ModulePass):
             ops = graph_ops(function)
             has_images = any(RULES.get(op.name) in ON_IMAGES for op in ops)
             layouts = (self.data_layout, self.kernel_layout, self.integer_kernel_layout or self.kernel_layout)
-            converter = Converter(layouts, has_images, self.in_place, self.products)
+            converter = Converter(layouts, has_images, self.in_place, self.columns, self.products)
             for op in ops:
                 converter.convert(op)
             erase_dead(function, constants)
@@ -60,13 +61,13 @@ class ConvertLayout(ModulePass):
 
 class Converter:
     """The conversion of one function: the values held as another tensor, and their layouts. ``layouts``: those wanted of images, of
-    weights, and of weights of integers; ``has_images``: whether it has ops that they are for. ``in_place``, ``products``: as the pass's
-    options."""
+    weights, and of weights of integers; ``has_images``: whether it has ops that they are for. ``in_place``, ``columns``, ``products``: as
+    the pass's options."""
 
-    def __init__(self, layouts: tuple[str, str, str], has_images: bool, in_place: bool, products: bool):
+    def __init__(self, layouts: tuple[str, str, str], has_images: bool, in_place: bool, columns: bool, products: bool):
         self.data_layout, self.kernel_layout, self.integer_kernel_layout = layouts
         self.has_images = has_images
-        self.in_place, self.products = in_place, products
+        self.in_place, self.columns, self.products = in_place, columns, products
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from legato.analysis.structured.column_convolution import LANES, gains_by_columns
+from legato.analysis.structured.window import axes_of
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -38,6 +40,8 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     if layout.is_identity(data) and layout.is_identity(kernel):
         return False
     image, weight = op.operands
+    if converter.columns and _is_faster_by_columns(op, attrs, converter.perm_of(image) is not None):
+        return False
     if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
         if converter.in_place:
             image, wanted["strides"] = _read_elements(image, weight, attrs)
@@ -49,6 +53,23 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     result = _build(op, [converter.place(image, data), converter.place(weight, kernel)], wanted)
     converter.hold(op.results[0], result, data)
     return True
+
+
+def _is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool) -> bool:
+    """Whether a convolution of channels-first images of f32, of known sizes, depthwise or of few features, is faster with vectors of
+    columns. ``is_held``: the image would have to be permuted to channels first."""
+    image, weight = op.operands
+    sizes, counts = (dims(value.type)[2:] for value in (image, op.results[0]))
+    channels, plain = dims(image.type)[1], attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI")
+    if not plain or not isinstance(image.type.element_type, ir.F32Type) or not isinstance(channels, int):
+        return False
+    features, inputs, *taps = weight.type.shape
+    is_depthwise = inputs == 1 and features == attrs["groups"] > 1
+    if (attrs["groups"] > 1 and not is_depthwise) or (is_held and not (is_depthwise and features < LANES)):
+        return False
+    known = all(isinstance(size, int) for size in (*sizes, *counts))
+    axes = axes_of(sizes, counts, taps, attrs["padding"][:len(taps)], attrs["strides"], attrs["dilations"]) if known else None
+    return axes is not None and gains_by_columns(features, 0 if is_depthwise else channels, axes)
 
 
 def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> tuple[ir.Value, list[int]]:
@@ -119,10 +140,12 @@ def pool(converter: Converter, op: ir.Operation) -> bool:
 
 
 def _has_columns(op: ir.Operation, attrs: dict[str, Any]) -> bool:
-    """Whether a pool of channels-first images is of floats, of known sizes, with neighbouring columns in neighbouring windows."""
-    type_ = op.operands[0].type
+    """Whether a pool of channels-first images is one of floats, or a maximum of integers, of known sizes, with neighbouring columns in
+    neighbouring windows."""
+    type_, is_max = op.operands[0].type, op.name.startswith("relax.max_pool")
     known = all(isinstance(size, int) for size in dims(type_)[1:])
-    return known and isinstance(type_.element_type, ir.FloatType) and type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
+    plain = isinstance(type_.element_type, ir.FloatType) or (isinstance(type_.element_type, ir.IntegerType) and is_max)
+    return known and plain and 8 <= type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:

@@ -1,31 +1,31 @@
 // RUN: legato-opt %s --pass-pipeline='builtin.module(tir-plane-pools{target="llvm{cpu=x86-64-v3}"})' | filecheck %s
 // RUN: legato-opt %s --pass-pipeline='builtin.module(tir-plane-pools{target="llvm{cpu=x86-64-v3,threads=2}"})' | filecheck %s --check-prefix=THREADS
 
-// Three rows of the image are combined, in a branch for rows whose windows reach out of it by a loop that leaves out the border. What comes
-// of it is kept as two rows, of the even and the odd columns of the padded image, from which vectors of neighbouring windows are read.
+// Three rows of the image are combined for each row of the result, by a loop over the window's rows for the first one, whose windows reach
+// out of the image. What comes of it is kept as two rows, of the even and the odd columns of the padded image, from which vectors of
+// neighbouring windows are read.
 // CHECK-LABEL: func.func private @strided(
 // CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<1x3x40x64xf32>
-// CHECK: %[[KEPT:\w+]] = memref.alloc() {{.*}} : memref<1x2x{{.*}}xf32>
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c60
-// CHECK: scf.if
+// CHECK: %[[KEPT:\w+]] = memref.alloc() {{.*}} : memref<1x20x2x{{.*}}xf32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c3{{.*}} step
+// CHECK: scf.for %{{.*}} = %c1{{.*}} to %c20{{.*}} step
 // CHECK-COUNT-24: vector.load %[[X]]
-// CHECK: } else {
+// CHECK: vector.shuffle
+// CHECK: vector.store %{{.*}}, %[[KEPT]]
 // CHECK: %{{.*}}:8 = scf.for
 // CHECK-COUNT-8: vector.load %[[X]]
 // CHECK-NOT: vector.load %[[X]]
 // CHECK: scf.yield
-// CHECK: vector.shuffle
-// CHECK: vector.store %{{.*}}, %[[KEPT]]
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c32{{.*}} step %c8
-// CHECK-COUNT-3: vector.load %[[KEPT]]
-// CHECK: vector.store
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c20{{.*}} step
+// CHECK-COUNT-12: vector.load %[[KEPT]]
+// CHECK-NOT: vector.load %[[KEPT]]
 // CHECK-NOT: linalg
 // CHECK: return
 
 // THREADS-LABEL: func.func private @strided(
 // THREADS-NOT: scf.parallel
 // THREADS-LABEL: func.func private @many(
-// THREADS: memref.alloc() {{.*}} : memref<2x1x{{.*}}xf32>
+// THREADS: memref.alloc() {{.*}} : memref<2x{{.*}}x1x{{.*}}xf32>
 // THREADS: scf.parallel
 func.func private @strided(%x: tensor<1x3x40x64xf32>, %out: tensor<1x3x20x32xf32> {tir.out}) -> tensor<1x3x20x32xf32> attributes {tir.prim_func} {
   %low = arith.constant 0xFF800000 : f32
@@ -40,9 +40,11 @@ func.func private @strided(%x: tensor<1x3x40x64xf32>, %out: tensor<1x3x20x32xf32
   return %2 : tensor<1x3x20x32xf32>
 }
 
-// Without a border there is one way.
+// Without a border all rows are alike. The last vector of a row begins where it ends at the row's end.
 // CHECK-LABEL: func.func private @many(
-// CHECK-NOT: scf.if
+// CHECK-NOT: iter_args
+// CHECK: arith.constant 54 : index
+// CHECK-NOT: create_mask
 // CHECK: return
 func.func private @many(%x: tensor<8x30x40x64xf32>, %out: tensor<8x30x38x62xf32> {tir.out}) -> tensor<8x30x38x62xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
@@ -51,6 +53,34 @@ func.func private @many(%x: tensor<8x30x40x64xf32>, %out: tensor<8x30x38x62xf32>
   %2 = linalg.pooling_nchw_sum {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
     ins(%x, %1 : tensor<8x30x40x64xf32>, tensor<3x3xf32>) outs(%0 : tensor<8x30x38x62xf32>) -> tensor<8x30x38x62xf32>
   return %2 : tensor<8x30x38x62xf32>
+}
+
+// Vectors of bytes are of as many lanes as there are columns. This CPU has no masks for them: a row's last 15 elements are loaded as
+// 8, 4, 2 and 1, and of 16 lanes 15 are written.
+// CHECK-LABEL: func.func private @bytes(
+// CHECK: vector.load %{{.*}} : memref<2x3x9x31xi8>, vector<16xi8>
+// CHECK: vector.load %{{.*}} : memref<2x3x9x31xi8>, vector<8xi8>
+// CHECK: vector.load %{{.*}} : memref<2x3x9x31xi8>, vector<4xi8>
+// CHECK: vector.load %{{.*}} : memref<2x3x9x31xi8>, vector<2xi8>
+// CHECK: vector.load %{{.*}} : memref<2x3x9x31xi8>, vector<1xi8>
+// CHECK: arith.maxui {{.*}} : vector<16xi8>
+// CHECK: vector.store %{{.*}} : memref<2x3x9x15xi8>, vector<8xi8>
+// CHECK: vector.store %{{.*}} : memref<2x3x9x15xi8>, vector<1xi8>
+// CHECK-NOT: mask
+// CHECK: return
+func.func private @bytes(%x: tensor<2x3x9x31xi8>, %out: tensor<2x3x9x15xi8> {tir.out}) -> tensor<2x3x9x15xi8> attributes {tir.prim_func} {
+  %zero = arith.constant 0 : i8
+  %0 = linalg.fill ins(%zero : i8) outs(%out : tensor<2x3x9x15xi8>) -> tensor<2x3x9x15xi8>
+  %1 = tensor.empty() : tensor<1x3xi8>
+  %2 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w, j, k) -> (n, c, h + j, w * 2 + k)>, affine_map<(n, c, h, w, j, k) -> (j, k)>,
+      affine_map<(n, c, h, w, j, k) -> (n, c, h, w)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %1 : tensor<2x3x9x31xi8>, tensor<1x3xi8>) outs(%0 : tensor<2x3x9x15xi8>) {
+  ^bb0(%a: i8, %b: i8, %c: i8):
+    %most = arith.maxui %a, %c : i8
+    linalg.yield %most : i8
+  } -> tensor<2x3x9x15xi8>
+  return %2 : tensor<2x3x9x15xi8>
 }
 
 // A border of other numbers, and columns far apart, are left to loops of scalars.

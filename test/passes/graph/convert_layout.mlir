@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --relax-convert-layout=in-place=true | filecheck %s
+// RUN: legato-opt %s --relax-convert-layout='in-place=true columns=true' | filecheck %s --check-prefix=COLUMNS
 // RUN: legato-opt %s --relax-convert-layout | filecheck %s --check-prefix=ALL
 // RUN: legato-opt %s --relax-convert-layout='kernel-layout=OHWI in-place=true' | filecheck %s --check-prefix=OHWI
 // One permutation at the input, one at the output; those of weights are left to relax-fold-constants.
@@ -152,7 +153,7 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
   return %6 : tensor<2x5x14x3xf32>
 }
 
-// Pools of channels-first floats have vectors of columns, and stay; not with columns far apart, of integers, or of unknown size.
+// Pools of channels-first images have vectors of columns, and stay; not with columns far apart, or of unknown size.
 // Without the option, all images are converted, as a backend may want that has no other pools.
 // ALL-NOT: relax.strided_slice
 // ALL-LABEL: func.func @columns
@@ -160,7 +161,7 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
 // CHECK-LABEL: func.func @columns
 // CHECK: "relax.max_pool2d"(%arg0) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>)
 // CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC", strides = array<i64: 1, 5>}
-// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x9x8xi8>)
+// CHECK: "relax.max_pool2d"(%arg1) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xi8>)
 // CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x?x8xf32, {{.*}}>)
 func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
     -> (tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>) {
@@ -181,4 +182,26 @@ func.func @integers(%x: tensor<1x4x8x8xui8>, %w: tensor<8x4x3x3xi8>, %y: tensor<
   %0 = "relax.conv2d_integer"(%x, %w) {pad_value = 3 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x4x8x8xui8>, tensor<8x4x3x3xi8>) -> tensor<1x8x8x8xi32>
   %1 = "relax.conv2d"(%y, %v) : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32>
   return %0, %1 : tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>
+}
+
+// Convolutions of f32 that are depthwise or of few features have vectors of columns, too, as long as the image is channels-first; a
+// depthwise one of fewer channels than lanes gets it so: with the option.
+// ALL-LABEL: func.func @few
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: "relax.conv2d"(%arg
+// ALL-NOT: "relax.conv2d"(%arg
+// COLUMNS-LABEL: func.func @few
+// COLUMNS: %[[A:.*]] = "relax.conv2d"(%arg0, %arg1) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>)
+// COLUMNS: "relax.conv2d"(%[[A]], %arg2) {groups = 4 : i64} : (tensor<1x4x18x18xf32>
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", {{.*}}} : (tensor<1x16x16x4xf32>, tensor<3x3x4x12xf32>)
+// COLUMNS: "relax.conv2d"({{.*}}) {groups = 12 : i64} : (tensor<1x12x14x14xf32>, tensor<12x1x3x3xf32>)
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", groups = 32
+func.func @few(%x: tensor<1x3x20x20xf32>, %a: tensor<4x3x3x3xf32>, %b: tensor<4x1x3x3xf32>, %c: tensor<12x4x3x3xf32>, %d: tensor<12x1x3x3xf32>,
+    %y: tensor<1x32x9x9xf32>, %e: tensor<32x1x3x3xf32>) -> (tensor<1x12x12x12xf32>, tensor<1x32x7x7xf32>) {
+  %0 = "relax.conv2d"(%x, %a) : (tensor<1x3x20x20xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x18x18xf32>
+  %1 = "relax.conv2d"(%0, %b) {groups = 4 : i64} : (tensor<1x4x18x18xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x16x16xf32>
+  %2 = "relax.conv2d"(%1, %c) : (tensor<1x4x16x16xf32>, tensor<12x4x3x3xf32>) -> tensor<1x12x14x14xf32>
+  %3 = "relax.conv2d"(%2, %d) {groups = 12 : i64} : (tensor<1x12x14x14xf32>, tensor<12x1x3x3xf32>) -> tensor<1x12x12x12xf32>
+  %4 = "relax.conv2d"(%y, %e) {groups = 32 : i64} : (tensor<1x32x9x9xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x7x7xf32>
+  return %3, %4 : tensor<1x12x12x12xf32>, tensor<1x32x7x7xf32>
 }

@@ -106,8 +106,8 @@ def test_residual_network_has_one_permutation():
 
 def test_convolutions_of_one_and_three_axes():
     def body(x):
-        y = relax.conv1d(relax.reshape(x, [2, 4, 64]), weights(8, 4, 3))
-        z = relax.conv3d(relax.reshape(x, [2, 4, 4, 4, 4]), weights(8, 4, 2, 2, 2))
+        y = relax.conv1d(relax.reshape(x, [2, 4, 64]), weights(16, 4, 3))
+        z = relax.conv3d(relax.reshape(x, [2, 4, 4, 4, 4]), weights(16, 4, 2, 2, 2))
         return relax.add(relax.mean(relax.max_pool1d(y, [2]), axis=[2]), relax.mean(relax.avg_pool3d(z, [2, 2, 2]), axis=[2, 3, 4]))
 
     module = converted(body)

@@ -1,0 +1,69 @@
+"""Rows of channels-first images that loops over their columns keep: with a border, and apart by the windows' stride.
+
+With a stride of s, a row is kept as s rows, of which each has every s-th column: what neighbouring windows take from it are neighbours.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from legato.analysis.structured.window import WindowAxis
+from legato.core.mlir import ir, vector
+from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, remainder, scratch
+
+
+class KeptRows:
+    """The memory of rows, made at the insertion point. ``columns``: the windows along a row; ``border``: a vector of what lies around the
+    image; ``shape``: how many rows there are, as the dimensions of their places."""
+
+    def __init__(self, vectors: Vectors, columns: WindowAxis, border: ir.Value, *shape: int):
+        self.vectors, self.columns, self.border = vectors, columns, border
+        stride = columns.stride
+        self.group = stride * vectors.lanes      # columns, of which one vector is made for each of the rows that are kept
+        read = (columns.count - 1) * stride + (columns.taps - 1) * columns.dilation
+        written = -(-columns.size // self.group) * self.group + columns.begin
+        self.width = -(-max(read, written) // stride) + 2 * vectors.lanes
+        self.memory = scratch(*shape, stride, self.width, element=border.type.element_type)
+
+    def empty(self) -> None:
+        """Writes the border everywhere."""
+        *shape, width = self.memory.type.shape
+        lanes = self.vectors.lanes
+
+        def row(number: ir.Value) -> None:
+            places: list[Size] = []
+            left: Size = number
+            for size in reversed(shape):
+                places.insert(0, remainder(left, size))
+                left = quotient(left, size)
+            loop(0, width - lanes + 1, lanes, lambda at: self.vectors.store(self.border, self.memory, *places, at))
+            self.vectors.store(self.border, self.memory, *places, width - lanes)
+
+        loop(0, prod(shape), 1, row)
+
+    def keep(self, row: Sequence[Size], values: Sequence[ir.Value], start: Size) -> None:
+        """Writes neighbouring vectors of a row of the image, of which the first begins at column ``start``, a multiple of ``group``."""
+        stride, lanes, begin = self.columns.stride, self.vectors.lanes, self.columns.begin
+        for number in range(0, len(values), stride):
+            group = [*values[number:number + stride], *[self.border] * (number + stride - len(values))]
+            for first in range(stride):
+                place, shift = (first + begin) % stride, (first + begin) // stride
+                at = plus(plus(quotient(start, stride), number // stride * lanes), shift)
+                self.vectors.store(every(group, first), self.memory, *row, place, at)
+
+    def load(self, row: Sequence[Size], tap: int, at: Size) -> ir.Value:
+        """What neighbouring windows, the first at column ``at`` of the result, have at a tap."""
+        offset = tap * self.columns.dilation
+        return self.vectors.load(self.memory, *row, offset % self.columns.stride, plus(at, offset // self.columns.stride))
+
+
+def every(vectors: Sequence[ir.Value], first: int) -> ir.Value:
+    """One vector of every n-th element of n vectors, from the element ``first`` on."""
+    stride, lanes = len(vectors), vectors[0].type.shape[0]
+    value = vectors[0]
+    for number in range(1, stride):     # the first elements are those of the vectors before, in order
+        at = [first + lane * stride for lane in range(lanes)]
+        taken = [place - number * lanes + lanes if place >= number * lanes else lane if number > 1 else place
+                 for lane, place in enumerate(at)]
+        value = vector.ShuffleOp(value, vectors[number], [min(place, 2 * lanes - 1) for place in taken]).result
+    return value
