@@ -131,12 +131,12 @@ def window_of(op: StructuredOp) -> ChannelsFirstWindow | None:
     loops: dict[int | None, Term] = {out[1]: 0}
     steps: list[tuple[int, int]] = []
     for axis, expression in enumerate(list(op.maps[0].results)[2:]):
-        factors = coefficients(expression) or {}
-        tap = [loop for loop in factors if loop != out[2 + axis]]
-        if len(factors) != 2 or len(tap) != 1 or tap[0] in out:
+        factors, along = coefficients(expression) or {}, out[2 + axis]
+        tap = [loop for loop in factors if loop != along]
+        if along is None or len(factors) != 2 or len(tap) != 1 or tap[0] in out:
             return None
         loops[tap[0]] = 2 + axis
-        steps.append((factors[out[2 + axis]], factors[tap[0]]))
+        steps.append((factors[along], factors[tap[0]]))
     image, channel = dim_positions(op.maps[0])[:2]
     if image != out[0] or channel is None:
         return None

@@ -57,7 +57,7 @@ def test_models_on_vulkan(case):
     model, given, tolerance = case()
     found = legato.compile(legato.from_onnx(model), VULKAN)(**given)
     wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, given)
-    for one, want in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+    for one, want in zip(found if isinstance(found, tuple) else (found,), map(np.asarray, wanted), strict=True):
         if want.dtype == np.int32:
             np.testing.assert_array_equal(one, want)
         else:

@@ -127,7 +127,7 @@ def test_models_are_right(case, chip, launches, monkeypatch):
     assert len(find(lowered.operation, "gpu.launch_func")) == launches
     found = standin.compiled(module, on)(**given)
     wanted = onnxruntime.InferenceSession(given_model.SerializeToString()).run(None, given)
-    for one, want in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
+    for one, want in zip(found if isinstance(found, tuple) else (found,), map(np.asarray, wanted), strict=True):
         assert one.dtype == want.dtype and one.shape == want.shape
         if want.dtype == np.int32:
             np.testing.assert_array_equal(one, want)
