@@ -265,6 +265,26 @@ def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None]) 
     in_parallel(threads, run)
 
 
+def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], None]) -> None:
+    """Runs ``body(item, thread)`` for each item: a thread that has done one takes the next, so that one that is held up does fewer."""
+    i64 = ir.IntegerType.get_signless(64)
+    taken = memref.AllocOp(ir.MemRefType.get([1], i64), [], [], alignment=64).result
+    one = arith.ConstantOp(i64, 1).result
+    write(arith.ConstantOp(i64, 0).result, taken, 0)
+
+    def following() -> ir.Value:
+        return arith.index_cast(ir.IndexType.get(), memref.AtomicRMWOp(arith.AtomicRMWKind.addi, one, taken, [index(0)]).result)
+
+    def run(thread: ir.Value) -> None:
+        def step(item: ir.Value) -> list[ir.Value]:
+            body(item, thread)
+            return [following()]
+
+        repeated([following()], lambda item: below(item, count), step)
+
+    in_parallel(threads, run)
+
+
 def in_parallel(count: Size, body: Callable[[ir.Value], None]) -> None:
     """A parallel loop of so many steps."""
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}

@@ -16,11 +16,10 @@ from legato.core.vector_loops import (
     Size,
     below,
     if_else,
-    in_parallel,
+    in_turns,
     least,
     loop,
     minus,
-    plus,
     quotient,
     remainder,
     rounded_up,
@@ -69,14 +68,12 @@ class AttentionBlocks:
             self.at.thread = 0
             loop(0, count, 1, lambda item: self._item(item, batch, blocks))
             return
-        part = rounded_up(count, threads)
 
-        def run(thread: ir.Value) -> None:
+        def run(item: ir.Value, thread: ir.Value) -> None:
             self.at.thread = thread
-            first = least(times(thread, part), count)
-            loop(first, least(plus(first, part), count), 1, lambda item: self._item(item, batch, blocks))
+            self._item(item, batch, blocks)
 
-        in_parallel(threads, run)
+        in_turns(count, threads, run)
 
     def _item(self, item: ir.Value, batch: list[tuple[Term, Size]], blocks: Size) -> None:
         """One block of queries of one head."""

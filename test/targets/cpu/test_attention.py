@@ -225,3 +225,19 @@ def test_sums_stay_in_registers(threads, tmp_path):
     legato.compile(legato.from_onnx(graph.model), f"llvm{{cpu=x86-64-v4 threads={threads}}}").save(model)
     stores = stack_stores(model, range(20, 32))
     assert len(stores) >= 6 and not any(stores)
+
+
+def test_threads_take_blocks_in_turns():
+    """Each takes the next block when it has done one; results are those of one thread, to the bit, also of fewer blocks than threads."""
+    graph = Graph()
+    graph.attention("few", 1, 300, 300, 32)
+    graph.attention("many", 5, 700, 400, 32)
+    graph.attention("symbolic", 3, "m", 300, 32, mask="where")
+    module = legato.from_onnx(graph.model)
+    assert str(legato.lower(module, "llvm{threads=3}", last="scheduled")).count("memref.atomic_rmw addi") >= 3
+    inputs = graph.arrays({"m": 650})
+    wanted = legato.compile(module, "llvm{threads=1}")(**inputs)
+    exe = legato.compile(module, "llvm{threads=3}")
+    for _ in range(5):
+        for one, want in zip(exe(**inputs), wanted, strict=True):
+            np.testing.assert_array_equal(one, want)
