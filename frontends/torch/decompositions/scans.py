@@ -9,41 +9,34 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
-aten, prims = torch.ops.aten, torch.ops.prims
+aten = torch.ops.aten
 
 
 def _cumprod(x: Any, axis: int, *, dtype: Any = None) -> Any:
     """Running products; those of integers are int64."""
     x = x.to(dtype if dtype is not None else x.dtype if x.is_floating_point() or x.is_complex() else torch.int64)
-    if x.ndim == 0:
-        return x.clone()
-    axis %= x.ndim
-    size = x.shape[axis]
-    if not isinstance(size, int):
-        rows = x.movedim(axis, -1).unsqueeze(-2)
-        return torch.where(_covers(size, x), rows, torch.ones_like(rows)).prod(-1).movedim(-1, axis)
-    made, done = x.clone(), 1
-    while done < size:
-        rest = made.narrow(axis, done, size - done) * made.narrow(axis, 0, size - done)
-        made = torch.cat([made.narrow(axis, 0, done), rest], axis)
-        done *= 2
-    return made
+    return _running(x, axis, torch.mul, lambda rows: rows.prod(-1), 1)
 
 
 def _logcumsumexp(x: Any, axis: int) -> Any:
     """Logarithms of running sums of exponentials, none of which overflows."""
+    return _running(x, axis, lambda new, old: _sum_of_exponentials(torch.stack([new, old], -1)), _sum_of_exponentials, -torch.inf)
+
+
+def _running(x: Any, axis: int, combine: Callable[[Any, Any], Any], reduce: Callable[[Any], Any], neutral: Any) -> Any:
+    """What ``combine(new, old)`` makes of each element and those before it along an axis; ``reduce``: of the last axis, where ``neutral``
+    changes nothing."""
     if x.ndim == 0:
         return x.clone()
     axis %= x.ndim
     size = x.shape[axis]
     if not isinstance(size, int):
         rows = x.movedim(axis, -1).unsqueeze(-2)
-        covered = torch.where(_covers(size, x), rows, torch.full_like(rows, -torch.inf))
-        return _sum_of_exponentials(covered).movedim(-1, axis)
+        return reduce(torch.where(_covers(size, x), rows, torch.full_like(rows, neutral))).movedim(-1, axis)
     made, done = x.clone(), 1
     while done < size:
-        pair = torch.stack([made.narrow(axis, done, size - done), made.narrow(axis, 0, size - done)], -1)
-        made = torch.cat([made.narrow(axis, 0, done), _sum_of_exponentials(pair)], axis)
+        rest = combine(made.narrow(axis, done, size - done), made.narrow(axis, 0, size - done))
+        made = torch.cat([made.narrow(axis, 0, done), rest], axis)
         done *= 2
     return made
 
