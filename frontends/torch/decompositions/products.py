@@ -35,6 +35,6 @@ def _trilinear(a: Any, b: Any, c: Any, expand_a: Sequence[int], expand_b: Sequen
 
 
 PRODUCTS = {
-    **dict.fromkeys((aten._cdist_forward.default,), _cdist),
+    aten._cdist_forward.default: _cdist,
     aten._trilinear.default: _trilinear,
 }
