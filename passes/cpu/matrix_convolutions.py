@@ -31,6 +31,7 @@ from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, re
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
 from legato.passes.cpu.matrices.packing import FEW, PairTiles, pack_filters, packed_shape, read_shape
+from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -45,8 +46,8 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 class MatrixConvolutions(ModulePass):
     """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
     bf16, and with ``matmul-precision=bf16`` of all. Others, those of few features, or with little to sum, and on vectors those that
-    Winograd's algorithm computes faster, are left as they are. What such convolutions pass on to such convolutions only, as images or to be
-    added to results, is bf16, too."""
+    Winograd's algorithm computes faster, are left as they are. What only such convolutions read, as images or to be added to results, is
+    bf16, too, where such convolutions make it; with ``matmul-precision=bf16`` also where depthwise ones and elementwise kernels do."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -63,9 +64,12 @@ class MatrixConvolutions(ModulePass):
         widening = {name for name in exact if only_widens(kernels[name])}
         made: dict[Any, str] = {}
         with module.context, ir.Location.unknown():
-            found = []
+            found: list[ConvolutionCalls] = []
+            others: list[RoundingCalls] = []
             for kernel in tir.schedulable(module.module):
                 form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
+                if machine.rounds_factors:
+                    others += [one for one in [RoundingCalls.of(context.kernels.of(kernel), sites)] if one is not None]
                 if form is None or not is_worth_it(form) or not are_constant(form.filter, sites):
                     continue
                 if not machine.has("amx-bf16") and target.winograd(context.kernels.of(kernel)) is not None:
@@ -74,16 +78,17 @@ class MatrixConvolutions(ModulePass):
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
                 if machine.rounds_factors or (is_narrow and makers(one, exact)):
                     found.append(one)
-            narrow = narrow_calls(found, None if machine.rounds_factors else exact)
-            read_before_widening([one.kernel for one in narrow], widening)
+            narrow = narrow_calls([*found, *others], None if machine.rounds_factors else exact)
+            convolutions = [one.kernel for one in narrow if isinstance(one.kernel, ConvolutionCalls)]
+            read_before_widening(convolutions, widening)
             for one in narrow:
                 one.apply()
-            for one in (one.kernel for one in narrow):
+                context.kernels.drop(one.kernel.function)
+            for one in convolutions:
                 read = read_shape(one.form.filter_shape, one.form.dilations)
                 tiles = matrix_tiles(one.form) if machine.has("amx-bf16") else vector_tiles(one.form, machine)
                 place, shape = one.form.filter.arg_number, packed_shape(read, tiles)
                 rewrite_kernel(one.form, machine, tiles, shape)
-                context.kernels.drop(one.form.kernel.function)
                 for call in one.calls:
                     give_transformed(call, place, constants, made, "bf16", shape, BF16, partial(pack_filters, shape=read))
 

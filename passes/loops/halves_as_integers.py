@@ -18,7 +18,7 @@ import numpy as np
 
 from legato.core.dtypes import array_of
 from legato.core.ir_helpers import element_of
-from legato.core.mlir import arith, ir
+from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -27,6 +27,7 @@ Kinds = Sequence[type[ir.Type]]  # element types that become i16
 HALVES = (ir.BF16Type, ir.F16Type)
 CASTS = ("arith.extf", "arith.truncf")
 INTRINSIC = "llvm.call_intrinsic"
+LANES = 16      # of f32 in a register of AVX-512
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,7 @@ class HalvesAsIntegers(ModulePass):
 
 def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
     """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards but operands of calls of LLVM's intrinsics, which
-    take them so. ``rounds``: whether the CPU has AVX-512's
-    instruction that rounds to bf16, and flushes denormal numbers."""
+    take them so. ``rounds``: whether the CPU has AVX-512's instruction that rounds to bf16, and flushes denormal numbers."""
     casts: list[tuple[ir.Operation, bool]] = []  # each cast, and whether it is of bf16
     others: list[ir.Operation] = []
     rounding = ir.Attribute.parse("#arith.fastmath<none>")
@@ -69,7 +69,7 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
             if op.name == "arith.extf":
                 value = _extended(op, brain)
             else:
-                value = _rounded_at_once(op) if rounds and FLUSHES in op.attributes else _truncated(op, brain)
+                value = _rounded_at_once(op) if rounds and FLUSHES in op.attributes and _fills_registers(op) else _truncated(op, brain)
         op.results[0].replace_all_uses_with(value)
         op.erase()
     given = [(op, place, v.type) for op in others if op.name == INTRINSIC for place, v in enumerate(op.operands) if is_half(v.type, kinds)]
@@ -200,13 +200,34 @@ def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
     return arith.TruncIOp(bits.i16, half).result
 
 
+def _fills_registers(op: ir.Operation) -> bool:
+    """Whether the rows of a vector, if it is one, fill registers of AVX-512."""
+    type_ = op.operands[0].type
+    return isinstance(type_, ir.VectorType) and type_.rank > 0 and type_.shape[-1] % LANES == 0
+
+
 def _rounded_at_once(op: ir.Operation) -> ir.Value:
-    """The bits of bf16, i16, of a vector of f32 of one register of AVX-512."""
-    bf16 = op.results[0].type
-    made = ir.Operation.create(INTRINSIC, [bf16], [op.operands[0]], {
+    """The bits of bf16, i16, of a vector of f32 whose rows fill registers of AVX-512, by an instruction for each of these."""
+    given = op.operands[0]
+    *outer, row = given.type.shape
+    i16 = ir.IntegerType.get_signless(16)
+    if not outer and row == LANES:
+        return _rounded_register(given)
+    made = vector.BroadcastOp(ir.VectorType.get(given.type.shape, i16), arith.ConstantOp(i16, ir.IntegerAttr.get(i16, 0)).result).result
+    for place in np.ndindex(*outer):
+        one = vector.ExtractOp(given, [], list(place)).result if outer else given
+        for first in range(0, row, LANES):
+            part = vector.ExtractStridedSliceOp(ir.VectorType.get([LANES], one.type.element_type), one, [first], [LANES], [1]).result
+            made = vector.InsertStridedSliceOp(_rounded_register(part), made, [*place, first], [1]).result
+    return made
+
+
+def _rounded_register(value: ir.Value) -> ir.Value:
+    """The bits of one register's elements."""
+    made = ir.Operation.create(INTRINSIC, [like(value.type, ir.BF16Type.get())], [value], {
         "intrin": ir.StringAttr.get("llvm.x86.avx512bf16.cvtneps2bf16.512"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])})
-    return arith.BitcastOp(like(bf16, ir.IntegerType.get_signless(16)), made.results[0]).result
+    return arith.BitcastOp(like(value.type, ir.IntegerType.get_signless(16)), made.results[0]).result
 
 
 def from_bf16(bits: _Bits, half: ir.Value) -> ir.Value:

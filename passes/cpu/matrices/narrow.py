@@ -1,19 +1,20 @@
-"""What convolutions pass on to convolutions only, stored in bf16: it takes half the memory. Read as an image, it is rounded to bf16 anyhow;
-what is added to the result of a convolution is rounded once more.
+"""What only convolutions read, stored in bf16: it takes half the memory. Read as an image, it is rounded to bf16 anyhow; what is added to
+the result of a convolution is rounded once more. Convolutions write it, and kernels that round it with their last op (``rounding``).
 """
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import present
-from legato.core.mlir import ir
+from legato.core.mlir import func, ir
 from legato.dialects.relax import origins
 from legato.dialects.relax.calls import fresh_name
 from legato.passes.cpu.kernel_loops import retype
+from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import defining_op
 
 
@@ -23,6 +24,15 @@ class ConvolutionCalls:
 
     form: ConvolutionForm
     calls: Sequence[ir.Operation]
+
+    @property
+    def function(self) -> func.FuncOp:
+        """The kernel's function."""
+        return self.form.kernel.function
+
+    def copied(self, function: func.FuncOp) -> ConvolutionCalls:
+        """The same of a copy of the kernel."""
+        return replace(self, form=present(StructuredKernel(function).convolution))
 
     @property
     def image(self) -> int | None:
@@ -44,21 +54,23 @@ class ConvolutionCalls:
 class NarrowCalls:
     """Calls of one kernel that are given bf16 for the same operands; ``writes``: whether they return it, too."""
 
-    kernel: ConvolutionCalls
+    kernel: ConvolutionCalls | RoundingCalls
     reads: frozenset[int]
     writes: bool
 
     def apply(self) -> None:
-        """Changes the kernel, whose ops are replaced after this, and its calls."""
-        for number in sorted(self.reads):
-            read_narrow(self.kernel, number)
+        """Changes the kernel, of which a convolution's ops are replaced after this, and its calls."""
+        kernel = self.kernel
+        if isinstance(kernel, ConvolutionCalls):
+            for number in sorted(self.reads):
+                read_narrow(kernel, number)
         if self.writes:
-            write_narrow(self.kernel)
+            write_narrow(kernel)
 
 
-def narrow_calls(found: Sequence[ConvolutionCalls], exact: Collection[str] | None) -> list[NarrowCalls]:
-    """What can be bf16: operands that calls of these kernels make which nobody else reads. Calls of a kernel that differ in this are given
-    kernels of their own. ``exact``: the kernels whose results are numbers of bf16, if others may not be rounded."""
+def narrow_calls(found: Sequence[ConvolutionCalls | RoundingCalls], exact: Collection[str] | None) -> list[NarrowCalls]:
+    """What can be bf16: operands that calls of these kernels make which only convolutions read. Calls of a kernel that differ in this are
+    given kernels of their own. ``exact``: the kernels whose results are numbers of bf16, if others may not be rounded."""
     kernels = {call: one for one in found for call in one.calls}
     writers = {call: None for call in kernels if exact is None or call.attributes["callee"].value in exact}
     readers = {(call, number): call.operands[number] for call, one in kernels.items() for number in one.operands}
@@ -73,21 +85,19 @@ def narrow_calls(found: Sequence[ConvolutionCalls], exact: Collection[str] | Non
         for call in one.calls:
             reads = frozenset(number for number in one.operands if (call, number) in readers)
             groups.setdefault((reads, call in writers), []).append(call)
-        copies = [one.form, *(_copied(one.form) for _ in range(len(groups) - 1))]
-        for form, ((reads, writes), calls) in zip(copies, groups.items(), strict=True):
+        copies = [one, *(present(one.copied(_copied(one.function))) for _ in range(len(groups) - 1))]
+        for kernel, ((reads, writes), calls) in zip(copies, groups.items(), strict=True):
             for call in calls:
-                call.attributes["callee"] = ir.FlatSymbolRefAttr.get(form.kernel.function.name.value)
-            made.append(NarrowCalls(ConvolutionCalls(form, calls), reads, writes))
+                call.attributes["callee"] = ir.FlatSymbolRefAttr.get(kernel.function.name.value)
+            made.append(NarrowCalls(replace(kernel, calls=calls), reads, writes))
     return made
 
 
-def _copied(form: ConvolutionForm) -> ConvolutionForm:
-    """The convolution of a copy of a kernel."""
-    function = form.kernel.function
+def _copied(function: func.FuncOp) -> func.FuncOp:
     copy = function.operation.clone(ir.InsertionPoint(function))
     symbols = {op.attributes["sym_name"].value for op in function.operation.block.operations if "sym_name" in op.attributes}
     copy.attributes["sym_name"] = ir.StringAttr.get(fresh_name(f"{function.name.value}_bf16", symbols))
-    return present(StructuredKernel(copy.operation.opview).convolution)
+    return copy.operation.opview
 
 
 def _is_read_by(call: ir.Operation, readers: Container[tuple[ir.Operation, int]]) -> bool:
@@ -113,11 +123,14 @@ def read_narrow(one: ConvolutionCalls, number: int) -> None:
     retype(one.form.kernel.function, argument, argument.type.shape, ir.BF16Type.get())
 
 
-def write_narrow(one: ConvolutionCalls) -> None:
-    """Lets a kernel, whose ops are replaced after this, and its calls return bf16."""
-    out = list(one.form.kernel.function.arguments)[-1]
+def write_narrow(one: ConvolutionCalls | RoundingCalls) -> None:
+    """Lets a kernel, of which a convolution's ops are replaced after this, and its calls return bf16."""
+    out = list(one.function.arguments)[-1]
     type_ = ir.RankedTensorType.get(out.type.shape, ir.BF16Type.get())
     out.set_type(type_)
+    if isinstance(one, RoundingCalls):
+        one.round()
+        retype(one.function, out, type_.shape, type_.element_type)
     for call in one.calls:
         _count_narrow(call, type_.shape)
         last = len(call.operands) - 1

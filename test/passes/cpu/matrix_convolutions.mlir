@@ -46,6 +46,15 @@
 // VECTORS-LABEL: func.func private @computed(
 // VECTORS: linalg.conv_2d_nhwc_hwcf
 
+// An elementwise kernel that only such a convolution reads rounds what it writes.
+// VECTORS-LABEL: func.func private @scaled(
+// VECTORS-SAME: -> tensor<1x8x8x32xbf16>
+// VECTORS: linalg.generic {{.*}} ins(%{{.*}} : tensor<1x8x8x32xf32>) outs(%{{.*}} : tensor<1x8x8x32xbf16>)
+// VECTORS: arith.mulf
+// VECTORS: arith.truncf %{{.*}} {tir.flushes} : f32 to bf16
+// VECTORS-LABEL: func.func private @pointwise(
+// VECTORS-SAME: %{{.*}}: tensor<1x8x8x32xbf16>
+
 // PLAIN-LABEL: func.func private @conv(
 // PLAIN: linalg.conv_2d_nhwc_hwcf
 
@@ -91,4 +100,33 @@ func.func private @computed(%x: tensor<1x14x18x40xf32>, %w: tensor<3x3x40x72xf32
   %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
     ins(%padded, %w : tensor<1x15x19x40xf32>, tensor<3x3x40x72xf32>) outs(%f : tensor<1x7x9x72xf32>) -> tensor<1x7x9x72xf32>
   return %0 : tensor<1x7x9x72xf32>
+}
+
+func.func @scaled_first(%x: tensor<1x8x8x32xf32>) -> tensor<1x8x8x16xf32> {
+  %0 = tensor.empty() : tensor<1x8x8x32xf32>
+  %1 = func.call @scaled(%x, %0) : (tensor<1x8x8x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %2 = "relax.constant"() {value = dense<1.0> : tensor<1x1x32x16xf32>} : () -> tensor<1x1x32x16xf32>
+  %3 = tensor.empty() : tensor<1x8x8x16xf32>
+  %4 = func.call @pointwise(%1, %2, %3) : (tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>, tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  return %4 : tensor<1x8x8x16xf32>
+}
+func.func private @scaled(%x: tensor<1x8x8x32xf32>, %out: tensor<1x8x8x32xf32> {bufferization.writable = true, tir.out})
+    -> tensor<1x8x8x32xf32> attributes {tir.prim_func} {
+  %half = arith.constant 0.5 : f32
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x : tensor<1x8x8x32xf32>) outs(%out : tensor<1x8x8x32xf32>) {
+  ^bb0(%in: f32, %old: f32):
+    %1 = arith.mulf %in, %half : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x8x8x32xf32>
+  return %0 : tensor<1x8x8x32xf32>
+}
+func.func private @pointwise(%x: tensor<1x8x8x32xf32>, %w: tensor<1x1x32x16xf32>,
+                             %out: tensor<1x8x8x16xf32> {bufferization.writable = true, tir.out}) -> tensor<1x8x8x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  return %0 : tensor<1x8x8x16xf32>
 }
