@@ -1,4 +1,4 @@
-"""The form of a kernel with one convolution of f32 of one to three dimensions, in groups or not: its windows, and the elementwise ops on
+"""The form of a kernel with one convolution of f32, or of images of bf16, of one to three dimensions, in groups or not: its windows, and the elementwise ops on
 its result.
 
 With groups, the kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's
@@ -46,7 +46,8 @@ class DirectForm:
         if contraction is None or len(contraction.batch) > 1 or not contraction.filters or contraction.weight != 1:
             return None
         op, found, grouped = contraction.op, contraction.heart.convolution, bool(contraction.batch)
-        if any(value.type.element_type != ir.F32Type.get() for value in op.operands):
+        image, *others = [value.type.element_type for value in op.operands]
+        if image not in (ir.F32Type.get(), ir.BF16Type.get()) or any(element != ir.F32Type.get() for element in others):
             return None
         if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
             return None
@@ -69,6 +70,11 @@ class DirectForm:
     def op(self) -> ir.Operation:
         """The convolution."""
         return self.contraction.op
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether the images are rounded to bf16: so may the filter be."""
+        return isinstance(self.source.type.element_type, ir.BF16Type)
 
     @property
     def groups(self) -> int:
@@ -166,7 +172,8 @@ def _is_in_order(contraction: ContractionForm) -> bool:
         return False
     image, filters = dim_positions(heart.maps[0]), dim_positions(heart.maps[1])
     *taps, channel = contraction.reductions
-    return (len(heart.body) == 3 and heart.out_loops == [*rows, *group, contraction.column] and image[0] == rows[0]
+    plain = heart.body_names in (["arith.mulf", "arith.addf", "linalg.yield"], ["arith.extf", "arith.mulf", "arith.addf", "linalg.yield"])
+    return (plain and heart.out_loops == [*rows, *group, contraction.column] and image[0] == rows[0]
             and image[rank + 1:] == [*group, channel] and filters == [*taps, channel, *group, contraction.column])
 
 

@@ -60,7 +60,7 @@ class DirectConvolutions(ModulePass):
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
                 form, sites = DirectForm.of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
-                if form is None or not are_constant(form.filter, sites):
+                if form is None or form.is_rounded or not are_constant(form.filter, sites):
                     continue
                 plan = plan_of(form, machine)
                 tiles = [] if plan is None else tiles_of(form.axes[-1], plan.positions, plan.clips)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any, ClassVar
 
+import ml_dtypes
 import numpy as np
 
 from legato.analysis.structured import StructuredKernels
@@ -28,6 +30,7 @@ from legato.passes.cpu.direct.pointwise import pack, panels_of
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.fused_windows import FusedForm, FusedLoops
 from legato.passes.cpu.kernel_loops import give_transformed
+from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.graph.functions import Constants, defining_op, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -41,8 +44,8 @@ SHARE = 2       # of the second cache, its inverse, that rows take
 
 @dataclass(frozen=True)
 class FusePointwiseDepthwise(ModulePass):
-    """Merges calls of pointwise convolutions of f32 with constant filters with those of depthwise ones that alone read their results, where
-    images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN there. Kernels that nothing calls any
+    """Merges calls of pointwise convolutions of f32, or of bf16 in pairs of channels, with constant filters with those of depthwise ones that
+    alone read their results, where images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN there. Kernels that nothing calls any
     more are erased."""
 
     name: ClassVar[str] = "tir-fuse-pointwise-depthwise"
@@ -55,6 +58,14 @@ class FusePointwiseDepthwise(ModulePass):
         if machine.has("fma"):
             with module.context, ir.Location.unknown():
                 PointwiseDepthwiseFuser(module, context.kernels, machine).run()
+
+
+def calls_to_merge(module: Module, kernels: StructuredKernels, machine: CpuMachine) -> set[ir.Operation]:
+    """The calls of pointwise convolutions of f32 that are merged, if their images become bf16, with the depthwise ones behind them."""
+    if not machine.rounds_factors or not machine.has("avx512bf16") or machine.has("amx-bf16"):
+        return set()
+    found = PointwiseDepthwiseFuser(module, kernels, machine).pairs()
+    return {before for before, _, form in found if form.pointwise.channels % PAIR == 0}
 
 
 @dataclass
@@ -70,49 +81,44 @@ class PointwiseDepthwiseFuser:
 
     def run(self) -> None:
         """Replaces all pairs of calls by one call each, and erases kernels that nothing calls any more."""
-        functions = {kernel.name.value: kernel for kernel in tir.schedulable(self.module.module)}
-        calls, constants = calls_by_callee(self.module), Constants(self.module)
+        functions, calls = self._kernels()
         left = {name: len(found) for name, found in calls.items()}
-        for before, call in list(self._pairs(functions, calls)):
+        constants = Constants(self.module)
+        for before, call, form in list(self.pairs()):
             names = before.attributes["callee"].value, call.attributes["callee"].value
-            kernel = self._kernel(functions[names[0]], functions[names[1]], before)
-            if kernel is not None:
-                work = self._work(before, call, functions)
-                new = kernel.replace(before, call, constants, self.packed)
-                if work is not None:
-                    origins.set_work(new, *work)
-                for name in names:
-                    left[name] -= 1
+            if names not in self.made:
+                self.made[names] = FusedKernel.build(self.module.module, form, self.machine)
+            work = self._work(before, call, functions)
+            new = self.made[names].replace(before, call, constants, self.packed)
+            if work is not None:
+                origins.set_work(new, *work)
+            for name in names:
+                left[name] -= 1
         for name in {name for names in self.made for name in names if left[name] == 0}:
             self.kernels.drop(functions[name])
             functions[name].operation.erase()
 
-    def _pairs(self, functions: dict[str, func.FuncOp],
-               calls: dict[str, list[ir.Operation]]) -> Iterator[tuple[ir.Operation, ir.Operation]]:
-        """Calls of depthwise convolutions, each after the call in its block that makes the images for it alone."""
+    def pairs(self) -> Iterator[tuple[ir.Operation, ir.Operation, FusedForm]]:
+        """Calls of pointwise convolutions with constant filters, the call of a depthwise one in the same block that alone reads the result,
+        and the form of both kernels, where they are better together."""
+        functions, calls = self._kernels()
         for name, kernel in functions.items():
-            form = DepthwiseForm.of(self.kernels.of(kernel)) if name in calls else None
-            if form is None or not isinstance(form.source.owner, ir.Block):
+            depthwise = DepthwiseForm.of(self.kernels.of(kernel)) if name in calls else None
+            if depthwise is None or not isinstance(depthwise.source.owner, ir.Block):
                 continue
             for call in calls[name]:
-                images = call.operands[ir.BlockArgument(form.source).arg_number]
+                images = call.operands[ir.BlockArgument(depthwise.source).arg_number]
                 before = defining_op(images)
-                if before is None or before.name != "func.call" or before.attributes["callee"].value not in functions:
+                if before is None or before.name != "func.call" or before.block != call.block or not has_one_use(images):
                     continue
-                if before.block == call.block and has_one_use(images):
-                    yield before, call
+                first = functions.get(before.attributes["callee"].value)
+                form = None if first is None else self._form(first, kernel)
+                if form is not None and are_constant(form.pointwise.filter, [before]):
+                    yield before, call, form
 
-    def _kernel(self, first: func.FuncOp, second: func.FuncOp, call: ir.Operation) -> FusedKernel | None:
-        """The kernel of both, where a call of the first has a constant filter; None where it has not, or they are better apart."""
-        names = first.name.value, second.name.value
-        if names not in self.forms:
-            self.forms[names] = self._form(first, second)
-        form = self.forms[names]
-        if form is None or not are_constant(form.pointwise.filter, [call]):
-            return None
-        if names not in self.made:
-            self.made[names] = FusedKernel.build(self.module.module, form, self.machine)
-        return self.made[names]
+    def _kernels(self) -> tuple[dict[str, func.FuncOp], dict[str, list[ir.Operation]]]:
+        """The kernels that have no loops yet, by their names, and the calls of kernels."""
+        return {kernel.name.value: kernel for kernel in tir.schedulable(self.module.module)}, calls_by_callee(self.module)
 
     def _work(self, before: ir.Operation, call: ir.Operation, kernels: Container[str]) -> tuple[Size, Size] | None:
         """The work of both calls, without what the first writes and the second reads."""
@@ -125,6 +131,12 @@ class PointwiseDepthwiseFuser:
 
     def _form(self, first: func.FuncOp, second: func.FuncOp) -> FusedForm | None:
         """The form of two kernels; None where they are better apart, or no such convolutions."""
+        names = first.name.value, second.name.value
+        if names not in self.forms:
+            self.forms[names] = self._form_of(first, second)
+        return self.forms[names]
+
+    def _form_of(self, first: func.FuncOp, second: func.FuncOp) -> FusedForm | None:
         pointwise, depthwise = DirectForm.of(self.kernels.of(first)), DepthwiseForm.of(self.kernels.of(second))
         if pointwise is None or depthwise is None or len(depthwise.axes) != 2:
             return None
@@ -152,7 +164,7 @@ class FusedKernel:
         """Makes it in a module."""
         kernels = [one.kernel.function for one in (form.pointwise, form.depthwise)]
         given = [argument for kernel in kernels for argument in list(kernel.arguments)[:-1] if argument != form.depthwise.source]
-        packed = ir.RankedTensorType.get(form.packed_shape, ir.F32Type.get())
+        packed = ir.RankedTensorType.get(form.packed_shape, form.pointwise.source.type.element_type)
 
         def body(inputs: list[ir.Value], outputs: list[ir.Value]) -> list[ir.Value]:
             known = dict(zip(given, inputs, strict=True))
@@ -184,6 +196,7 @@ class FusedKernel:
         call.erase()
         before.erase()
         pointwise = self.form.pointwise
-        shape, f32 = self.form.packed_shape, np.dtype(np.float32)
-        give_transformed(new, pointwise.filter.arg_number, constants, packed, "pointwise", shape, f32, pack)
+        shape, dtype = self.form.packed_shape, np.dtype(ml_dtypes.bfloat16 if pointwise.is_rounded else np.float32)
+        work = partial(pack, pair=self.form.panels.pair)
+        give_transformed(new, pointwise.filter.arg_number, constants, packed, "pointwise", shape, dtype, work)
         return new

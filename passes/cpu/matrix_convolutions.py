@@ -26,6 +26,7 @@ from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.fuse_pointwise_depthwise import calls_to_merge
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
@@ -47,7 +48,8 @@ class MatrixConvolutions(ModulePass):
     """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
     bf16, and with ``matmul-precision=bf16`` of all. Others, those of few features, or with little to sum, and on vectors those that
     Winograd's algorithm computes faster, are left as they are. What only such convolutions read, as images or to be added to results, is
-    bf16, too, where such convolutions make it; with ``matmul-precision=bf16`` also where depthwise ones and elementwise kernels do."""
+    bf16, too, where such convolutions make it; with ``matmul-precision=bf16`` also where depthwise ones and elementwise kernels do. Those
+    that ``tir-fuse-pointwise-depthwise`` merges with depthwise ones are given images of bf16, and left to it."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -63,6 +65,7 @@ class MatrixConvolutions(ModulePass):
         exact = {name for name, kernel in kernels.items() if makes_bf16(kernel)}
         widening = {name for name in exact if only_widens(kernels[name])}
         made: dict[Any, str] = {}
+        merging = calls_to_merge(module, context.kernels, machine)
         with module.context, ir.Location.unknown():
             found: list[ConvolutionCalls] = []
             others: list[RoundingCalls] = []
@@ -74,7 +77,7 @@ class MatrixConvolutions(ModulePass):
                     continue
                 if not machine.has("amx-bf16") and target.winograd(context.kernels.of(kernel)) is not None:
                     continue
-                one = ConvolutionCalls(form, sites)
+                one = ConvolutionCalls(form, sites, all(call in merging for call in sites))
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
                 if machine.rounds_factors or (is_narrow and makers(one, exact)):
                     found.append(one)
@@ -85,6 +88,8 @@ class MatrixConvolutions(ModulePass):
                 one.apply()
                 context.kernels.drop(one.kernel.function)
             for one in convolutions:
+                if one.merges and isinstance(one.form.source.type.element_type, ir.BF16Type):
+                    continue
                 read = read_shape(one.form.filter_shape, one.form.dilations)
                 tiles = matrix_tiles(one.form) if machine.has("amx-bf16") else vector_tiles(one.form, machine)
                 place, shape = one.form.filter.arg_number, packed_shape(read, tiles)

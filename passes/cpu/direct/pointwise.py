@@ -12,9 +12,11 @@ from legato.analysis.structured.elements import Term
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref, vector
 from legato.core.register_costs import step_time
-from legato.core.vector_loops import Size, below, if_else, loop, minus, plus, read, remainder, times, value_of
+from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, read, remainder, times, value_of
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.matrices.packing import PAIR
+from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
 from legato.passes.cpu.window_loops import Positions, WindowRow, tiles_of
 
 MOST_VECTORS = 4        # of a panel
@@ -29,6 +31,8 @@ class Panels:
     lanes: int
     vectors: int
     positions: int
+    pair: int = 1
+    """The channels of which a step multiplies the elements: 1, or ``PAIR`` where they are bf16."""
 
     @property
     def width(self) -> int:
@@ -41,15 +45,16 @@ class Panels:
         return -(-self.features // self.width)
 
     def packed_shape(self, channels: int) -> list[int]:
-        """The shape of the packed filter: panels, channels, and the features of a panel."""
-        return [self.count, channels, self.width]
+        """The shape of the packed filter: panels, channels, or pairs of them, and the features of a panel, of each two channels' elements
+        where these are pairs."""
+        return [self.count, channels // self.pair, self.width * self.pair]
 
 
 def panels_of(form: DirectForm, machine: CpuMachine) -> Panels:
     """The panels of a pointwise convolution, by the fewest steps for a row."""
     lanes, columns = machine.lanes(32), form.axes[-1].count
-    needed = -(-form.features // lanes)
-    found = [(_cost(needed, columns, vectors, positions), Panels(form.features, lanes, vectors, positions))
+    needed, pair = -(-form.features // lanes), PAIR if form.is_rounded else 1
+    found = [(_cost(needed, columns, vectors, positions), Panels(form.features, lanes, vectors, positions, pair))
              for vectors in range(1, min(MOST_VECTORS, needed) + 1)
              for positions in range(1, columns + 1) if (positions + 1) * vectors + 1 <= machine.registers]
     return min(found, key=lambda one: one[0])[1]
@@ -62,13 +67,14 @@ def _cost(needed: int, columns: int, vectors: int, positions: int) -> float:
     return needed // vectors * row + (row * last / vectors + 1 if last else 0)
 
 
-def pack(filters: np.ndarray, result: np.ndarray) -> None:
+def pack(filters: np.ndarray, result: np.ndarray, pair: int) -> None:
     """Writes a filter, ``[1, 1, channels, features]``, to ``result`` of the shape ``Panels.packed_shape``, padded with zeros."""
-    count, channels, width = result.shape
-    whole = filters.reshape(channels, -1)
-    padded = np.zeros((channels, count * width), filters.dtype)
-    padded[:, :whole.shape[1]] = whole
-    result[...] = padded.reshape(channels, count, width).swapaxes(0, 1)
+    count, steps, width = result.shape
+    whole = filters.reshape(steps * pair, -1)
+    padded = np.zeros((steps * pair, count * width // pair), result.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        padded[:, :whole.shape[1]] = whole
+    result[...] = padded.reshape(steps, pair, count, width // pair).transpose(2, 0, 3, 1).reshape(result.shape)
 
 
 @dataclass(frozen=True)
@@ -122,20 +128,20 @@ class PointwiseRows(DirectLoops):
     def _tile(self, row: WindowRow, counts: Sequence[int], tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for the vectors of a panel, of whose lanes ``counts`` exist. Each step fetches a part of the
         next panel's filter, so that all tiles of an image fetch all; behind the last one that does no harm."""
-        v, panel, lanes, vectors = self.vectors, row.unit, self.panels.lanes, len(counts)
+        v, panel, panels, lanes, vectors = self.vectors, row.unit, self.panels, self.panels.lanes, len(counts)
         parts = self._fetched(row, tile, start)
 
         def step(channel: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             for part in parts:
                 memref.PrefetchOp(self.filters, [*map(value_of, (plus(panel, 1), channel, part))], False, 2, True)
-            weights = [v.load(self.filters, panel, channel, part * lanes) for part in range(vectors)]
+            weights = [self._weights(panel, channel, part * lanes) for part in range(vectors)]
             found = []
             for position in range(tile.positions):
-                value = v.spread(read(self.source, row.image, row.number, plus(start, position), channel))
-                found += [vector.FMAOp(value, weight, sums[len(found) + part]).result for part, weight in enumerate(weights)]
+                value = self._spread(row.image, row.number, plus(start, position), channel)
+                found += self._added(value, weights, sums[len(found):len(found) + vectors])
             return found
 
-        sums = loop(0, self.form.channels, 1, step, [v.splat(0)] * (tile.positions * vectors))
+        sums = loop(0, self.form.channels // panels.pair, 1, step, [v.splat(0)] * (tile.positions * vectors))
         features = [plus(self.ring.first, part * lanes) for part in range(vectors)]
         if not self.is_long:
             self._write(row, features, counts, sums, start)
@@ -150,6 +156,23 @@ class PointwiseRows(DirectLoops):
 
         loop(start, plus(start, tile.positions), 1, finish)
 
+    def _weights(self, panel: Size, step: Size, feature: int) -> ir.Value:
+        """The filter's elements that a step multiplies, for the features of one vector."""
+        load = load_pairs if self.panels.pair > 1 else Vectors.load
+        return load(self.vectors, self.filters, panel, step, feature * self.panels.pair)
+
+    def _spread(self, image: Size, y: Size, x: Size, step: Size) -> ir.Value:
+        """The image's elements that a step multiplies, in all lanes."""
+        if self.panels.pair > 1:
+            return spread_pair(self.vectors, self.source, image, y, x, times(step, self.panels.pair))
+        return self.vectors.spread(read(self.source, image, y, x, step))
+
+    def _added(self, value: ir.Value, weights: Sequence[ir.Value], sums: Sequence[ir.Value]) -> list[ir.Value]:
+        """The sums with a step's products."""
+        if self.panels.pair > 1:
+            return add_products([value], weights, sums)
+        return [vector.FMAOp(value, weight, one).result for weight, one in zip(weights, sums, strict=True)]
+
     def _write(self, row: WindowRow, features: Sequence[Size], counts: Sequence[int], sums: Sequence[ir.Value], start: Size) -> None:
         for part, (feature, count) in enumerate(zip(features, counts, strict=True)):
             self.write(sums[part::len(counts)], start, {**row.places, "f": feature}, None if count == self.panels.lanes else count)
@@ -163,4 +186,5 @@ class PointwiseRows(DirectLoops):
         vectors = self.panels.vectors
         visits, visit = self.visit(row, tile, start)
         each = -(-vectors // visits)
-        return [times(remainder(plus(times(visit, each), number), vectors), self.panels.lanes) for number in range(each)]
+        width = self.panels.lanes * self.panels.pair
+        return [times(remainder(plus(times(visit, each), number), vectors), width) for number in range(each)]

@@ -24,6 +24,8 @@ class ConvolutionCalls:
 
     form: ConvolutionForm
     calls: Sequence[ir.Operation]
+    merges: bool = False
+    """Whether it is merged with the convolution that reads it, where its images, and nothing else, are bf16."""
 
     @property
     def function(self) -> func.FuncOp:
@@ -44,6 +46,8 @@ class ConvolutionCalls:
     @property
     def operands(self) -> set[int]:
         """The numbers of the operands that can be bf16: the image, and what the ops after the convolution read."""
+        if self.merges:
+            return set() if self.image is None else {self.image}
         read = {ir.BlockArgument(value).arg_number for value, _ in self.form.reads
                 if producer(value) is None and isinstance(value.type, ir.RankedTensorType) and value != self.form.source
                 and value.type.element_type == ir.F32Type.get()}
