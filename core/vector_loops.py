@@ -1,9 +1,11 @@
 """Short names for the ops that loops on vectors are made of, where these are written by hand. All build at the insertion point."""
 from collections.abc import Callable, Sequence
 
+from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref, scf, vector
 
+WORD = 32   # bits of the narrowest elements that vectors of all CPUs have masks for
 Size = int | ir.Value
 Body = Callable[..., Sequence[ir.Value] | None]
 
@@ -180,6 +182,19 @@ class Vectors:
         *before, last = at
         for first, size in parts_of(count):
             self.store(part(value, first, size), buffer, *before, plus(last, first))
+
+    def load_some(self, count: Size, buffer: ir.Value, *at: Size) -> ir.Value:
+        """The first ``count`` elements, and zeros in the lanes behind them: of narrow ones without a mask."""
+        if isinstance(count, int) and element_bytes(buffer.type.element_type) * 8 < WORD:
+            return self.load_first(count, self.zeros(buffer.type.element_type), buffer, *at)
+        return self.load_if(self.mask(count), buffer, *at)
+
+    def store_some(self, count: int, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
+        """Writes the first ``count`` elements: narrow ones without a mask."""
+        if element_bytes(buffer.type.element_type) * 8 < WORD:
+            self.store_first(count, value, buffer, *at)
+        else:
+            self.store_if(self.mask(count), value, buffer, *at)
 
     def interleaved(self, even: ir.Value, odd: ir.Value) -> ir.Value:
         """The elements of two vectors in turns, as one of twice as many."""
