@@ -206,7 +206,7 @@ class Vectors:
 
     def reduce(self, kind: str, value: ir.Value) -> ir.Value:
         """The sum ("add") or maximum ("maxnumf") of a vector."""
-        return vector.ReductionOp(self.f32, ir.Attribute.parse(f"#vector.kind<{kind}>"), value).result
+        return vector.ReductionOp(value.type.element_type, ir.Attribute.parse(f"#vector.kind<{kind}>"), value).result
 
     def transposed(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
         """The columns of a square: its halves are interleaved, row by row, as often as halving takes."""

@@ -97,6 +97,11 @@ class DirectForm:
         return self.per_lane > 1 and self.contraction.group is None
 
     @property
+    def is_tiled(self) -> bool:
+        """Whether schedules of products compute the convolution, too: all but those of integers with strides, or in no whole lanes."""
+        return self.per_lane == 1 or (not self.by_rows and all(axis.stride == 1 for axis in self.axes))
+
+    @property
     def depth(self) -> int:
         """The channels of a group in lanes."""
         return -(-self.channels // self.per_lane)

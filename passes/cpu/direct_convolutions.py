@@ -43,6 +43,7 @@ from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
 MANY = 32               # registers: with fewer, the tiles of other schedules hold as many sums
+WORTH_SUMS = 2          # times fewer products of integers, from which on lanes are channels
 MOST_PRODUCTS = 512     # of a narrow group, which are written out for a row of a window
 
 
@@ -100,12 +101,13 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     blocks = blocks_of(form, machine)
     columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
     joins = blocks.together * form.channels <= 2 * lanes and columns.taps * form.channels * POSITIONS <= MOST_PRODUCTS
-    if form.per_lane == 1 and are_few(form.features, form.channels, lanes) and not (blocks.together > 1 and joins):
-        return DirectPlan(summed.positions(machine.registers, form.features), summed.packed_shape(shape, lanes), summed.pack,
+    if sums_channels(form, lanes) and not (blocks.together > 1 and joins):
+        packed = summed.packed_shape(shape, lanes * form.per_lane)
+        return DirectPlan(summed.positions(machine.registers, form.features), packed, summed.pack,
                           lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
     blocks = replace(blocks, joins=joins)
     plan = partial(DirectPlan, blocks.positions(machine.registers, columns), blocks.packed_shape(shape), partial(pack, blocks=blocks))
-    if machine.threads > 1 and rows == 1 and blocks.units < machine.threads:
+    if machine.threads > 1 and rows == 1 and blocks.units < machine.threads and form.is_tiled:
         return None    # there is no work for all threads
     whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
     units = 1 if whole else max(1, blocks.units)
@@ -121,6 +123,15 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     if form.features <= lanes // 4 or parts == 0:
         return None
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts))
+
+
+def sums_channels(form: DirectForm, lanes: int) -> bool:
+    """Whether features are so few that lanes of vectors had better be channels."""
+    if form.per_lane == 1:
+        return are_few(form.features, form.channels, lanes)
+    chunks = -(-form.channels // (lanes * form.per_lane))
+    windows = not form.by_rows and any(axis.taps > 1 for axis in form.axes)
+    return windows and form.features <= lanes // 2 and WORTH_SUMS * form.features * chunks <= form.depth
 
 
 def _integers(form: DirectForm, machine: CpuMachine, blocks: Blocks, units: int, plan: Callable[..., DirectPlan]) -> DirectPlan | None:

@@ -35,10 +35,6 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         return None
     if _is_direct(_with_whole_groups(weight, 2), out[1:3], attrs["strides"]):
         return _direct(r, op, weight)
-    if isinstance(batch, int):
-        if (blocks := _blocks(weight, attrs["strides"], attrs["dilations"])) is not None and _is_direct(blocks, out[1:3], (1, 1)):
-            return relax.conv2d_integer(_in_blocks(x, out[1:3], blocks, attrs["strides"]), r.constant(blocks, w), data_layout="NHWC",
-                                        kernel_layout="HWIO")
     gathered = windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
     rows = relax.reshape(gathered, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
     sums = relax.matmul_integer(rows, r.constant(weight.reshape(-1, weight.shape[3]), w))
@@ -47,12 +43,11 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 def _is_direct(weight: np.ndarray, out: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether a kernel computes the convolution, of whole groups of channels, without copies of its windows: neighbouring positions are
-    rows of its register tiles. With strides, and of one group, only the loops of images of several rows do
-    (``tir-direct-convolutions``)."""
+    rows of its register tiles. With strides, and of one group, only loops do (``tir-direct-convolutions``)."""
     height, width, channels, _ = weight.shape
     if (height, width) == (1, 1) or channels % (LANE // weight.itemsize) or out[1] < FEW_POSITIONS:
         return False
-    return (out[0] > 1 and width <= MOST_TAPS) or (tuple(strides) == (1, 1) and channels > LANE)
+    return width <= MOST_TAPS or (tuple(strides) == (1, 1) and channels > LANE)
 
 
 def _is_direct_by_rows(weight: np.ndarray, out: Sequence[int], dilations: Sequence[int]) -> bool:
@@ -60,7 +55,7 @@ def _is_direct_by_rows(weight: np.ndarray, out: Sequence[int], dilations: Sequen
     height, width, channels, _ = weight.shape
     if channels >= FEW_CHANNELS or channels % (LANE // weight.itemsize) == 0 or width * channels < LANE or dilations[1] > 1:
         return False
-    return (height, width) != (1, 1) and out[0] > 1 and out[1] >= FEW_POSITIONS
+    return (height, width) != (1, 1) and out[1] >= FEW_POSITIONS
 
 
 def _direct(r: GraphRewriter, op: ir.Operation, weight: np.ndarray) -> ir.Value | None:
@@ -80,37 +75,9 @@ def _direct(r: GraphRewriter, op: ir.Operation, weight: np.ndarray) -> ir.Value 
     return relax.conv2d_integer(x, w, **attrs)
 
 
-def _blocks(weight: np.ndarray, strides, dilations) -> np.ndarray | None:
-    """The kernel [KH, KW, C, F] of a convolution of few channels with strides, for images in blocks of a stride each, whose elements are
-    channels: windows begin where blocks do. None for other convolutions."""
-    (height, width, channels, features), (down, right) = weight.shape, strides
-    if channels >= FEW_CHANNELS or prod(strides) == 1 or tuple(dilations) != (1, 1) or height < down or width < right:
-        return None
-    rows, columns = -(-height // down), -(-width // right)
-    padded = np.pad(weight, [(0, rows * down - height), (0, columns * right - width), (0, 0), (0, 0)])
-    split = padded.reshape(rows, down, columns, right, channels, features).transpose(0, 2, 1, 3, 4, 5)
-    return _with_whole_groups(split.reshape(rows, columns, -1, features), 2)
-
-
 def _with_whole_groups(array: np.ndarray, axis: int) -> np.ndarray:
     missing = -array.shape[axis] % (LANE // array.itemsize)
     return np.pad(array, [(0, missing if at == axis else 0) for at in range(array.ndim)])
-
-
-def _in_blocks(x: ir.Value, out, kernel: np.ndarray, strides) -> ir.Value:
-    """An image in blocks of strides [N, H / down, W / right, down * right * C], as ``kernel`` reads it for ``out``."""
-    batch, *size, channels = dims.dims(x.type)
-    blocks = [positions + taps - 1 for positions, taps in zip(out, kernel.shape[:2])]
-    wanted = [count * stride for count, stride in zip(blocks, strides)]
-    if any(have > want for have, want in zip(size, wanted)):
-        x = relax.strided_slice(x, begin=[0, 0], end=[min(have, want) for have, want in zip(size, wanted)], strides=[1, 1], axes=[1, 2])
-    missing = [max(want - have, 0) for have, want in zip(size, wanted)]
-    if any(missing):
-        x = relax.pad(x, pads=[0] * 5 + [*missing, 0])
-    split = relax.reshape(x, [batch, blocks[0], strides[0], blocks[1], strides[1], channels])
-    x = relax.reshape(relax.permute_dims(split, axes=[0, 1, 3, 2, 4, 5]), [batch, *blocks, prod(strides) * channels])
-    missing = kernel.shape[2] - prod(strides) * channels
-    return relax.pad(x, pads=[0] * 7 + [missing]) if missing else x
 
 
 def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:

@@ -7,6 +7,15 @@
 // CHECK-DAG: tensor<4x3x16x3x8xf32>
 // CHECK-DAG: tensor<2x3x2x3x8xf32>
 
+// Of few features, lanes are channels.
+// CHECK-LABEL: func.func private @few(
+// CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<1x20x30x64xi8>
+// CHECK: vector.load %[[X]][{{.*}} vector<32xi8>
+// CHECK: "tir.dot4_u8s8"
+// CHECK: vector.reduction <add>, %{{.*}} : vector<8xi32> into i32
+// CHECK-NOT: linalg
+// CHECK: return
+
 // Of bytes: four channels of an element, as a lane, in all lanes, with those of the features of a vector; the two vectors of a position
 // are one for what follows.
 // CHECK-LABEL: func.func private @bytes(
@@ -70,22 +79,41 @@
 #y = affine_map<(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)>
 func.func @main(%x: tensor<1x20x30x32xf32>, %z: tensor<1x20x30x10xf32>, %k: tensor<3x3x16x32xf32>, %y: tensor<1x20x30x32xf32>,
                 %v: tensor<1x20x30x10xf32>, %c: tensor<1x20x30x8xi8>, %d: tensor<1x20x30x16xi32>, %e: tensor<1x20x30x3xi8>,
-                %f: tensor<1x9x14x8xi32>) -> (tensor<1x20x30x32xf32>, tensor<1x20x30x10xf32>, tensor<1x20x30x32xf32>, tensor<1x20x30x16xi32>,
-                                              tensor<1x9x14x8xi32>) {
+                %f: tensor<1x9x14x8xi32>, %g: tensor<1x20x30x64xi8>, %h: tensor<1x18x28x2xi32>) -> (tensor<1x20x30x32xf32>, tensor<1x20x30x10xf32>, tensor<1x20x30x32xf32>, tensor<1x20x30x16xi32>,
+                                              tensor<1x9x14x8xi32>, tensor<1x18x28x2xi32>) {
   %w = "relax.constant"() {value = dense<1.0> : tensor<3x3x16x32xf32>} : () -> tensor<3x3x16x32xf32>
   %n = "relax.constant"() {value = dense<1.0> : tensor<3x3x2x10xf32>} : () -> tensor<3x3x2x10xf32>
   %b = "relax.constant"() {value = dense<1> : tensor<3x3x8x16xi8>} : () -> tensor<3x3x8x16xi8>
   %r = "relax.constant"() {value = dense<1> : tensor<3x3x3x8xi8>} : () -> tensor<3x3x3x8xi8>
   %3 = func.call @bytes(%c, %b, %d) : (tensor<1x20x30x8xi8>, tensor<3x3x8x16xi8>, tensor<1x20x30x16xi32>) -> tensor<1x20x30x16xi32>
   %4 = func.call @rows(%e, %r, %f) : (tensor<1x20x30x3xi8>, tensor<3x3x3x8xi8>, tensor<1x9x14x8xi32>) -> tensor<1x9x14x8xi32>
+  %s = "relax.constant"() {value = dense<1> : tensor<3x3x64x2xi8>} : () -> tensor<3x3x64x2xi8>
+  %5 = func.call @few(%g, %s, %h) : (tensor<1x20x30x64xi8>, tensor<3x3x64x2xi8>, tensor<1x18x28x2xi32>) -> tensor<1x18x28x2xi32>
   %0 = func.call @wide(%x, %w, %y) : (tensor<1x20x30x32xf32>, tensor<3x3x16x32xf32>, tensor<1x20x30x32xf32>) -> tensor<1x20x30x32xf32>
   %1 = func.call @narrow(%z, %n, %v) : (tensor<1x20x30x10xf32>, tensor<3x3x2x10xf32>, tensor<1x20x30x10xf32>) -> tensor<1x20x30x10xf32>
   %2 = func.call @given(%x, %k, %y) : (tensor<1x20x30x32xf32>, tensor<3x3x16x32xf32>, tensor<1x20x30x32xf32>) -> tensor<1x20x30x32xf32>
-  return %0, %1, %2, %3, %4 : tensor<1x20x30x32xf32>, tensor<1x20x30x10xf32>, tensor<1x20x30x32xf32>, tensor<1x20x30x16xi32>, tensor<1x9x14x8xi32>
+  return %0, %1, %2, %3, %4, %5 : tensor<1x20x30x32xf32>, tensor<1x20x30x10xf32>, tensor<1x20x30x32xf32>, tensor<1x20x30x16xi32>, tensor<1x9x14x8xi32>, tensor<1x18x28x2xi32>
 }
 #bx = affine_map<(n, h, w, f, i, j, c, q) -> (n, h + i, w + j, c, q)>
 #bk = affine_map<(n, h, w, f, i, j, c, q) -> (i, j, c, q, f)>
 #by = affine_map<(n, h, w, f, i, j, c, q) -> (n, h, w, f)>
+func.func private @few(%x: tensor<1x20x30x64xi8>, %w: tensor<3x3x64x2xi8>,
+                       %out: tensor<1x18x28x2xi32> {bufferization.writable = true, tir.out}) -> tensor<1x18x28x2xi32> attributes {tir.prim_func} {
+  %zero = arith.constant 0 : i32
+  %split = tensor.expand_shape %x [[0], [1], [2], [3, 4]] output_shape [1, 20, 30, 16, 4] : tensor<1x20x30x64xi8> into tensor<1x20x30x16x4xi8>
+  %filters = tensor.expand_shape %w [[0], [1], [2, 3], [4]] output_shape [3, 3, 16, 4, 2] : tensor<3x3x64x2xi8> into tensor<3x3x16x4x2xi8>
+  %0 = linalg.fill ins(%zero : i32) outs(%out : tensor<1x18x28x2xi32>) -> tensor<1x18x28x2xi32>
+  %1 = linalg.generic {indexing_maps = [#bx, #bk, #by], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction", "reduction"]}
+    ins(%split, %filters : tensor<1x20x30x16x4xi8>, tensor<3x3x16x4x2xi8>) outs(%0 : tensor<1x18x28x2xi32>) {
+  ^bb0(%a: i8, %b: i8, %s: i32):
+    %c = arith.extui %a : i8 to i32
+    %d = arith.extsi %b : i8 to i32
+    %p = arith.muli %c, %d : i32
+    %q = arith.addi %s, %p : i32
+    linalg.yield %q : i32
+  } -> tensor<1x18x28x2xi32>
+  return %1 : tensor<1x18x28x2xi32>
+}
 func.func private @bytes(%x: tensor<1x20x30x8xi8>, %w: tensor<3x3x8x16xi8>,
                          %out: tensor<1x20x30x16xi32> {bufferization.writable = true, tir.out}) -> tensor<1x20x30x16xi32> attributes {tir.prim_func} {
   %zero = arith.constant 0 : i32

@@ -112,7 +112,7 @@ func.func @windows_of_bytes(%x: tensor<1x8x9x8xui8>) -> (tensor<1x8x4x4xi32>, te
   return %0, %1 : tensor<1x8x4x4xi32>, tensor<1x8x8x4xi32>
 }
 
-// Of several rows kernels compute it, with strides, of any channels; zeros around images are left out there, other numbers are not.
+// Otherwise kernels compute it, with strides, of any channels; zeros around images are left out there, other numbers are not.
 // CHECK-LABEL: func.func @direct_convolutions_of_bytes(
 // CHECK: "relax.conv2d_integer"(%arg0, %{{.*}}) {{.*}}padding = array<i64: 1, 2, 0, 1>, strides = array<i64: 2, 2>} : (tensor<?x16x16x8xui8
 // CHECK: "relax.pad"(%arg0)
@@ -128,17 +128,6 @@ func.func @direct_convolutions_of_bytes(%x: tensor<?x16x16x8xui8, #relax.dims<["
   %3 = "relax.conv2d_integer"(%2, %w) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<?x18x18x8xui8, #relax.dims<["n", 18, 18, 8]>>, tensor<3x3x8x16xi8>) -> tensor<?x16x16x16xi32, #relax.dims<["n", 16, 16, 16]>>
   %4 = "relax.conv2d_integer"(%y, %v) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 2, 2>} : (tensor<1x18x18x3xui8>, tensor<3x3x3x16xi8>) -> tensor<1x8x8x16xi32>
   return %1, %3, %4 : tensor<?x8x9x16xi32, #relax.dims<["n", 8, 9, 16]>>, tensor<?x16x16x16xi32, #relax.dims<["n", 16, 16, 16]>>, tensor<1x8x8x16xi32>
-}
-
-// Of one row, with strides and few channels, it is one of blocks of the image, whose elements are channels.
-// CHECK-LABEL: func.func @blocks_of_bytes(
-// CHECK: %[[BLOCKS:.*]] = "relax.reshape"(%arg0) {{.*}} -> tensor<1x1x9x6xui8>
-// CHECK: %[[GROUPS:.*]] = "relax.pad"(%[[BLOCKS]])
-// CHECK: "relax.conv2d_integer"(%[[GROUPS]], %{{.*}}) {{.*}} : (tensor<1x1x9x8xui8>, tensor<1x2x8x4xi8>) -> tensor<1x1x8x4xi32>
-func.func @blocks_of_bytes(%x: tensor<1x1x18x3xui8>) -> tensor<1x1x8x4xi32> {
-  %w = "relax.constant"() {value = dense<1> : tensor<1x3x3x4xi8>} : () -> tensor<1x3x3x4xi8>
-  %0 = "relax.conv2d_integer"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 1, 2>} : (tensor<1x1x18x3xui8>, tensor<1x3x3x4xi8>) -> tensor<1x1x8x4xi32>
-  return %0 : tensor<1x1x8x4xi32>
 }
 
 // The greatest of dequantized bytes is that of the bytes.
