@@ -1,9 +1,11 @@
 """Short names for the ops that loops on vectors are made of, where these are written by hand. All build at the insertion point."""
 from collections.abc import Callable, Sequence
 
+from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref, scf, vector
 
+WORD = 32   # bits of the narrowest elements that vectors of all CPUs have masks for
 Size = int | ir.Value
 Body = Callable[..., Sequence[ir.Value] | None]
 
@@ -181,6 +183,19 @@ class Vectors:
         for first, size in parts_of(count):
             self.store(part(value, first, size), buffer, *before, plus(last, first))
 
+    def load_some(self, count: Size, buffer: ir.Value, *at: Size) -> ir.Value:
+        """The first ``count`` elements, and zeros in the lanes behind them: of narrow ones without a mask."""
+        if isinstance(count, int) and element_bytes(buffer.type.element_type) * 8 < WORD:
+            return self.load_first(count, self.zeros(buffer.type.element_type), buffer, *at)
+        return self.load_if(self.mask(count), buffer, *at)
+
+    def store_some(self, count: int, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
+        """Writes the first ``count`` elements: narrow ones without a mask."""
+        if element_bytes(buffer.type.element_type) * 8 < WORD:
+            self.store_first(count, value, buffer, *at)
+        else:
+            self.store_if(self.mask(count), value, buffer, *at)
+
     def interleaved(self, even: ir.Value, odd: ir.Value) -> ir.Value:
         """The elements of two vectors in turns, as one of twice as many."""
         return vector.ShuffleOp(even, odd, [lane + side for lane in range(self.lanes) for side in (0, self.lanes)]).result
@@ -191,7 +206,7 @@ class Vectors:
 
     def reduce(self, kind: str, value: ir.Value) -> ir.Value:
         """The sum ("add") or maximum ("maxnumf") of a vector."""
-        return vector.ReductionOp(self.f32, ir.Attribute.parse(f"#vector.kind<{kind}>"), value).result
+        return vector.ReductionOp(value.type.element_type, ir.Attribute.parse(f"#vector.kind<{kind}>"), value).result
 
     def transposed(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
         """The columns of a square: its halves are interleaved, row by row, as often as halving takes."""

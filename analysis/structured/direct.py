@@ -1,24 +1,28 @@
-"""The form of a kernel with one convolution of f32, or of images of bf16, of one to three dimensions, in groups or not: its windows, and the elementwise ops on
-its result.
+"""The form of a kernel with one convolution of f32 of one to three dimensions, in groups or not, whose images may be bf16, or of bytes or
+integers of 16 bits: its windows, and the elementwise ops on its result.
 
 With groups, the kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's
-arguments.
+arguments. So are channels of which a lane of 32 bits has four bytes, or two integers of 16 bits, whose products an instruction sums. Where
+these are in no whole lanes, a lane has neighbours of a window's row.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from legato.analysis.structured.contraction import ContractionForm
+from legato.analysis.structured.contraction import LANE, ContractionForm
 from legato.analysis.structured.convolution import starts_at_zero, unpadded
 from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import dim_positions
-from legato.analysis.structured.ops import CONTRACTION, producer
+from legato.analysis.structured.ops import CONTRACTION, PRODUCTS, bits_of, producer
 from legato.analysis.structured.window import WindowAxis, axes_of
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 
 SPLIT: Index = ("g", "f")   # the last terms of indices of ops: the group, and the feature in it
+DOT_PRODUCTS = ("dot4_u8s8", "dot4_s8s8", "dot4_u8u8", "dot2_s16s16")
+KINDS = {"arith.extui": "u", "arith.extsi": "s"}     # of integers, by what widens them
 PLACES: dict[int, Index] = {1: ("n", "w"), 2: ("n", "h", "w"), 3: ("n", "d", "h", "w")}   # of the convolution's result, by its dimensions
 
 
@@ -47,15 +51,17 @@ class DirectForm:
             return None
         op, found, grouped = contraction.op, contraction.heart.convolution, bool(contraction.batch)
         image, *others = [value.type.element_type for value in op.operands]
-        if image not in (ir.F32Type.get(), ir.BF16Type.get()) or any(element != ir.F32Type.get() for element in others):
+        plain = image in (ir.F32Type.get(), ir.BF16Type.get()) and all(element == ir.F32Type.get() for element in others)
+        if not plain and (grouped or dot_product(contraction) is None):
             return None
         if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
             return None
-        padded = _unpadded(op.operands[0]) if grouped else unpadded(op.operands[0])
+        splits = grouped or contraction.group is not None
+        padded = _unpadded(op.operands[0]) if splits else unpadded(op.operands[0])
         if padded is None:
             return None
         source, begins = padded[:2]
-        filters = joined(op.operands[1]) if grouped else op.operands[1]
+        filters = joined(op.operands[1], inner=0 if grouped else 1) if splits else op.operands[1]
         if filters is None or not is_given(source) or not isinstance(filters, ir.BlockArgument) or len(list(filters.uses)) != 1:
             return None
         result = list(op.results[0].type.shape)[1:-2 if grouped else -1]
@@ -85,6 +91,36 @@ class DirectForm:
     def channels(self) -> int:
         """The channels of a group."""
         return self.filter.type.shape[-2]
+
+    @property
+    def per_lane(self) -> int:
+        """The integers in a lane of 32 bits; 1 for f32."""
+        return LANE // bits_of(self.element)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether a lane has neighbouring elements of a window's row, not channels only."""
+        return self.per_lane > 1 and self.contraction.group is None
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether schedules of products compute the convolution, too: all but those of integers with strides, or in no whole lanes."""
+        return self.per_lane == 1 or (not self.by_rows and all(axis.stride == 1 for axis in self.axes))
+
+    @property
+    def depth(self) -> int:
+        """The channels of a group in lanes."""
+        return -(-self.channels // self.per_lane)
+
+    @property
+    def element(self) -> ir.Type:
+        """The type of the filter's elements."""
+        return self.filter.type.element_type
+
+    @property
+    def product(self) -> str:
+        """The op of tir that adds the products of a lane, of an image and a filter, to a sum."""
+        return present(dot_product(self.contraction))
 
     @property
     def features(self) -> int:
@@ -171,17 +207,35 @@ def _is_in_order(contraction: ContractionForm) -> bool:
     if rank not in PLACES or len(rows) != rank + 1 or len(contraction.columns) != 1:
         return False
     image, filters = dim_positions(heart.maps[0]), dim_positions(heart.maps[1])
-    *taps, channel = contraction.reductions
-    plain = heart.body_names in (["arith.mulf", "arith.addf", "linalg.yield"], ["arith.extf", "arith.mulf", "arith.addf", "linalg.yield"])
-    return (plain and heart.out_loops == [*rows, *group, contraction.column] and image[0] == rows[0]
-            and image[rank + 1:] == [*group, channel] and filters == [*taps, channel, *group, contraction.column])
+    taps, channels = list(contraction.reductions[:rank]), list(contraction.reductions[rank:])
+    widens_images = heart.body_names == ["arith.extf", "arith.mulf", "arith.addf", "linalg.yield"]
+    if len(channels) != (1 if contraction.group is None else 2) or not (widens_images or len(heart.body) in (3, 5)):
+        return False
+    return (heart.out_loops == [*rows, *group, contraction.column] and image[0] == rows[0]
+            and image[rank + 1:] == [*group, *channels] and filters == [*taps, *channels, *group, contraction.column])
 
 
-def joined(value: ir.Value) -> ir.Value | None:
-    """The tensor whose last dimension a view splits in two; None for another value."""
+def dot_product(contraction: ContractionForm) -> str | None:
+    """The op of tir by which a contraction's groups of integers are multiplied and summed, the first factor's before the second's; None
+    where there is none of these signs."""
+    found = []
+    if not set(contraction.heart.body_names) <= PRODUCTS:
+        return None
+    for factor in contraction.heart.scalars[:2]:
+        readers = [use.owner.operation for use in factor.uses]
+        if len(readers) != 1 or readers[0].name not in KINDS:
+            return None
+        found.append(f"{KINDS[readers[0].name]}{factor.type.width}")
+    name = f"dot{LANE // bits_of(contraction.heart.inputs[0].type.element_type)}_{''.join(found)}"
+    return name if name in DOT_PRODUCTS else None
+
+
+def joined(value: ir.Value, inner: int = 0) -> ir.Value | None:
+    """The tensor of whose dimensions, ``inner`` before the last one, a view splits one in two; None for another value."""
     op = producer(value)
     if op is None or op.name != "tensor.expand_shape":
         return None
     groups = [[dim.value for dim in group] for group in op.attributes["reassociation"]]
-    return op.operands[0] if [len(group) for group in groups] == [1] * (len(groups) - 1) + [2] else None
+    split = [1] * (len(groups) - 1 - inner) + [2] + [1] * inner
+    return op.operands[0] if [len(group) for group in groups] == split else None
 

@@ -7,6 +7,7 @@ How windows and padding are gone through: ``window_loops``.
   many channels more than once: the result keeps their sums.
 - Of narrower groups, a vector has the features of several (``direct.shuffled``).
 - Of few features, lanes are channels (``direct.summed``).
+- Of bytes, an element is four neighbouring channels (``direct.grouped``).
 """
 from __future__ import annotations
 
@@ -20,13 +21,15 @@ import numpy as np
 
 from legato.analysis.structured.convolution import are_few
 from legato.analysis.structured.direct import DirectForm
+from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.direct import summed
-from legato.passes.cpu.direct.blocks import POSITIONS, blocks_of, pack, parts_of, stays_in_cache
+from legato.passes.cpu.direct.blocks import POSITIONS, Blocks, blocks_of, pack, pack_rows, parts_of, stays_in_cache
+from legato.passes.cpu.direct.grouped import GroupedLoops, RowLoops
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops
@@ -40,13 +43,14 @@ from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
 MANY = 32               # registers: with fewer, the tiles of other schedules hold as many sums
+WORTH_SUMS = 2          # times fewer products of integers, from which on lanes are channels
 MOST_PRODUCTS = 512     # of a narrow group, which are written out for a row of a window
 
 
 @dataclass(frozen=True)
 class DirectConvolutions(ModulePass):
-    """Turns convolutions of f32 with constant filters, in groups or of windows that overlap, into loops on vectors. Others are left as they
-    are. Elements of padding are not multiplied: an infinite weight makes no NaN there."""
+    """Turns convolutions of f32 with constant filters, in groups or of windows that overlap, and those of quantized values, into loops on
+    vectors. Others are left as they are. Elements of padding are not multiplied: an infinite weight makes no NaN there."""
 
     name: ClassVar[str] = "tir-direct-convolutions"
     rounding: ClassVar[Rounding] = Rounding(ulps=4, specials=False)
@@ -58,9 +62,11 @@ class DirectConvolutions(ModulePass):
         calls, constants = calls_by_callee(module), Constants(module)
         made: dict[Any, str] = {}
         with module.context, ir.Location.unknown():
-            for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
+            for kernel in tir.schedulable(module.module):
                 form, sites = DirectForm.of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
                 if form is None or form.is_rounded or not are_constant(form.filter, sites):
+                    continue
+                if not (form.per_lane > 1 or machine.has("fma")):
                     continue
                 plan = plan_of(form, machine)
                 tiles = [] if plan is None else tiles_of(form.axes[-1], plan.positions, plan.clips)
@@ -69,10 +75,11 @@ class DirectConvolutions(ModulePass):
                 place, shape = form.filter.arg_number, plan.packed_shape
                 tensors = [form.source, *(present(form.flat(*one))[0] for one in form.reads)]
                 into_loops(kernel, form.op.location, tensors, partial(build_loops, form, plan, tiles))
-                retype(kernel, form.filter, shape, ir.F32Type.get())
+                retype(kernel, form.filter, shape, form.element)
                 context.kernels.drop(kernel)
                 for call in sites:
-                    give_transformed(call, place, constants, made, "direct", shape, np.dtype(np.float32), plan.pack)
+                    dtype = numpy_dtype(call.operands[place].type.element_type)
+                    give_transformed(call, place, constants, made, "direct", shape, dtype, plan.pack)
 
 
 @dataclass(frozen=True)
@@ -91,18 +98,23 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     """The plan of a convolution; None where other schedules are about as fast: of 1 x 1, and without groups of windows that do not overlap,
     but for few features, narrow groups, and filters that come too slowly in short rows."""
     lanes, shape = machine.lanes(32), list(form.filter.type.shape)
-    if form.axes[-1].taps > MOST_TAPS:   # they are written out
+    if form.axes[-1].taps > MOST_TAPS and not form.by_rows:   # they are written out
         return None
     blocks = blocks_of(form, machine)
     columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
     joins = blocks.together * form.channels <= 2 * lanes and columns.taps * form.channels * POSITIONS <= MOST_PRODUCTS
-    if are_few(form.features, form.channels, lanes) and not (blocks.together > 1 and joins):
-        return DirectPlan(summed.positions(machine.registers, form.features), summed.packed_shape(shape, lanes), summed.pack,
+    if sums_channels(form, lanes) and not (blocks.together > 1 and joins):
+        packed = summed.packed_shape(shape, lanes * form.per_lane)
+        return DirectPlan(summed.positions(machine.registers, form.features), packed, summed.pack,
                           lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
     blocks = replace(blocks, joins=joins)
     plan = partial(DirectPlan, blocks.positions(machine.registers, columns), blocks.packed_shape(shape), partial(pack, blocks=blocks))
-    if machine.threads > 1 and rows == 1 and blocks.units < machine.threads:
+    if machine.threads > 1 and rows == 1 and blocks.units < machine.threads and form.is_tiled:
         return None    # there is no work for all threads
+    whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
+    units = 1 if whole else max(1, blocks.units)
+    if form.per_lane > 1:
+        return _integers(form, machine, blocks, units, plan)
     if blocks.together > 1:
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters), clips=False)
     overlap = any(axis.stride < axis.taps for axis in form.axes)
@@ -112,9 +124,32 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     parts = parts_of(form, machine, blocks)
     if form.features <= lanes // 4 or parts == 0:
         return None
-    whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
-    units = 1 if whole else max(1, blocks.units)
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts))
+
+
+def sums_channels(form: DirectForm, lanes: int) -> bool:
+    """Whether features are so few that lanes of vectors had better be channels."""
+    if form.per_lane == 1:
+        return are_few(form.features, form.channels, lanes)
+    chunks = -(-form.channels // (lanes * form.per_lane))
+    windows = not form.by_rows and any(axis.taps > 1 for axis in form.axes)
+    return windows and form.features <= lanes // 2 and WORTH_SUMS * form.features * chunks <= form.depth
+
+
+def _integers(form: DirectForm, machine: CpuMachine, blocks: Blocks, units: int, plan: Callable[..., DirectPlan]) -> DirectPlan | None:
+    """The plan of a convolution of integers; None for windows of one element."""
+    columns, lanes = form.axes[-1], machine.lanes(32)
+    if prod(axis.taps for axis in form.axes) == 1:
+        return None
+    if not form.by_rows:
+        return plan(lambda tiles, buffers, filters: GroupedLoops(form, machine, tiles, blocks, buffers, filters, units, 1))
+    row = columns.taps * form.channels
+    if columns.dilation > 1 or columns.inside() != (0, columns.count) or row < form.per_lane:
+        return None
+    shape = [blocks.count, prod(form.filter.type.shape[:-3]), 1, -(-row // form.per_lane), lanes * form.per_lane]
+    positions = min(POSITIONS, (machine.registers - 2) // blocks.vectors - 1)
+    return DirectPlan(positions, shape, partial(pack_rows, blocks=blocks),
+                      lambda tiles, buffers, filters: RowLoops(form, machine, tiles, blocks, buffers, filters, units, 1))
 
 
 def streams_filters(form: DirectForm, machine: CpuMachine) -> bool:
@@ -124,5 +159,5 @@ def streams_filters(form: DirectForm, machine: CpuMachine) -> bool:
 
 def build_loops(form: DirectForm, plan: DirectPlan, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    filters = bufferization.ToBufferOp(ir.MemRefType.get(plan.packed_shape, ir.F32Type.get()), form.filter, read_only=True).result
+    filters = bufferization.ToBufferOp(ir.MemRefType.get(plan.packed_shape, form.element), form.filter, read_only=True).result
     plan.loops(tiles, buffers, filters).build(form.channels * form.groups * form.features)

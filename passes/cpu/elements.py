@@ -102,7 +102,7 @@ class Elements:
             return self.vectors.spread(read(buffer, *places))
         if at[-1] != self.lane or at.count(self.lane) > 1:
             return self._gathered(buffer, places, [d for d, term in enumerate(at) if term == self.lane])
-        return self.vectors.load_if(None if self.count is None else self.vectors.mask(self.count), buffer, *places)
+        return self.vectors.load(buffer, *places) if self.count is None else self.vectors.load_some(self.count, buffer, *places)
 
     def _gathered(self, buffer: ir.Value, places: list[ir.Value], dims: list[int]) -> ir.Value:
         """Elements that are not neighbours, one by one; lanes outside repeat the last one inside."""

@@ -44,9 +44,9 @@ SHARE = 2       # of the second cache, its inverse, that rows take
 
 @dataclass(frozen=True)
 class FusePointwiseDepthwise(ModulePass):
-    """Merges calls of pointwise convolutions of f32, or of bf16 in pairs of channels, with constant filters with those of depthwise ones that
-    alone read their results, where images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN there. Kernels that nothing calls any
-    more are erased."""
+    """Merges calls of pointwise convolutions of f32, or of bf16 in pairs of channels, with constant filters with those of depthwise ones
+    that alone read their results, where images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN
+    there. Kernels that nothing calls any more are erased."""
 
     name: ClassVar[str] = "tir-fuse-pointwise-depthwise"
     rounding: ClassVar[Rounding] = Rounding(ulps=4, specials=False)
@@ -138,7 +138,7 @@ class PointwiseDepthwiseFuser:
 
     def _form_of(self, first: func.FuncOp, second: func.FuncOp) -> FusedForm | None:
         pointwise, depthwise = DirectForm.of(self.kernels.of(first)), DepthwiseForm.of(self.kernels.of(second))
-        if pointwise is None or depthwise is None or len(depthwise.axes) != 2:
+        if pointwise is None or depthwise is None or len(depthwise.axes) != 2 or pointwise.per_lane > 1:
             return None
         if any((axis.taps, axis.stride, axis.begin, axis.count) != (1, 1, 0, axis.size) for axis in pointwise.axes):
             return None

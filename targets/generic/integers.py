@@ -56,7 +56,7 @@ def convolution(k, x, w, out):
     vertical, horizontal = (f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(a["strides"], a["dilations"])))
 
     channels = (w.type.shape[kernel_layout.index("I")], x.type.shape[layout.index("C")])
-    last = layout == "NHWC" and kernel_layout == "HWIO" and tuple(a["strides"]) == (1, 1)
+    last = layout == "NHWC" and kernel_layout == "HWIO"
     grouped = last and channels[0] == channels[1] and channels[0] % group == 0
     channel = "c, q" if grouped else "c"
     if grouped:

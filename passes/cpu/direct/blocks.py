@@ -7,6 +7,7 @@ import numpy as np
 
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.window import WindowAxis
+from legato.core.dtypes import element_bytes
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
 
@@ -19,7 +20,8 @@ SHARE = 2               # of the second cache, its inverse, that filters take
 @dataclass(frozen=True)
 class Blocks:
     """How the features of groups are cut into blocks of as many as a vector has lanes. ``channels``, ``features``: of a group; ``vectors``:
-    the blocks that are computed at once; ``joins``: whether narrow groups share a block."""
+    the blocks that are computed at once; ``joins``: whether narrow groups share a block; ``per_lane``: the channels of a lane, of which
+    ``channels`` are counted."""
 
     groups: int
     channels: int
@@ -27,6 +29,7 @@ class Blocks:
     lanes: int
     vectors: int
     joins: bool = True
+    per_lane: int = 1
 
     @property
     def together(self) -> int:
@@ -63,14 +66,14 @@ class Blocks:
 
     def packed_shape(self, shape: Sequence[int]) -> list[int]:
         """The shape of packed filters: blocks, then the windows' rows, the channels and the windows' columns, then the lanes of a block."""
-        return [self.count, prod(shape[:-3]), self.channels, shape[-3], self.lanes]
+        return [self.count, prod(shape[:-3]), self.channels, shape[-3], self.lanes * self.per_lane]
 
 
 def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
     """The blocks of a convolution: two at once where there are two, there are registers for their sums, and what they multiply stays in the
     second cache."""
     lanes = machine.lanes(32)
-    pair = Blocks(form.groups, form.channels, form.features, lanes, 2)
+    pair = Blocks(form.groups, form.depth, form.features, lanes, 2, per_lane=form.per_lane)
     fits = parts_of(form, machine, pair) > 0
     many = pair.positions(machine.registers, form.axes[-1]) * 2 >= IN_FLIGHT
     return pair if form.features > lanes and fits and many else replace(pair, vectors=1)
@@ -79,6 +82,12 @@ def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
 def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
     """Writes filters, ``[..., width, channels, features]``, to ``result`` of the shape ``Blocks.packed_shape``, padded with zeros."""
     count, height, channels, width, lanes = result.shape
+    if blocks.per_lane > 1:
+        padded = np.zeros((height, width, channels, blocks.per_lane, count * blocks.lanes), filters.dtype)
+        padded[..., :blocks.features] = filters.reshape(*padded.shape[:-1], blocks.features)
+        split = padded.reshape(*padded.shape[:-1], count, blocks.lanes)
+        result[...] = split.transpose(4, 0, 2, 1, 5, 3).reshape(result.shape)
+        return
     whole = filters.reshape(height, width, channels, blocks.groups, blocks.features).swapaxes(1, 2)
     if blocks.together == 1:
         padded = np.zeros((*whole.shape[:4], blocks.each * lanes), filters.dtype)
@@ -92,13 +101,30 @@ def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
     result[..., :used] = np.moveaxis(padded.reshape(height, channels, width, count, used), 3, 0)
 
 
+def pack_rows(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
+    """Writes filters to ``result``, whose lanes have neighbouring elements of a window's row: the last ones those at its end, with zeros
+    for elements that lanes before have."""
+    count, height, _, groups, _ = result.shape
+    rows = filters.reshape(height, -1, blocks.features)
+    size, per = rows.shape[1], blocks.per_lane
+    padded = np.zeros((height, groups, per, count * blocks.lanes), filters.dtype)
+    for group in range(groups):
+        first = min(group * per, size - per)
+        own = slice(group * per - first, per)
+        padded[:, group, own, :blocks.features] = rows[:, group * per:first + per]
+    split = padded.reshape(height, groups, per, count, blocks.lanes)
+    result[...] = split.transpose(3, 0, 1, 4, 2).reshape(result.shape)
+
+
 def parts_of(form: DirectForm, machine: CpuMachine, blocks: Blocks) -> int:
     """The parts of the channels whose filters stay in the second cache, for the features that are computed at once; 0 where there are too
-    many."""
+    many. 1 for integers, whose filters are small, and whose sums no result of bytes keeps."""
+    if form.per_lane > 1:
+        return 1
     most = MOST_PARTS if blocks.units and form.returned.type.element_type == ir.F32Type.get() else 1
     return next((parts for parts in range(1, most + 1) if stays_in_cache(form, machine, max(1, blocks.units) * parts)), 0)
 
 
 def stays_in_cache(form: DirectForm, machine: CpuMachine, parts: int = 1) -> bool:
     """Whether a convolution's filter, or one of so many parts of it, stays in the second cache."""
-    return prod(form.filter.type.shape) * 4 // parts <= machine.l2_bytes // SHARE
+    return prod(form.filter.type.shape) * element_bytes(form.element) // parts <= machine.l2_bytes // SHARE

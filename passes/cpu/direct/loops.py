@@ -57,8 +57,8 @@ class DirectLoops(WindowLoops):
 
     def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""
-        form, elements_at = self.form, partial(FlatElements, self.form, self.buffers, self.vectors)
-        mask = None if count is None else self.vectors.mask(count)
+        vectors = Vectors(sums[0].type.shape[0])
+        form, elements_at = self.form, partial(FlatElements, self.form, self.buffers, vectors)
         indices: dict[ir.Value, set[Index]] = {}
         for tensor, index in form.reads:
             indices.setdefault(tensor, set()).add(index)
@@ -68,7 +68,10 @@ class DirectLoops(WindowLoops):
         for position, value in enumerate(sums):
             here = {**places, "w": plus(start, position)}
             result = elements_at(here, count, known | {form.result: value}).tensor(form.returned, form.own_terms)
-            self.vectors.store_if(mask, result, self.out, *self.place(here))
+            if count is None:
+                vectors.store(result, self.out, *self.place(here))
+            else:
+                vectors.store_some(count, result, self.out, *self.place(here))
 
     def place(self, here: Mapping[Term, Size]) -> list[Size]:
         """Where an element of the result is written."""

@@ -96,22 +96,26 @@ class SpreadLoops(DirectLoops):
 
     def _tile(self, row: WindowRow, block: Size, channel: Size, feature: Size, counts: Sequence[int], tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for vectors of features of which ``counts`` exist."""
-        lanes, vectors = self.vectors.lanes, len(counts)
-        all_places = [{**row.places, "f": plus(feature, part * lanes)} for part in range(vectors)]
-        before = [] if self.parts == 1 else self._sums_before(tile, start, all_places, counts)
-        sums = self.sums_of(row, tile, start, vectors, partial(self._spread, row, block, channel, vectors), before)
-
-        def write() -> None:
-            for part, count in enumerate(counts):
-                self.write(sums[part::vectors], start, all_places[part], None if count == lanes else count)
+        vectors = len(counts)
+        all_places = [{**row.places, "f": plus(feature, part * self.vectors.lanes)} for part in range(vectors)]
+        before = self.sums_before(tile, start, all_places, counts)
+        sums = self.sums_of(row, tile, start, vectors, partial(self.spread, row, block, channel, vectors), before)
 
         if self.parts == 1:
-            write()
-        else:
-            if_else(exceeds(self.part, self.parts - 2), write, lambda: self._keep(sums, tile, start, all_places, counts))
+            self.write_all(sums, start, all_places, counts)
+            return
+        if_else(exceeds(self.part, self.parts - 2), lambda: self.write_all(sums, start, all_places, counts),
+                lambda: self._keep(sums, tile, start, all_places, counts))
 
-    def _sums_before(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]], counts: Sequence[int]) -> list[ir.Value]:
+    def write_all(self, sums: Sequence[ir.Value], start: Size, all_places: Sequence[dict[Term, Size]], counts: Sequence[int]) -> None:
+        """Writes the result at the positions from ``start`` on, vector by vector of features."""
+        for part, count in enumerate(counts):
+            self.write(sums[part::len(counts)], start, all_places[part], None if count == self.vectors.lanes else count)
+
+    def sums_before(self, tile: Positions, start: Size, all_places: Sequence[dict[Term, Size]], counts: Sequence[int]) -> list[ir.Value]:
         """The sums of the parts of the channels before this one, which the result keeps."""
+        if self.parts == 1:
+            return []
         v, none = self.vectors, below(self.part, 1)
         return [arith.select(none, v.splat(0), v.load_if(mask, self.out, *at))
                 for mask, at in self._kept(tile, start, all_places, counts)]
@@ -128,28 +132,37 @@ class SpreadLoops(DirectLoops):
         positions = [plus(start, position) for position in range(tile.positions)]
         return [(mask, self.place({**places, "w": w})) for w in positions for mask, places in zip(masks, all_places, strict=True)]
 
-    def _spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: Size,
+    def spread(self, row: WindowRow, block: Size, channel: Size, vectors: int, tile: Positions, start: Size, tap: Size,
                 line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, channel by channel, of a group whose first channel is ``channel``."""
-        v = self.vectors
-
         def of_channel(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            filters = [[v.load(self.filters, plus(block, part), tap, number, j, 0) for part in range(vectors)]
-                       for j in range(self.columns.taps)]
+            filters = [[self.filter(plus(block, part), tap, number, j) for part in range(vectors)] for j in range(self.columns.taps)]
             if self.units > 1:
                 self._fetch(row, tile, start, plus(block, vectors), tap, number)
 
             def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
-                value = v.spread(read(self.source, *self.source_at(line, start, column, plus(channel, number))))
+                value = self.element(line, start, column, plus(channel, number))
                 for position, j in uses:
                     for part in range(vectors):
                         at = position * vectors + part
-                        found[at] = vector.FMAOp(value, filters[j][part], found[at]).result
+                        found[at] = self.add(value, filters[j][part], found[at])
 
             return self.add_columns(tile, start, sums, add)
 
         first, last = self._channels()
         return loop(first, last, 1, of_channel, sums)
+
+    def filter(self, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:
+        """A vector of the filter: a channel's elements for the features of a block."""
+        return self.vectors.load(self.filters, block, tap, channel, column, 0)
+
+    def element(self, line: WindowLine, start: Size, column: int, channel: Size) -> ir.Value:
+        """An element of the image, in all lanes."""
+        return self.vectors.spread(read(self.source, *self.source_at(line, start, column, channel)))
+
+    def add(self, element: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
+        """Sums with the products of an element and a vector of the filter."""
+        return vector.FMAOp(element, weights, sums).result
 
     def _channels(self) -> tuple[Size, Size]:
         """The first channel of a part, and the one behind the last."""

@@ -1,5 +1,5 @@
 """Direct convolutions of few features: a vector of neighbouring channels is multiplied with a vector of each feature's filter, and added up
-at the end.
+at the end. Of integers, a vector has as many channels as its lanes hold, and an instruction sums the products of a lane.
 """
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from math import prod
 
 import numpy as np
 
+from legato.analysis.structured.direct import DirectForm
+from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, loop, plus, quotient, times
+from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, times
+from legato.dialects.tir import intrinsics
 from legato.passes.cpu.direct.blocks import POSITIONS
 from legato.passes.cpu.direct.loops import DirectLoops
+from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
 
 SPARE = 4   # registers for other than sums
@@ -41,6 +45,11 @@ def pack(filters: np.ndarray, result: np.ndarray) -> None:
 class SummedLoops(DirectLoops):
     """Builds the loops of one kernel at the insertion point."""
 
+    def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, filters: ir.Value):
+        super().__init__(form, machine, tiles, buffers, filters)
+        self.channels = Vectors(self.vectors.lanes * form.per_lane)
+        self.element = self.vectors.f32 if form.per_lane == 1 else ir.IntegerType.get_signless(32)    # of sums
+
     def build_row(self, row: WindowRow) -> None:
         """A row of the result, group by group: the filter of one stays in the cache meanwhile."""
         loop(0, self.form.groups, 1, lambda group: self.each_tile(partial(self._tile, row, group)))
@@ -48,17 +57,18 @@ class SummedLoops(DirectLoops):
     def _tile(self, row: WindowRow, group: Size, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, of a group."""
         v, features = self.vectors, self.form.features
-        sums = self.sums_of(row, tile, start, features, partial(self._summed, group))
-        rest = [v.number(0)] * (v.lanes - features)
+        zeros = v.zeros(self.element)
+        sums = self.sums_of(row, tile, start, features, partial(self._summed, group), [zeros] * (tile.positions * features))
+        rest = [vector.ExtractOp(zeros, [], [0]).result] * (v.lanes - features)
         made = []
         for position in range(tile.positions):
             totals = [v.reduce("add", value) for value in sums[position * features:(position + 1) * features]]
-            made.append(vector.FromElementsOp(v.type, [*totals, *rest]).result)
+            made.append(vector.FromElementsOp(zeros.type, [*totals, *rest]).result)
         self.write(made, start, {**row.places, "f": times(group, features)}, features)
 
     def _summed(self, group: Size, tile: Positions, start: Size, tap: Size, line: WindowLine, sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row."""
-        v, channels = self.vectors, self.form.channels
+        v, channels = self.channels, self.form.channels
         whole = channels - channels % v.lanes
         of_channels = partial(self._products, group, tile, start, tap, line)
         found = loop(0, whole, v.lanes, lambda channel, *sums: of_channels(channel, None, sums), sums) if whole else list(sums)
@@ -67,17 +77,25 @@ class SummedLoops(DirectLoops):
     def _products(self, group: Size, tile: Positions, start: Size, tap: Size, line: WindowLine, channel: Size, count: int | None,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a vector of channels of a group, of which ``count`` exist (None: all)."""
-        v, features, first = self.vectors, self.form.features, times(group, self.form.features)
-        mask, chunk = None if count is None else v.mask(count), quotient(channel, v.lanes)
+        v, features, first = self.channels, self.form.features, times(group, self.form.features)
+        chunk = quotient(channel, v.lanes)
         filters = [[v.load(self.filters, plus(first, feature), tap, chunk, j, 0) for feature in range(features)]
                    for j in range(self.columns.taps)]
         channel = plus(times(group, self.form.channels), channel)
 
         def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
-            value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))
+            place = self.source_at(line, start, column, channel)
+            value = v.load(self.source, *place) if count is None else v.load_some(count, self.source, *place)
             for position, j in uses:
                 for feature, factor in enumerate(filters[j]):
                     at = position * features + feature
-                    found[at] = vector.FMAOp(value, factor, found[at]).result
+                    found[at] = self._add(value, factor, found[at])
 
         return self.add_columns(tile, start, sums, add)
+
+    def _add(self, values: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
+        """Sums with the products of a vector of channels."""
+        if self.form.per_lane == 1:
+            return vector.FMAOp(values, weights, sums).result
+        lanes = [vector.BitCastOp(sums.type, factor).result for factor in (values, weights)]
+        return intrinsics.build(self.form.product, *lanes, sums)

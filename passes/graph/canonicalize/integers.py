@@ -1,9 +1,10 @@
 """Patterns of relax-canonicalize: products of bytes, or of integers of 16 bits, in the form that kernels take.
 
-A convolution of images with channels last and stride 1 is one kernel. Others become matrix products of their windows, whose bytes are
-copied next to each other: bytes are a fourth of the size of floats, so the copies cost little. A reduction is padded to a multiple of
-four, the bytes that one lane sums, or of two.
+A convolution of images with channels last is one kernel, where rows of its result fill register tiles. Others become matrix products of
+their windows, whose bytes are copied next to each other: bytes are a fourth of the size of floats, so the copies cost little. A reduction
+is padded to a multiple of four, the bytes that one lane sums, or of two.
 """
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -16,6 +17,7 @@ from legato.passes.graph.rewriter import GraphRewriter, attributes
 from legato.passes.graph.windows import FEW_CHANNELS, windows
 
 LANE = 4    # bytes
+MOST_TAPS = 11     # of a window's row, which loops write out
 FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
@@ -29,55 +31,53 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     out = dims.dims(op.results[0].type)
     if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
         return None
-    if isinstance(batch, int):
-        if _is_direct(weight, out[2], attrs["strides"]):
-            return None
-        if (blocks := _blocks(weight, attrs["strides"], attrs["dilations"])) is not None and _is_direct(blocks, out[2], (1, 1)):
-            return relax.conv2d_integer(_in_blocks(x, out[1:3], blocks, attrs["strides"]), r.constant(blocks, w), data_layout="NHWC",
-                                        kernel_layout="HWIO")
+    if _is_direct_by_rows(weight, out[1:3], attrs["dilations"]):
+        return None
+    if _is_direct(_with_whole_groups(weight, 2), out[1:3], attrs["strides"]):
+        return _direct(r, op, weight)
     gathered = windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
     rows = relax.reshape(gathered, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
     sums = relax.matmul_integer(rows, r.constant(weight.reshape(-1, weight.shape[3]), w))
     return relax.reshape(sums, list(out))
 
 
-def _is_direct(weight: np.ndarray, width: int, strides) -> bool:
-    """Whether a kernel computes the convolution without copies of its windows: neighbouring positions are rows of its register tiles."""
-    channels, group = weight.shape[2], LANE // weight.itemsize
-    return weight.shape[:2] != (1, 1) and tuple(strides) == (1, 1) and not channels % group and channels > LANE and width >= FEW_POSITIONS
+def _is_direct(weight: np.ndarray, out: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a kernel computes the convolution, of whole groups of channels, without copies of its windows: neighbouring positions are
+    rows of its register tiles. With strides, and of one group, only loops do (``tir-direct-convolutions``)."""
+    height, width, channels, _ = weight.shape
+    if (height, width) == (1, 1) or channels % (LANE // weight.itemsize) or out[1] < FEW_POSITIONS:
+        return False
+    return width <= MOST_TAPS or (tuple(strides) == (1, 1) and channels > LANE)
 
 
-def _blocks(weight: np.ndarray, strides, dilations) -> np.ndarray | None:
-    """The kernel [KH, KW, C, F] of a convolution of few channels with strides, for images in blocks of a stride each, whose elements are
-    channels: windows begin where blocks do. None for other convolutions."""
-    (height, width, channels, features), (down, right) = weight.shape, strides
-    if channels >= FEW_CHANNELS or prod(strides) == 1 or tuple(dilations) != (1, 1) or height < down or width < right:
+def _is_direct_by_rows(weight: np.ndarray, out: Sequence[int], dilations: Sequence[int]) -> bool:
+    """Whether loops compute the convolution of few channels, in no whole groups, by groups of elements of a window's row."""
+    height, width, channels, _ = weight.shape
+    if channels >= FEW_CHANNELS or channels % (LANE // weight.itemsize) == 0 or width * channels < LANE or dilations[1] > 1:
+        return False
+    return (height, width) != (1, 1) and out[1] >= FEW_POSITIONS
+
+
+def _direct(r: GraphRewriter, op: ir.Operation, weight: np.ndarray) -> ir.Value | None:
+    """The convolution of an image with zeros around it as that of the image, padded by the kernel, which leaves out products of these; of
+    whole groups of channels. None where it is this already."""
+    x, w = op.operands
+    attrs, missing = attributes(op), -weight.shape[2] % (LANE // weight.itemsize)
+    pad = r.find(x, "pad")
+    given = None if pad is None else attributes(pad)
+    if pad is not None and given is not None and given["mode"] == "constant" and not given["value"] and min(given["pads"]) >= 0 \
+            and not any(given["pads"][axis] for axis in (0, 3, 4, 7)):
+        x, attrs = pad.operands[0], attrs | {"padding": [*given["pads"][1:3], *given["pads"][5:7]]}
+    elif not missing:
         return None
-    rows, columns = -(-height // down), -(-width // right)
-    padded = np.pad(weight, [(0, rows * down - height), (0, columns * right - width), (0, 0), (0, 0)])
-    split = padded.reshape(rows, down, columns, right, channels, features).transpose(0, 2, 1, 3, 4, 5)
-    return _with_whole_groups(split.reshape(rows, columns, -1, features), 2)
+    if missing:
+        x, w = relax.pad(x, pads=[0] * 7 + [missing]), r.constant(_with_whole_groups(weight, 2), w)
+    return relax.conv2d_integer(x, w, **attrs)
 
 
 def _with_whole_groups(array: np.ndarray, axis: int) -> np.ndarray:
     missing = -array.shape[axis] % (LANE // array.itemsize)
     return np.pad(array, [(0, missing if at == axis else 0) for at in range(array.ndim)])
-
-
-def _in_blocks(x: ir.Value, out, kernel: np.ndarray, strides) -> ir.Value:
-    """An image in blocks of strides [N, H / down, W / right, down * right * C], as ``kernel`` reads it for ``out``."""
-    batch, *size, channels = dims.dims(x.type)
-    blocks = [positions + taps - 1 for positions, taps in zip(out, kernel.shape[:2])]
-    wanted = [count * stride for count, stride in zip(blocks, strides)]
-    if any(have > want for have, want in zip(size, wanted)):
-        x = relax.strided_slice(x, begin=[0, 0], end=[min(have, want) for have, want in zip(size, wanted)], strides=[1, 1], axes=[1, 2])
-    missing = [max(want - have, 0) for have, want in zip(size, wanted)]
-    if any(missing):
-        x = relax.pad(x, pads=[0] * 5 + [*missing, 0])
-    split = relax.reshape(x, [batch, blocks[0], strides[0], blocks[1], strides[1], channels])
-    x = relax.reshape(relax.permute_dims(split, axes=[0, 1, 3, 2, 4, 5]), [batch, *blocks, prod(strides) * channels])
-    missing = kernel.shape[2] - prod(strides) * channels
-    return relax.pad(x, pads=[0] * 7 + [missing]) if missing else x
 
 
 def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:

@@ -99,7 +99,7 @@ func.func @bytes(%x: tensor<2x3xui8>) -> tensor<2x2xi32> {
   return %0 : tensor<2x2xi32>
 }
 
-// A convolution of bytes with a stride is a product of its windows; with stride 1 and whole groups of channels it stays.
+// A convolution of bytes of few positions with a stride is a product of its windows; with stride 1 and whole groups of channels it stays.
 // CHECK-LABEL: func.func @windows_of_bytes(
 // CHECK-COUNT-2: "relax.strided_slice"
 // CHECK: tensor.concat dim(3)
@@ -112,15 +112,22 @@ func.func @windows_of_bytes(%x: tensor<1x8x9x8xui8>) -> (tensor<1x8x4x4xi32>, te
   return %0, %1 : tensor<1x8x4x4xi32>, tensor<1x8x8x4xi32>
 }
 
-// With strides and few channels, it is one of blocks of the image, whose elements are channels.
-// CHECK-LABEL: func.func @blocks_of_bytes(
-// CHECK: %[[SPLIT:.*]] = "relax.reshape"(%arg0) {{.*}} -> tensor<1x9x2x9x2x3xui8>
-// CHECK: "relax.permute_dims"(%[[SPLIT]]) {axes = array<i64: 0, 1, 3, 2, 4, 5>}
-// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {{.*}} : (tensor<1x9x9x12xui8>, tensor<2x2x12x4xi8>) -> tensor<1x8x8x4xi32>
-func.func @blocks_of_bytes(%x: tensor<1x18x18x3xui8>) -> tensor<1x8x8x4xi32> {
-  %w = "relax.constant"() {value = dense<1> : tensor<3x3x3x4xi8>} : () -> tensor<3x3x3x4xi8>
-  %0 = "relax.conv2d_integer"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 2, 2>} : (tensor<1x18x18x3xui8>, tensor<3x3x3x4xi8>) -> tensor<1x8x8x4xi32>
-  return %0 : tensor<1x8x8x4xi32>
+// Otherwise kernels compute it, with strides, of any channels; zeros around images are left out there, other numbers are not.
+// CHECK-LABEL: func.func @direct_convolutions_of_bytes(
+// CHECK: "relax.conv2d_integer"(%arg0, %{{.*}}) {{.*}}padding = array<i64: 1, 2, 0, 1>, strides = array<i64: 2, 2>} : (tensor<?x16x16x8xui8
+// CHECK: "relax.pad"(%arg0)
+// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<?x18x18x8xui8
+// CHECK: "relax.conv2d_integer"(%arg1, %{{.*}}) {{.*}}strides = array<i64: 2, 2>} : (tensor<1x18x18x3xui8>
+func.func @direct_convolutions_of_bytes(%x: tensor<?x16x16x8xui8, #relax.dims<["n", 16, 16, 8]>>, %y: tensor<1x18x18x3xui8>)
+    -> (tensor<?x8x9x16xi32, #relax.dims<["n", 8, 9, 16]>>, tensor<?x16x16x16xi32, #relax.dims<["n", 16, 16, 16]>>, tensor<1x8x8x16xi32>) {
+  %w = "relax.constant"() {value = dense<1> : tensor<3x3x8x16xi8>} : () -> tensor<3x3x8x16xi8>
+  %v = "relax.constant"() {value = dense<1> : tensor<3x3x3x16xi8>} : () -> tensor<3x3x3x16xi8>
+  %0 = "relax.pad"(%x) {pads = array<i64: 0, 1, 2, 0, 0, 0, 1, 0>} : (tensor<?x16x16x8xui8, #relax.dims<["n", 16, 16, 8]>>) -> tensor<?x17x19x8xui8, #relax.dims<["n", 17, 19, 8]>>
+  %1 = "relax.conv2d_integer"(%0, %w) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 2, 2>} : (tensor<?x17x19x8xui8, #relax.dims<["n", 17, 19, 8]>>, tensor<3x3x8x16xi8>) -> tensor<?x8x9x16xi32, #relax.dims<["n", 8, 9, 16]>>
+  %2 = "relax.pad"(%x) {pads = array<i64: 0, 1, 1, 0, 0, 1, 1, 0>, value = 7.0 : f64} : (tensor<?x16x16x8xui8, #relax.dims<["n", 16, 16, 8]>>) -> tensor<?x18x18x8xui8, #relax.dims<["n", 18, 18, 8]>>
+  %3 = "relax.conv2d_integer"(%2, %w) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<?x18x18x8xui8, #relax.dims<["n", 18, 18, 8]>>, tensor<3x3x8x16xi8>) -> tensor<?x16x16x16xi32, #relax.dims<["n", 16, 16, 16]>>
+  %4 = "relax.conv2d_integer"(%y, %v) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 2, 2>} : (tensor<1x18x18x3xui8>, tensor<3x3x3x16xi8>) -> tensor<1x8x8x16xi32>
+  return %1, %3, %4 : tensor<?x8x9x16xi32, #relax.dims<["n", 8, 9, 16]>>, tensor<?x16x16x16xi32, #relax.dims<["n", 16, 16, 16]>>, tensor<1x8x8x16xi32>
 }
 
 // The greatest of dequantized bytes is that of the bytes.

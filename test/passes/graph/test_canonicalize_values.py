@@ -259,13 +259,11 @@ def test_pools_pick_bytes(body, expected):
 
 
 @pytest.mark.parametrize("size, channels, kernel, strides, ops", [
-    ((21, 20), 3, (7, 7), (2, 2), ["pad", "reshape", "permute_dims", "reshape", "conv2d_integer"]),
-    ((22, 22), 3, (3, 3), (2, 2), ["reshape", "permute_dims", "reshape", "conv2d_integer"]),
-    ((40, 40), 1, (5, 4), (3, 3), ["strided_slice", "pad", "reshape", "permute_dims", "reshape", "pad", "conv2d_integer"]),
-    ((16, 17), 5, (2, 3), (1, 2), ["pad", "reshape", "pad", "conv2d_integer"]),
+    ((21, 20), 3, (7, 7), (2, 2), ["conv2d_integer"]), ((16, 17), 5, (2, 3), (1, 2), ["conv2d_integer"]),
+    ((16, 17), 18, (2, 3), (1, 2), ["pad", "conv2d_integer"]),
 ])  # fmt: skip
-def test_convolutions_of_few_channels_take_blocks(size, channels, kernel, strides, ops):
-    """With strides, of blocks of an image; sums are the same integers."""
+def test_convolutions_of_odd_channels(size, channels, kernel, strides, ops):
+    """Loops compute those of few channels as they are, and others of whole groups."""
     weight = np.random.default_rng(1).integers(-128, 128, (*kernel, channels, 8)).astype(np.int8)
 
     def body(x):

@@ -121,3 +121,29 @@ def test_convolutions(level):
             expected.append(relax.OPS["conv2d_integer"].semantics(x, w, **attributes))
     for wanted, found in zip(expected, net.run(*arrays), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("level", first_of(CPUS))
+def test_direct_convolutions(level):
+    """Zeros around images, strides, dilations, filters larger than the second cache, channels and features in no whole lanes or vectors,
+    and images in a number that the call knows."""
+    net, arrays, expected = Net(CPUS[level], first=None), [], []
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    for shape, kernel, padding, attributes in (
+            ((1, 9, 14, 8), (3, 3, 8, 32), [1, 1, 1, 1], {}), ((2, 15, 30, 16), (3, 3, 16, 41), [1, 2, 0, 1], {"strides": [2, 2]}),
+            ((1, 12, 40, 8), (5, 3, 8, 17), [4, 2, 4, 2], {"dilations": [2, 2]}), ((1, 3, 8, 8), (7, 5, 8, 16), [3, 2, 3, 2], {}),
+            ((1, 7, 7, 64), (3, 3, 64, 1000), [1, 1, 1, 1], {}), ((1, 40, 35, 3), (7, 7, 3, 64), [0] * 4, {"strides": [2, 2]}),
+            ((2, 9, 17, 5), (3, 3, 5, 7), [0] * 4, {}), ((1, 20, 31, 1), (3, 5, 1, 33), [0] * 4, {"strides": [1, 3]}),
+            ((1, 8, 25, 9), (2, 1, 9, 16), [1, 0, 1, 0], {"dilations": [2, 1]}), ((1, 9, 20, 140), (3, 3, 140, 3), [1, 1, 1, 1], {}),
+            ((2, 6, 15, 36), (3, 3, 36, 1), [0] * 4, {"strides": [1, 2]}),
+            ((1, 1, 40, 72), (1, 5, 72, 33), [0, 2, 0, 2], {"strides": [1, 2]}),
+            ((1, 1, 40, 5), (1, 4, 5, 20), [0, 2, 0, 2], {"strides": [1, 3]})):
+        for of_x, of_w in ((np.uint8, np.int8), (np.int16, np.int16)):
+            x, w = numbers(of_x, shape, extreme=len(arrays) % 2 == 0), numbers(of_w, kernel)
+            image = net.input((f"n{len(arrays)}", *shape[1:]) if len(arrays) % 3 else shape, NAMES[x.dtype])
+            padded = net.op("relax.pad", [image], pads=[0, *padding[:2], 0, 0, *padding[2:], 0]) if any(padding) else image
+            net.output(net.op("relax.conv2d_integer", [padded, net.weight(w)], **layouts, **attributes))
+            arrays.append(x)
+            expected.append(relax.OPS["conv2d_integer"].semantics(x, w, padding=padding, **layouts, **attributes))
+    for wanted, found in zip(expected, net.run(*arrays), strict=True):
+        np.testing.assert_array_equal(found, wanted)
