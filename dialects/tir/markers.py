@@ -48,6 +48,7 @@ DTYPES = "tir.dtypes"              # the element types of its tensors
 # On launches, loops and allocations
 STAGES = "tir.stages"              # of a loop: the steps that have shared buffers of their own, from its annotation pipeline_stages
 TENSOR_MAPS = "tir.tensor_maps"    # of a kernel: how many of its last parameters are tensor maps
+PASSED = "tir.passed"              # of a lowered kernel: which words of its launches' operands, as descriptors, are its parameters
 BF16_MATRICES = "tir.bf16_matrices"   # of a kernel: the elements of the matrices that it multiplies are bf16, in the guise of f16
 SHARED_NAMES = "tir.shared"        # of a launch: the names of its shared buffers
 FACTOR_TYPES = "tir.factor_types"  # of a product of matrices of bytes: the types of both factors, s8 or u8

@@ -15,7 +15,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, func, ir, memref
-from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, RUN, SITES
+from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, PASSED, RUN, SITES
 from legato.dialects.tir.tiles import TENSOR_MAP
 from legato.passes.gpu.device_copies import copies, element, item_bytes
 from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
@@ -63,7 +63,7 @@ def call_driver(module: ir.Module, chip: str, graphs: bool, cubin: bool) -> None
     main = functions[MAIN]
     kernels: dict[str, None] = {}
     sites: dict[str, None] = {}
-    parameters = parameter_counts(module)
+    parameters = parameters_of(module)
     for name, function in functions.items():
         site: ir.Value | None = None
         if name == MAIN:
@@ -97,10 +97,11 @@ def waits(module: ir.Module) -> bool:
     return found is not None
 
 
-def parameter_counts(module: ir.Module) -> dict[str, int]:
-    """The number of parameters of each lowered kernel."""
+def parameters_of(module: ir.Module) -> dict[str, list[int]]:
+    """Of each lowered kernel, which words of a launch's operands its parameters are."""
     kernels = [op for op in find(module.operation, "llvm.func") if len(op.regions[0].blocks)]
-    return {ir.StringAttr(op.attributes["sym_name"]).value: len(op.regions[0].blocks[0].arguments) for op in kernels}
+    return {ir.StringAttr(op.attributes["sym_name"]).value: list(ir.DenseI64ArrayAttr(op.attributes[PASSED])) if PASSED in op.attributes
+            else list(range(len(op.regions[0].blocks[0].arguments))) for op in kernels}
 
 
 def numbered(names: dict[str, None], name: str) -> int:
@@ -109,7 +110,7 @@ def numbered(names: dict[str, None], name: str) -> int:
     return list(names).index(name)
 
 
-def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, int]) -> None:
+def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, list[int]]) -> None:
     """Puts a call in the place of an op that concerns the device."""
     if op.name == TENSOR_MAP:
         op.results[0].replace_all_uses_with(tensor_map(op, run, site))
@@ -128,7 +129,7 @@ def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, 
     op.erase()
 
 
-def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, int]) -> None:
+def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, list[int]]) -> None:
     """Writes a launch's sizes and parameters, tensor maps last, to memory, and calls ``cuda_launch``."""
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     if sum(segments[CLUSTER]) or segments[0]:
@@ -141,14 +142,13 @@ def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, N
     words = [arith.index_cast(i64(), one) for one in operands[:GRID]]
     words.append(constant(0) if shared is None else arith.extui(i64(), shared))
     words.append(constant(sum(is_map(one) for one in given)))
-    descriptors = [word for one in given for word in described(one)]
-    bare = [word for one in given for word in ([pointer(one)] if isinstance(one.type, ir.MemRefType) else described(one))]
-    expected = parameters.get(kernel)
-    if expected is None:
+    kept = parameters.get(kernel)
+    if kept is None:
         raise PassFailed(f"a launch calls @{kernel}, and no kernel of that name is in the LLVM dialect", op)
-    if expected not in (len(descriptors), len(bare)):
-        raise PassFailed(f"the kernel @{kernel} has {expected} parameters, and a launch gives {len(bare)} pointers and numbers", op)
-    passed = descriptors if expected == len(descriptors) else bare
+    descriptors = [word for one in given for word in described(one)]
+    if kept and kept[-1] >= len(descriptors):
+        raise PassFailed(f"the kernel @{kernel} takes {kept[-1] + 1} words, and a launch gives {len(descriptors)}", op)
+    passed = [descriptors[number] for number in kept]
     buffer = on_stack(op, SIZES + len(passed))
     for place, word in enumerate([*words, *passed]):
         memref.store(word, buffer, [index(place)])

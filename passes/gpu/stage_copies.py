@@ -18,6 +18,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 BARRIER = "gpu.barrier"
 LOADS = (LOAD_MATRIX, "memref.load", "vector.load")
+LOOPS = ("scf.for", "scf.while")
 BYTES = (4, 8, 16)     # of one asynchronous copy
 
 
@@ -148,12 +149,14 @@ class _Staging:
             buffer.set_type(ir.MemRefType.get([self.stages, *type_.shape], type_.element_type, memory_space=type_.memory_space))
         with ir.InsertionPoint(self.loop), self.loop.location:
             lower, upper, _ = list(self.loop.operands)[:3]
+            if any(op.name in LOOPS for op in enclosing(self.loop)):    # its last turn may be read still, and copies beyond its end be made
+                wait_for_copies(0)
+                ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse("#gpu.barrier_scope<workgroup>")})
             for ahead in range(self.stages - 1):
                 self.copy_for(arith.AddIOp(lower, index(ahead)).result, upper)
         with ir.InsertionPoint(first), self.loop.location:
             here = self.slot(self.step)
-            ir.Operation.create("nvvm.cp.async.wait.group", [], [], {
-                "n": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), self.stages - 2)})
+            wait_for_copies(self.stages - 2)
         with ir.InsertionPoint(second), self.loop.location:
             self.copy_for(arith.AddIOp(self.step, index(self.stages - 1)).result, upper)
         second.erase()
@@ -213,6 +216,11 @@ def enclosing(op: ir.Operation) -> list[ir.Operation]:
         op = op.parent.operation
         found.append(op)
     return found
+
+
+def wait_for_copies(left: int) -> None:
+    """A thread waits for all but the last groups of its copies, at the insertion point."""
+    ir.Operation.create("nvvm.cp.async.wait.group", [], [], {"n": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), left)})
 
 
 def begin_copy(source: ir.Value, at: Sequence[ir.Value], target: ir.Value, to: Sequence[ir.Value], lanes: int, count: ir.Value) -> None:

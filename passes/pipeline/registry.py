@@ -105,6 +105,7 @@ PASSES: dict[str, str] = {
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
     "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",
+    "tir-drop-parameters": "passes.gpu.drop_parameters:DropParameters",
     "tir-pass-tensor-maps": "passes.gpu.pass_tensor_maps:PassTensorMaps",
     "tir-stage-copies": "passes.gpu.stage_copies:StageCopies",
     "tir-align-shared": "passes.gpu.align_shared:AlignShared",

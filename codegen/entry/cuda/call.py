@@ -7,13 +7,13 @@ from legato.codegen.entry.abi import TVMFFIAny, TVMFFIFunctionCall
 from legato.codegen.entry.call import check_requirements
 from legato.codegen.entry.cuda.arguments import FROM_HOST, IN_PLACE, check_inputs, copy_inputs, is_any
 from legato.codegen.entry.cuda.device import leave_context
-from legato.codegen.entry.cuda.driver import cuCtxPushCurrent, cuStreamSynchronize
+from legato.codegen.entry.cuda.driver import cuCtxPushCurrent, cuStreamIsCapturing, cuStreamSynchronize
 from legato.codegen.entry.cuda.graphs import drop_graph, graph_of, launch_graph
 from legato.codegen.entry.cuda.lanes import add_lane, give_lanes, mark_lanes, round_up_on_device
 from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, MODEL, CudaDevice, CudaRun, Lane, LaunchGraph, run_main
 from legato.codegen.entry.cuda.outputs import copy_outputs, data_of, make_output, output_bytes
 from legato.codegen.entry.cuda.profile import begin_profile, end_profile
-from legato.codegen.entry.cuda.refusals import refuse_driver
+from legato.codegen.entry.cuda.refusals import refuse_capture, refuse_driver
 from legato.codegen.entry.donated import check_donors, give_back
 from legato.codegen.entry.layouts import COUNTS, OUTPUTS, Instance, main_sizes
 from legato.codegen.entry.messages import refuse_number
@@ -50,6 +50,9 @@ def call_on_device(instance: Instance, args: TVMFFIAny, given: Int32, result: TV
     if code != 0:
         return refuse_driver("using the device's context", code)
     run.stream = TVMFFIEnvGetStream(CUDA, device.ordinal)
+    if is_captured(run.stream):
+        leave_context()
+        return refuse_capture()
     lane = add_lane(instance, run, room_of(ways, bytes_, sizes, run))
     done = -1
     if lane:
@@ -61,6 +64,15 @@ def call_on_device(instance: Instance, args: TVMFFIAny, given: Int32, result: TV
         give_lanes(instance, run)
     leave_context()
     return done if done != 0 else give_tensors(instance, run.tensors, result)
+
+
+def is_captured(stream: Pointer) -> bool:
+    """Whether what is submitted to a stream is not done, but becomes a graph of the caller's, done whenever the caller launches it."""
+    status = stack(Words)
+    status[0] = 0
+    if stream:
+        cuStreamIsCapturing(DRIVER.cuStreamIsCapturing, stream, status)
+    return status[0] != 0
 
 
 def all_from_host(ways: Words) -> bool:

@@ -33,10 +33,11 @@ from legato.codegen.entry.cuda.refusals import (
     refuse_module,
     refuse_no_device,
     refuse_ordinal,
+    strtol,
 )
 from legato.codegen.entry.layouts import COUNTS, STRINGS, Instance
 from legato.codegen.entry.messages import refuse_memory
-from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, model_has, size_of, stack
+from legato.codegen.native.language import Pointer, Text, Words, address, model_has, size_of, stack
 
 NAME_BYTES = 256
 LOG_BYTES = 1024
@@ -189,7 +190,3 @@ def leave_context() -> None:
     """The thread's own context is current again."""
     before = stack(Words)
     cuCtxPopCurrent(DRIVER.cuCtxPopCurrent_v2, before)
-
-
-@extern()
-def strtol(text: Text, end: Words, base: Int32) -> int: ...

@@ -14,7 +14,8 @@ from legato.codegen.entry.cuda.nodes import SIZES, add_copy, add_launch
 from legato.codegen.entry.cuda.refusals import refuse_launch, refuse_work
 from legato.codegen.native.language import Pointer, Words, address, stack
 
-ALWAYS_SHARED = 48 << 10        # bytes of dynamic shared memory that need no attribute
+MOST_ON_X, MOST_BLOCKS = 2**31 - 1, 65535       # blocks on the axes of a grid
+INVALID_VALUE = 1
 
 
 def cuda_launch(run: int, site: int, kernel: int, parameters: int, count: int) -> None:
@@ -29,7 +30,9 @@ def cuda_launch(run: int, site: int, kernel: int, parameters: int, count: int) -
         places[i] = int(address(sizes[SIZES + i])) if i < count - sizes[7] else sizes[SIZES + i]
     function = Pointer(of.device.functions[kernel])
     code = 0
-    if sizes[6] > ALWAYS_SHARED:
+    if sizes[0] > MOST_ON_X or sizes[1] > MOST_BLOCKS or sizes[2] > MOST_BLOCKS:    # the driver would be given their lower 32 bits
+        code = INVALID_VALUE
+    elif sizes[6] > 0:      # with the kernel's other shared memory it may be more than what needs no attribute
         code = cuFuncSetAttribute(DRIVER.cuFuncSetAttribute, function, DYNAMIC_SHARED, sizes[6])
     if code == 0 and of.graph:
         return add_launch(of, kernel, sizes, places, count)

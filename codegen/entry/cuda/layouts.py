@@ -56,6 +56,7 @@ class Driver(Struct):
 
     ready: int
     cuInit: Pointer
+    cuDriverGetVersion: Pointer
     cuDeviceGetCount: Pointer
     cuDeviceGet: Pointer
     cuDeviceGetName: Pointer
@@ -79,6 +80,7 @@ class Driver(Struct):
     cuStreamDestroy_v2: Pointer
     cuStreamSynchronize: Pointer
     cuStreamWaitEvent: Pointer
+    cuStreamIsCapturing: Pointer
     cuEventCreate: Pointer
     cuEventElapsedTime: Pointer
     cuEventRecord: Pointer

@@ -1,14 +1,15 @@
 """The errors of models on NVIDIA's GPUs. Each function raises one, for tvm-ffi, and returns nonzero."""
 from legato.codegen.entry.abi import TVMFFIAny, TVMFFIErrorSetRaisedFromCStr
 from legato.codegen.entry.check import DEVICE, tensor_of
-from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, KERNELS, MODEL, SITES, CudaDevice, CudaRun
+from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, KERNELS, MODEL, PTX, SITES, CudaDevice, CudaRun
 from legato.codegen.entry.describe import DESCRIPTION_BYTES, describe
 from legato.codegen.entry.layouts import INPUTS, STRINGS
 from legato.codegen.entry.messages import refuse
-from legato.codegen.native.language import Int32, Pointer, Text, Words, address, pointed, snprintf, stack
+from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, pointed, snprintf, stack
 
 OUT_OF_MEMORY = 2       # the driver's codes
 NO_DEVICE = 100
+UNSUPPORTED_PTX = 222
 MOST_THREADS, MOST_SHARED = 1, 97       # attributes of a device: threads, and bytes of shared memory, of a block
 TEXT_BYTES = 512
 
@@ -71,9 +72,39 @@ def refuse_driver(doing: Text, code: int) -> int:
     return -1
 
 
+def refuse_capture() -> int:
+    """For a call on a stream whose work becomes a graph of the caller's."""
+    TVMFFIErrorSetRaisedFromCStr(
+        "RuntimeError", "the caller's stream is being captured into a CUDA graph, and the memory that the model's kernels would use there "
+        "is used by later calls, too: call the model outside of the capture. Compiled for nvvm{graphs=true}, it submits its launches as "
+        "graphs of its own")
+    return -1
+
+
 def refuse_module(log: Text, code: int) -> int:
     """For kernels that the driver does not load. ``log``: its compiler's."""
+    if code == UNSUPPORTED_PTX:
+        return refuse_version(strstr(PTX, Text(".version ")) + 9)
     return refuse_driver(f"loading the kernels, PTX for {STRINGS + MODEL.chip}, {log}", code)
+
+
+def refuse_version(version: Text) -> int:
+    """For a driver that is older than the model's PTX, whose version, as 8.0, stands in its text. CUDA 11 brought 7.x, 12 brought 8.x; CUDA
+    12.6 had 8.5 like the one before."""
+    end = stack(Words)
+    driver = stack(Words)
+    driver[0] = 0
+    major = strtol(version, end, 10)
+    minor = strtol(Text(end[0] + 1), end, 10)
+    later = minor + 1 if major == 8 and minor > 5 else minor
+    cuDriverGetVersion(DRIVER.cuDriverGetVersion, driver)
+    thousands = driver[0] // 1000
+    tens = (driver[0] - 1000 * thousands) // 10
+    TVMFFIErrorSetRaisedFromCStr(
+        "RuntimeError", f"the model's kernels, for {STRINGS + MODEL.chip}, are PTX of version {major}.{minor}, which takes a driver of "
+        f"CUDA {major + 4}.{later} or later, and this one is of CUDA {thousands}.{tens}: install a newer driver of "
+        "NVIDIA's, or compile the model for an older chip")
+    return -1
 
 
 def refuse_allocation(what: Text, size: int, ordinal: int, code: int) -> int:
@@ -107,6 +138,8 @@ def refuse_launch(run: CudaRun, kernel: int, site: int, grid: Words, code: int) 
         beyond = f", and the device takes {threads[0]} threads in a block"
     if shared[0] != 0 and grid[6] > shared[0]:
         beyond = f", and the device takes {shared[0]} bytes of shared memory for a block"
+    if grid[0] > 2147483647 or grid[1] > 65535 or grid[2] > 65535:
+        beyond = ", and a grid takes 2147483647 x 65535 x 65535 blocks: call the model with smaller sizes"
     refuse_driver(
         f"launching the kernel {name} for {ops} (grid {grid[0]} x {grid[1]} x {grid[2]}, blocks of {grid[3]} x {grid[4]} x {grid[5]} "
         f"threads, {grid[6]} bytes of dynamic shared memory{beyond})", code)
@@ -146,3 +179,9 @@ def cuGetErrorName(code: Pointer, error: Int32, to: Words) -> Int32: ...
 def cuGetErrorString(code: Pointer, error: Int32, to: Words) -> Int32: ...
 @pointed
 def cuMemGetInfo(code: Pointer, free: Words, total: Words) -> Int32: ...
+@pointed
+def cuDriverGetVersion(code: Pointer, to: Words) -> Int32: ...
+@extern()
+def strstr(text: Text, part: Text) -> Text: ...
+@extern()
+def strtol(text: Text, end: Words, base: Int32) -> int: ...

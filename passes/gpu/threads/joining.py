@@ -18,6 +18,7 @@ GRID, LINE = "blockIdx.x", "threadIdx.x"
 PLAIN = ("arith.", "math.", "index.", "affine.")                   # ops that touch no memory
 INSIDE = ("memref.load", "memref.store", "memref.dim", "scf.if", "scf.yield", "tir.for", "tir.yield", "gpu.terminator")
 HOST = ("memref.dim", "memref.alloc", "tir.alloc_buffer")          # ops between launches that do not need their order
+MOST_BUFFERS = 32   # of a joined launch: devices bind a limited number, and each part is a level of branches
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,9 @@ def are_neighbours(first: Launch, second: Launch) -> bool:
 
 
 def has_room(group: Sequence[PlainLaunch]) -> bool:
-    """Whether a grid can have the blocks of all launches, as far as they are known."""
-    return sum(constant_of(one.blocks) or 0 for one in group) <= MOST_ON_X
+    """Whether a grid can have the blocks of all launches, as far as they are known, and a kernel their buffers."""
+    buffers = {access.buffer for one in group for access, *_ in one.accesses}
+    return sum(constant_of(one.blocks) or 0 for one in group) <= MOST_ON_X and len(buffers) <= MOST_BUFFERS
 
 
 def join(group: Sequence[PlainLaunch]) -> Launch:

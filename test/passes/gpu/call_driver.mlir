@@ -8,7 +8,7 @@
 // GRAPHS: func.func @main(
 // GRAPHS-SAME: tir.chip = "sm_80", tir.graphs, tir.kernels
 
-// The kernel @dense takes descriptors (1 number, then 5 words of a buffer), @bare pointers.
+// The kernel @dense takes a descriptor (1 number, then 5 words of a buffer), @bare one word of it, the address.
 // CHECK: func.func private @legato.cuda_launch(index, index, index, index, index)
 // CHECK: func.func private @legato.cuda_read(index, index, index, index) -> index
 // CHECK: func.func @main(%[[X:.*]]: memref<?xf32>, %[[P:.*]]: memref<i1>, %[[UNDERWAY:.*]]: index {tir.run}) -> i32
@@ -48,7 +48,7 @@ module attributes {gpu.container_module} {
     }
   }
   gpu.module @bare {
-    llvm.func @bare(%a: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+    llvm.func @bare(%a: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel, tir.passed = array<i64: 1>} {
       llvm.return
     }
   }

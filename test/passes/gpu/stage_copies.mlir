@@ -71,3 +71,34 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A loop inside of another one: its first copies wait for the last turn, whose tiles may be read still.
+// CHECK-LABEL: gpu.func @in_a_loop
+// CHECK: scf.for
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK-NEXT: gpu.barrier
+// CHECK: nvgpu.device_async_copy
+// CHECK: scf.for
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK-NEXT: gpu.barrier
+// CHECK: nvgpu.device_async_copy
+gpu.module @kernels {
+  gpu.func @in_a_loop(%from: memref<64xf16>, %steps: index) workgroup(%tile : memref<8x8xf16, #gpu.address_space<workgroup>>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %thread = gpu.thread_id x
+    scf.for %turn = %c0 to %steps step %c1 {
+      scf.for %step = %c0 to %steps step %c1 {
+        gpu.barrier
+        %eight = vector.load %from[%c0] {alignment = 16 : i64} : memref<64xf16>, vector<8xf16>
+        vector.store %eight, %tile[%thread, %c0] {alignment = 16 : i64} : memref<8x8xf16, #gpu.address_space<workgroup>>, vector<8xf16>
+        gpu.barrier
+        %f = nvgpu.ldmatrix %tile[%thread, %c0] {numTiles = 1 : i32, transpose = false} : memref<8x8xf16, #gpu.address_space<workgroup>> -> vector<1x2xf16>
+        vector.print %f : vector<1x2xf16>
+      } {tir.stages = 2 : i64}
+    }
+    gpu.return
+  }
+}

@@ -10,9 +10,10 @@ import re
 import shutil
 import subprocess
 import tempfile
+from math import prod
 from pathlib import Path
 
-from standin_matrices import MATRIX_FUNCTIONS, rewrite_matrices
+from standin_matrices import MATRIX_FUNCTIONS, call, element, number, rewrite_matrices, word
 from standin_warpgroups import WARPGROUP_WAITING, rewrite_warpgroups
 
 import legato
@@ -21,7 +22,7 @@ from legato.codegen.jit import jit
 from legato.core.ir_helpers import body, copy, find
 from legato.core.mlir import arith, execution_engine, func, ir, memref
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import TENSOR_MAPS
+from legato.dialects.tir.markers import PASSED, TENSOR_MAPS
 from legato.passes.legalize.check_lowered import CheckLowered
 from legato.targets.catalog import Catalog
 
@@ -30,7 +31,8 @@ HEADER = "/usr/local/cuda/include/cuda.h"     # NVIDIA's: types of functions are
 IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
 SPACES = re.compile(r", #gpu\.address_space<\w+>")
 MODES = ("xor", "up", "down", "idx")
-FUNCTIONS = {"standin_barrier": "() -> ()", "standin_shuffle": "(i64, i32, i32, i32) -> i64", "standin_valid": "() -> i32"}
+ALIGNED = "standin_aligned"
+FUNCTIONS = {"standin_barrier": "(i32) -> ()", "standin_shuffle": "(i64, i32, i32, i32) -> i64", "standin_valid": "() -> i32"}
 WAITING = ("standin_barrier", "standin_shuffle", *MATRIX_FUNCTIONS, *WARPGROUP_WAITING)     # functions in which a thread waits for others
 PTX_OF: list[str] = []      # the PTX of the model that was prepared last
 TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
@@ -81,16 +83,16 @@ def finished(outlined, target):
     target = quick(target)
     driver()
     lowered = legato.lower(outlined, target, from_stage="outlined", last="nvvm")
-    counts = {text(f, "sym_name"): len(f.regions[0].blocks[0].arguments) for f in find(lowered.operation, "llvm.func")
-              if len(f.regions[0].blocks)}
+    passed = {text(f, "sym_name"): list(f.attributes[PASSED]) if PASSED in f.attributes else None
+              for f in find(lowered.operation, "llvm.func") if len(f.regions[0].blocks)}
     lowered = legato.lower(lowered, target, from_stage="nvvm")
     embed_kernels(lowered.module)
     images = {text(op, "sym_name"): op.attributes["value"] for op in lowered.module.body.operations
               if op.operation.name == "llvm.mlir.global" and text(op, "sym_name") in (PTX, BINARY)}
     PTX_OF[:] = [images[PTX].value.rstrip("\0")]
     place = kernels_of(PTX_OF[0].encode())
-    if counts and not place.exists():
-        build(outlined, counts, place)
+    if passed and not place.exists():
+        build(outlined, passed, place)
     if BINARY in images and (binary := images[BINARY].value_bytes) != NO_BINARY:
         shutil.copy(place, kernels_of(binary))
     return lowered
@@ -106,25 +108,28 @@ def text(op, name):
     return op.attributes[name].value
 
 
-def build(outlined, counts, place):
-    """Writes the shared object with the kernels of a module at the stage outlined."""
+def build(outlined, passed, place):
+    """Writes the shared object with the kernels of a module at the stage outlined. ``passed``: of each kernel the words that launches give
+    it; None for all."""
     module = Module.parse(str(outlined))
+    check_alignment(module)
     rewrite_warpgroups(module)
     rewrite_matrices(module)     # while shared memory is known as such
     module = Module.parse(SPACES.sub("", str(module)))
-    kinds = {}
+    kinds, threads = {}, most_threads(PTX_OF[0])
     with module.context, ir.Location.unknown():
         for function in [op for op in module.module.body.operations if isinstance(op, func.FuncOp)]:
             function.operation.erase()
         for holder in find(module.operation, "gpu.module"):
-            on_cpu(module.module, holder, counts, kinds)
+            on_cpu(module.module, holder, kinds)
         for name, type_ in FUNCTIONS.items():
             with ir.InsertionPoint.at_block_begin(module.module.body):
                 func.FuncOp(name, ir.FunctionType(ir.Type.parse(type_)), visibility="private")
         del module.operation.attributes["gpu.container_module"]
     lower_to_llvm(module)
     with module.context, ir.Location.unknown():
-        parts = ir.Module.parse("\n".join(runner(f, kinds) for f in find(module.operation, "llvm.func") if len(f.regions[0].blocks)))
+        bodies = [one for one in find(module.operation, "llvm.func") if len(one.regions[0].blocks)]
+        parts = ir.Module.parse("\n".join(runner(one, kinds, passed, threads) for one in bodies))
         for op in list(parts.body.operations):
             if op.operation.name != "llvm.func" or len(op.operation.regions[0].blocks):
                 op.operation.detach_from_parent()
@@ -139,7 +144,27 @@ def build(outlined, counts, place):
     made.unlink()
 
 
-def on_cpu(module, holder, counts, kinds):
+def most_threads(ptx):
+    """The threads of a block that the PTX of each kernel says: without this number registers may not suffice for a block."""
+    found = {name: sizes for name, sizes in re.findall(r"\.entry (\w+)\([^)]*\)\n(?:\.maxntid ([\d, ]+)\n)?", ptx)}
+    assert all(found.values()), f"kernels without the size of their blocks: {[name for name, sizes in found.items() if not sizes]}"
+    return {name: prod(map(int, sizes.split(", "))) for name, sizes in found.items()}
+
+
+def check_alignment(module):
+    """Calls of the stand-in in front of accesses of vectors, which a device refuses where they are not aligned."""
+    with module.context, ir.Location.unknown():
+        for holder in find(module.operation, "gpu.module"):
+            with ir.InsertionPoint.at_block_begin(holder.regions[0].blocks[0]):
+                func.FuncOp(ALIGNED, ir.FunctionType(ir.Type.parse("(i64, i32) -> ()")), visibility="private")
+            for op in find(holder, "vector.load", "vector.store"):
+                buffer, *place = list(op.operands)[op.name == "vector.store":]
+                if "alignment" in op.attributes and (isinstance(buffer.owner, ir.Block) or buffer.owner.name != "memref.alloca"):
+                    with ir.InsertionPoint(op), op.location:
+                        call(ALIGNED, word(element(buffer, place)), number(op.attributes["alignment"].value))
+
+
+def on_cpu(module, holder, kinds):
     """Makes functions of the kernels in a gpu.module: their arguments are the kernel's and the thread's twelve numbers."""
     names = {text(op, "sym_name") for op in module.body.operations if "sym_name" in op.attributes}
     for declaration in find(holder, "func.func"):
@@ -154,8 +179,6 @@ def on_cpu(module, holder, counts, kinds):
         index = ir.IndexType.get()
         with ir.InsertionPoint(module.body):
             made = func.FuncOp(name, ir.FunctionType.get([*(a.type for a in given), *[index] * 12], []))
-            if counts[name] == len(given):
-                made.attributes["llvm.bareptr"] = ir.UnitAttr.get()
         block = made.add_entry_block()
         arguments, ids = list(block.arguments)[:len(given)], list(block.arguments)[len(given):]
         with ir.InsertionPoint(block):
@@ -166,14 +189,15 @@ def on_cpu(module, holder, counts, kinds):
         rewrite(made.operation, ids)
         called = {op.attributes["callee"].value for op in find(made.operation, "func.call")}
         maps = kernel.attributes[TENSOR_MAPS].value if TENSOR_MAPS in kernel.attributes else 0
-        kinds[name] = ("s" if called.intersection(WAITING) else "-"), maps
+        sizes = [prod(a.type.shape) * bits(a.type.element_type) // 8 for a in own[:shared]]
+        kinds[name] = ("s" if called.intersection(WAITING) else "-"), maps, sizes
     holder.erase()
 
 
 def global_memory(module, name, type_):
     """A buffer that all threads have: the stand-in runs one block at a time."""
     with ir.InsertionPoint.at_block_begin(module.body):
-        memref.GlobalOp(name, ir.TypeAttr.get(type_), sym_visibility="private", initial_value=ir.UnitAttr.get(),
+        memref.GlobalOp(name, ir.TypeAttr.get(type_), initial_value=ir.UnitAttr.get(),
                         alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 128))
     return memref.get_global(type_, name)
 
@@ -184,9 +208,9 @@ def rewrite(function, ids):
     for op in find(function, *IDS):
         op.results[0].replace_all_uses_with(ids[IDS[op.name] + "xyz".index(str(op.attributes["dimension"])[-2])])
         op.erase()
-    for op in find(function, "gpu.barrier"):
+    for place, op in enumerate(find(function, "gpu.barrier")):
         with ir.InsertionPoint(op), op.location:
-            func.CallOp([], ir.FlatSymbolRefAttr.get("standin_barrier"), [])
+            call("standin_barrier", number(place))
         op.erase()
     for op in find(function, "gpu.shuffle"):
         with ir.InsertionPoint(op), op.location:
@@ -234,17 +258,27 @@ def kind(type_):
     return str(max(1, int(re.sub(r"\D", "", type_.replace("bf16", "16"))) // 8))
 
 
-def runner(function, kinds):
+def bits(type_):
+    """The bits of an element."""
+    return 64 if isinstance(type_, ir.IndexType) else max(8, type_.width)
+
+
+def runner(function, kinds, passed, threads):
     """A function ``name.run(parameters, numbers)`` that the stand-in calls for each thread, and a text ``name.kinds``: whether the threads
-    wait for each other, and the kinds of the parameters."""
+    wait for each other, the kinds of the parameters, the most threads in a block, and the bytes of each shared buffer."""
     name, types = text(function, "sym_name"), [str(a.type) for a in function.regions[0].blocks[0].arguments]
-    waits, maps = kinds[name]
+    waits, maps, shared = kinds[name]
     first = len(types) - 12 - maps      # of the tensor maps, which are passed by value
-    listed = waits + "".join(kind(type_) for type_ in types[:first]) + "t" * maps
-    lines = [f'llvm.func @"{name}"({", ".join(types)})', f'llvm.mlir.global external constant @"{name}.kinds"("{listed}\\00")',
+    given = range(len(types) - 12) if passed[name] is None else passed[name]
+    listed = waits + "".join("t" if n >= first else kind(types[n]) for n in given)
+    numbers = " ".join(map(str, (threads[name], *shared)))
+    lines = [f'llvm.func @"{name}"({", ".join(types)})', f'llvm.mlir.global external constant @"{name}.kinds"("{listed} {numbers}\\00")',
              f'llvm.func @"{name}.run"(%slots: !llvm.ptr, %ids: !llvm.ptr) {{']
     for n, type_ in enumerate(types[:-12]):
-        lines += [f"  %s{n} = llvm.getelementptr %slots[{n}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr",
+        if n not in given:      # what no thread reads
+            lines.append(f"  %a{n} = llvm.mlir.poison : {type_}")
+            continue
+        lines += [f"  %s{n} = llvm.getelementptr %slots[{list(given).index(n)}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr",
                   f"  %p{n} = llvm.load %s{n} : !llvm.ptr -> !llvm.ptr"]
         if n < first:
             lines.append(f"  %a{n} = llvm.load %p{n} : !llvm.ptr -> {type_}")

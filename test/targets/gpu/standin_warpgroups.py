@@ -4,7 +4,8 @@ from standin_matrices import BYTES, address, call, number, signs_of
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, func, ir, memref
 
-FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_arrive": "(i64, i32) -> ()",
+FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_publish": "() -> ()",
+             "standin_mbarrier_arrive": "(i64, i32) -> ()",
              "standin_mbarrier_wait": "(i64, i32) -> ()", "standin_dynamic": "() -> i64",
              "standin_tile_copy": "(i64, i64, i32, i32, i32, i32, i32, i32, i64) -> ()", "standin_wgmma_fence": "() -> ()",
              "standin_wgmma": "(i32, i32, i32, i32, i64, i64, i64) -> ()",
@@ -125,7 +126,7 @@ def wait_for_products(op):
 REWRITTEN = {"nvvm.mbarrier.init": lambda op: call("standin_mbarrier_init", place_of(op.operands[0]), op.operands[1]),
              "nvvm.mbarrier.arrive": arrive, "nvvm.mbarrier.arrive.expect_tx": arrive,
              "nvvm.mbarrier.try_wait.parity": lambda op: call("standin_mbarrier_wait", place_of(op.operands[0]), op.operands[1]),
-             "nvvm.fence.mbarrier.init": lambda op: None, "nvvm.setmaxregister": registers,
+             "nvvm.fence.mbarrier.init": lambda op: call("standin_mbarrier_publish"), "nvvm.setmaxregister": registers,
              "nvvm.cp.async.bulk.tensor.shared.cluster.global": copy_tile, "gpu.dynamic_shared_memory": dynamic,
              "nvvm.wgmma.fence.aligned": lambda op: call("standin_wgmma_fence"),
              "nvvm.wgmma.commit.group.sync.aligned": lambda op: call("standin_wgmma_commit"),

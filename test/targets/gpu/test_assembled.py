@@ -4,7 +4,9 @@ import subprocess
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
+import standin
 from onnx import TensorProto, helper
 from product_models import HALF, Node, batched, conv, matmul, model, product, random_nodes
 from thoroughly import thorough
@@ -78,6 +80,18 @@ def attention(sizes, dtype):
     infos = [helper.make_tensor_value_info(name, type_, [batch, heads, size, depth]) for name, size in shapes.items()]
     graph = helper.make_graph(nodes, "attention", infos[:3], infos[3:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def test_parts_in_large_numbers():
+    """A kernel has 4,352 bytes of parameters, which the descriptors of 60 images exceed."""
+    names = [f"x{n}" for n in range(60)]
+    graph = helper.make_graph([helper.make_node("Concat", names, ["y"], axis=1)], "parts",
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3, 4, 5]) for name in names],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 180, 4, 5])])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    check(legato.from_onnx(made), "sm_80")
+    given = np.random.default_rng(0).standard_normal((60, 2, 3, 4, 5)).astype(np.float32)
+    np.testing.assert_array_equal(standin.compiled(legato.from_onnx(made))(*given), np.concatenate(given, 1))
 
 
 @pytest.mark.parametrize("seed", thorough(range(12)))

@@ -1,11 +1,13 @@
 """What a machine, a device or its driver cannot do is an error with numbers; nothing is lost, and the next call works."""
 import numpy as np
 import pytest
-from device_tensors import on_device, on_host
-from standin import driver, prepared
+import tvm_ffi
+from device_tensors import context, on_device, on_host, stream
+from standin import compiled, driver, prepared
 from test_cuda import MODEL, check, instance, operands
 
 import legato
+from legato.script import T
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -146,6 +148,47 @@ def test_more_threads_than_the_device_takes(lowered, monkeypatch):
         exe(x, w)
     monkeypatch.undo()
     check(exe(x, w), x, w)
+
+
+def test_an_older_driver_than_the_ptx(lowered, monkeypatch):
+    """The error says which driver it takes; NVIDIA's own does not."""
+    monkeypatch.setenv("STANDIN_PTX", "65")
+    refused(lowered, r"for sm_80, are PTX of version 7\.0, which takes a driver of CUDA 11\.0 or later, and this one is of CUDA 10\.5")
+    monkeypatch.setenv("STANDIN_PTX", "70")
+    x, w = operands(3)
+    check(instance(lowered)(x, w), x, w)
+
+
+def test_a_stream_that_is_captured(lowered):
+    """A graph of the caller's would use memory of the instance whenever it is launched."""
+    exe, one = instance(lowered), stream()
+    x, w = operands(3)
+    here = on_device(x), on_device(w)
+    with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), one.value):
+        driver().standin_capture(one, 1)
+        with pytest.raises(RuntimeError, match=r"the caller's stream is being captured into a CUDA graph.*nvvm\{graphs=true\}"):
+            exe(*here)
+        driver().standin_capture(one, 0)
+        check([on_host(result, one) for result in exe(*here)], x, w)
+    with context():
+        driver().cuStreamDestroy_v2(one)
+
+
+@T.prim_func
+def sparse(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32")):
+    for i in T.thread_binding(A.shape[0] * A.shape[0], thread="blockIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(A.shape[0], i)
+            T.where(i < A.shape[0])
+            B[v] = A[v] + T.float32(1)
+
+
+def test_more_blocks_than_a_grid_takes():
+    """65,537² blocks are 131,073, in 32 bits: a launch of these would leave elements out."""
+    exe = compiled(sparse)
+    np.testing.assert_array_equal(exe(np.arange(300, dtype=np.float32)), np.arange(1, 301, dtype=np.float32))
+    with pytest.raises(RuntimeError, match=r"\(grid 4295098369 x 1 x 1, .* and a grid takes 2147483647 x 65535 x 65535 blocks"):
+        exe(np.zeros(65537, np.float32))
 
 
 def test_arguments(lowered, monkeypatch):

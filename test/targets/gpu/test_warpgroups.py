@@ -150,6 +150,7 @@ FAULTS = {
     "sums are not waited for": erase(0, "nvvm.wgmma.wait.group.sync.aligned"),
     "no commit": erase(0, "nvvm.wgmma.commit.group.sync.aligned"),
     "no fence": erase(0, "nvvm.wgmma.fence.aligned"), "stages are not given back": erase(0, "nvvm.mbarrier.arrive"),
+    "barriers are not published": erase(0, "nvvm.fence.mbarrier.init"),
     "fewer bytes": fewer_bytes, "wrong lane": exchanged_lanes, "no swizzle": no_swizzle, "wrong step": other_step}
 
 

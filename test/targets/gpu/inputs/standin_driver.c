@@ -5,7 +5,7 @@
    somebody waits for it ($STANDIN_EAGER: at once). The device's memory is at addresses that the host cannot touch; kernels and copies
    reach it by another mapping. The threads of a block are coroutines: at a barrier or shuffle the next one goes on. Fresh memory holds
    NaNs. $STANDIN_DEVICES, $STANDIN_CHIP (80), $STANDIN_MEMORY (bytes): how many devices, of which chip, how large. $STANDIN_THREADS (1024):
-   the most in a block. */
+   the most in a block. $STANDIN_PTX (90): the last version of PTX that is read, times ten. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
-typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option;
+typedef int CUstreamCaptureStatus, CUdevice_attribute, CUfunction_attribute, CUjit_option;
 #include "standin/graph_types.h"
 typedef struct { uint64_t words[16]; } CUtensorMap;
 typedef uint32_t cuuint32_t;
@@ -38,7 +38,7 @@ typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUte
 #endif
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
-       INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
+       INVALID_PTX = 218, UNSUPPORTED_PTX = 222, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, MISALIGNED_ADDRESS = 716, CAPTURE_UNSUPPORTED = 900, LAUNCH_FAILED = 719 };
 #define ROOM (1ull << 35) /* addresses of a device */
 #define MOST 4            /* devices */
 #define GAP 4096

@@ -1,14 +1,17 @@
 /* Blocks of threads, and launches of kernels. Part of standin_driver.c. */
 
-/* Runs the threads of a block until all have ended. 0, or the code of a failure: threads that wait for different things. */
+/* Runs the threads of a block until all have ended. 0, or the code of a failure: threads that wait for different things. From a barrier to
+   the next one some warp is held up until all others wait. */
 static int run_block(int count, unsigned seed) {
+  int held = (int)(seed * 2654435761u >> 8) % (count / 16 + 1);
   for (int left = count; left;) {
     int first = (int)(seed = seed * 1103515245u + 12345u) & 0x7fffffff, moved = 0;
     for (int n = 0; n < count; n++) {
       int number = (first + n) % count;
-      if (threads[number].state != READY) continue;
+      if (threads[number].state != READY || number / 32 == held) continue;
       resume(number);
       moved = 1;
+      if (misaligned) return MISALIGNED_ADDRESS;
       left -= threads[number].state == ENDED;
     }
     for (int warp = 0; warp < count; warp += 32) {
@@ -30,15 +33,20 @@ static int run_block(int count, unsigned seed) {
           if (threads[warp + lane].state == ENDED || threads[warp + lane].state == AT_BARRIER) return LAUNCH_FAILED;
       }
     }
-    int at = 0;
-    for (int n = 0; n < count; n++) at += threads[n].state == AT_BARRIER;
+    int at = 0, where = -1;
+    for (int n = 0; n < count; n++) {
+      if (threads[n].state != AT_BARRIER) continue;
+      if (at++ && threads[n].offset != where) return LAUNCH_FAILED; /* barriers of branches that not all threads take */
+      where = threads[n].offset;
+    }
     if (at && at == left) {
       for (int n = 0; n < count; n++)
         if (threads[n].state == AT_BARRIER) threads[n].state = READY;
-      moved = 1;
+      moved = 1, held = (int)(seed >> 8) % (count / 16 + 1);
     }
     int code = left ? on_warpgroups(count, &moved) : 0;
-    if (code || (!moved && left)) return code ? code : LAUNCH_FAILED;
+    if (code || (!moved && left && held < 0)) return code ? code : LAUNCH_FAILED;
+    if (!moved) held = -1;
   }
   return 0;
 }
@@ -48,7 +56,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
   if (failed) return failed;
   const char *kinds = function->kinds + 1;
   static uint64_t values[512];
-  for (int i = 0; kinds[i]; i++) {
+  for (int i = 0; i < function->parameters; i++) {
     memcpy(&values[i], given[i], 8);
     if (kinds[i] == 'p' && values[i]) {
       void *at = (void *)(uintptr_t)values[i];
@@ -66,8 +74,9 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
     thread_room = count;
   }
   program = function;
-  dynamic_size = sizes[6];
+  dynamic_size = sizes[6], misaligned = 0;
   for (unsigned block = 0; block < sizes[0] * sizes[1] * sizes[2]; block++) {
+    for (int i = 0; i < function->count; i++) memset(function->buffers[i].at, 0xff, function->buffers[i].size);
     for (int n = 0; n < count; n++) {
       struct thread *me = &threads[n];
       int64_t ids[12] = {block % sizes[0], block / sizes[0] % sizes[1], block / sizes[0] / sizes[1],
@@ -75,7 +84,8 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
                          sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]};
       memcpy(me->ids, ids, sizeof ids);
       if (!syncs) {
-        function->run(slots, me->ids);
+        if (!_setjmp(whole)) function->run(slots, me->ids);
+        if (misaligned) return MISALIGNED_ADDRESS;
         continue;
       }
       me->state = READY, me->started = me->groups = me->fenced = me->products = 0;

@@ -12,7 +12,7 @@ static void free_work(struct work *work) {
 static struct work copy_of(const struct work *work) {
   struct work made = *work;
   if (work->kind != LAUNCH) return made;
-  int count = (int)strlen(work->function->kinds) - 1;
+  int count = work->function->parameters;
   made.values = calloc(count + 1, PARAMETER);
   made.given = calloc(count + 1, sizeof *made.given);
   memcpy(made.values, work->values, PARAMETER * count);

@@ -4,12 +4,14 @@
 static int kernel_work(struct work *work, CUfunction function, const unsigned *sizes, void **parameters, void **extra) {
   unsigned most = (unsigned)setting("STANDIN_GRID", 65535); /* blocks on the axes y and z */
   if (!sizes[0] || !sizes[1] || !sizes[2] || sizes[1] > most || sizes[2] > most || !sizes[3] || !sizes[4] || !sizes[5]) return INVALID_VALUE;
-  if (sizes[3] * sizes[4] * sizes[5] > setting("STANDIN_THREADS", 1024) || extra || !function) return INVALID_VALUE;
-  if (sizes[6] > 48 << 10 && (int)sizes[6] > function->shared) return INVALID_VALUE;
+  if (sizes[0] > 0x7fffffff || sizes[3] > 1024 || sizes[4] > 1024 || sizes[5] > 64 || extra || !function) return INVALID_VALUE;
+  long threads = (long)sizes[3] * sizes[4] * sizes[5];
+  if (threads > setting("STANDIN_THREADS", 1024) || threads > function->threads) return INVALID_VALUE;
+  if (sizes[6] + function->shared > 48 << 10 && (int)sizes[6] > function->dynamic) return INVALID_VALUE;
   memset(work, 0, sizeof *work);
   work->kind = LAUNCH, work->function = function;
   memcpy(work->sizes, sizes, sizeof work->sizes);
-  int count = (int)strlen(function->kinds) - 1;
+  int count = function->parameters;
   work->values = calloc(count + 1, PARAMETER);
   work->given = calloc(count + 1, sizeof *work->given);
   for (int i = 0; i < count; i++) {

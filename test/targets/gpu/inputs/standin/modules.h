@@ -13,6 +13,8 @@ API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
   char path[4096];
   const char *folder = getenv("STANDIN_KERNELS");
   if (!here()) END(INVALID_CONTEXT)
+  const char *version = memcmp(image, "\177ELF", 4) ? strstr(image, ".version ") : 0;
+  if (version && atof(version + 9) > setting("STANDIN_PTX", 90) / 10.0) END(UNSUPPORTED_PTX)
   snprintf(path, sizeof path, "%s/%016llx.so", folder ? folder : ".", (unsigned long long)standin_digest(image));
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -39,12 +41,23 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
   snprintf(symbol, sizeof symbol, "%s.run", name);
   *(void **)&made->run = dlsym(module->library, symbol);
   *function = made;
-  END(made->kinds && made->run ? SUCCESS : NOT_FOUND)
+  if (!made->kinds || !made->run) END(NOT_FOUND)
+  char *at = strchr(made->kinds, ' ');
+  made->parameters = (int)(at - made->kinds) - 1;
+  made->threads = strtol(at, &at, 10);
+  while (*at && made->count < MOST_BUFFERS) {
+    struct buffer *one = &made->buffers[made->count];
+    snprintf(symbol, sizeof symbol, "%s.shared.%d", name, made->count++);
+    one->at = dlsym(module->library, symbol), one->size = strtol(at, &at, 10);
+    if (!one->at) END(NOT_FOUND)
+    made->shared += (int)(one->size + 127) & -128;
+  }
+  END(*at || made->shared > 48 << 10 ? NOT_FOUND : SUCCESS)
 }
 API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   BEGIN
-  if (attribute != 8 || value > (setting("STANDIN_CHIP", 80) >= 90 ? 232448 : 166912)) END(INVALID_VALUE)
-  function->shared = value;
+  if (attribute != 8 || value + function->shared > (setting("STANDIN_CHIP", 80) >= 90 ? 232448 : 166912)) END(INVALID_VALUE)
+  function->dynamic = value;
   END(SUCCESS)
 }
 API CUresult cuGetErrorName(CUresult error, const char **text) {

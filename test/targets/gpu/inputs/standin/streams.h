@@ -3,7 +3,7 @@
 enum { LAUNCH, COPY, RECORD, WAIT };
 struct work { int kind; struct CUctx_st *of; struct CUfunc_st *function; unsigned sizes[7]; char *values; char **given; void *to; const void *from;
               size_t size; CUevent event; long turn; struct work *next; };
-struct CUstream_st { struct work *first, **last; int blocks; struct CUctx_st *of; struct CUstream_st *next; };
+struct CUstream_st { struct work *first, **last; int blocks, captured; struct CUctx_st *of; struct CUstream_st *next; };
 struct CUevent_st { long recorded, done; struct CUstream_st *in; struct CUctx_st *of; unsigned flags; struct timespec when; };
 static struct CUstream_st *streams, defaults[MOST];
 static long live_events, live_modules;
@@ -58,6 +58,7 @@ static void drain_all(void) {
 static int enqueue(CUstream named, struct work what) {
   struct CUstream_st *stream = stream_of(named);
   if (!stream) return here() ? INVALID_HANDLE : INVALID_CONTEXT;
+  if (stream->captured) return CAPTURE_UNSUPPORTED; /* what a graph would keep is not modelled */
   struct CUstream_st *whole = stream_of(0);
   if (stream != whole && stream->blocks) drain(whole); /* the default stream and those that it blocks take turns */
   if (stream == whole)
@@ -98,6 +99,13 @@ API CUresult cuStreamSynchronize(CUstream stream) {
 API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   BEGIN
   END(enqueue(stream, (struct work){WAIT, .event = event, .turn = event->recorded}))
+}
+API void standin_capture(CUstream stream, int begins) { stream->captured = begins; }
+API CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+  BEGIN
+  struct CUstream_st *of = stream_of(stream);
+  if (of) *status = of->captured;
+  END(of ? SUCCESS : INVALID_HANDLE)
 }
 API CUresult cuEventCreate(CUevent *event, unsigned flags) {
   BEGIN

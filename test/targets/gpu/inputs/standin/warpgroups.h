@@ -6,7 +6,7 @@
 #define MOST_COPIES 256
 #define MAGIC 0x7e4505a1
 #define PADDING 16 /* dynamic memory begins where nobody may rely on more than 16 bytes */
-struct mbarrier { int64_t at; int count, pending, phase; long bytes; };
+struct mbarrier { int64_t at; int count, pending, phase, published; long bytes; };
 struct tensor_map { uint32_t magic; uint8_t type, rank, swizzle, width; uint64_t memory, sizes[5], steps[4]; uint32_t box[5]; };
 struct tile_copy { int64_t to, barrier; struct tensor_map map; int at[5], size, done; };
 static char dynamic_memory[DYNAMIC_ROOM] __attribute__((aligned(DYNAMIC_ROOM)));
@@ -39,7 +39,10 @@ static void check_phase(struct mbarrier *one) {
 }
 API void standin_mbarrier_init(int64_t at, int count) {
   if (at % 8 || !within(at, 8) || barrier_count == MOST_BARRIERS) problem = 1;
-  else barriers[barrier_count++] = (struct mbarrier){at, count, count, 0, 0};
+  else barriers[barrier_count++] = (struct mbarrier){at, count, count, 0, 0, 0};
+}
+API void standin_mbarrier_publish(void) { /* without this the copy engine may see what was there before */
+  for (int i = 0; i < barrier_count; i++) barriers[i].published = 1;
 }
 API void standin_mbarrier_arrive(int64_t at, int bytes) {
   struct mbarrier *one = barrier_at(at);
@@ -86,6 +89,8 @@ static void write_tile(struct tile_copy *one) { /* a row of the box after the ot
 API void standin_tile_copy(int64_t to, int64_t map, int rank, int a, int b, int c, int d, int e, int64_t barrier) {
   struct tile_copy made = {to, barrier, *(const struct tensor_map *)(uintptr_t)map, {a, b, c, d, e}, 0, 0};
   if (made.map.magic != MAGIC || made.map.rank != rank || tile_copy_count == MOST_COPIES) { problem = 1; return; }
+  struct mbarrier *of = barrier_at(barrier);
+  if (!of || !of->published) { problem = 1; return; }
   made.size = made.map.width;
   for (int axis = 0; axis < rank; axis++) made.size *= (int)made.map.box[axis];
   if (to % (made.map.swizzle ? 1024 : 128) || !within(to, made.size)) { problem = 1; return; }

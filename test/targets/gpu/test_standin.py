@@ -1,0 +1,83 @@
+"""What a device, or its driver, does not do, the stand-in does not do either: faults in kernels that results alone might not show."""
+import numpy as np
+import pytest
+import standin
+from threads_kernels import matmul_tiled
+
+import legato
+from legato.codegen.jit import jit
+from legato.core.ir_helpers import find, index
+from legato.core.mlir import arith, ir, scf
+from legato.dialects.module import Module
+
+pytest.importorskip("llvmlite")
+SHARED = "workgroup"
+
+
+@pytest.fixture(scope="module")
+def tiled():
+    """A product by tiles in shared memory, moved in vectors, at the stage outlined."""
+    return str(legato.lower(matmul_tiled, standin.TARGET, last="outlined"))
+
+
+def shifted(kernel):
+    """A vector begins one element later than its alignment says."""
+    load = next(op for op in find(kernel, "vector.load") if "alignment" in op.attributes)
+    with ir.InsertionPoint(load):
+        place = len(load.operands) - 1
+        load.operands[place] = arith.addi(load.operands[place], index(1))
+
+
+def branched(kernel):
+    """The threads of a block are at different barriers."""
+    barrier = find(kernel, "gpu.barrier")[0]
+    with ir.InsertionPoint(barrier), barrier.location:
+        thread = find(kernel, "gpu.thread_id")[0].results[0]
+        test = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.eq, thread, index(0)).result, has_else=True)
+        for block in (test.then_block, test.else_block):
+            with ir.InsertionPoint(block):
+                barrier.clone()
+                scf.YieldOp([])
+    barrier.erase()
+
+
+def not_written(kernel):
+    """Shared memory has what nobody wrote: on a device, of some block before."""
+    store = next(op for op in find(kernel, "vector.store") if SHARED in str(op.operands[1].type))
+    with ir.InsertionPoint(store), store.location:
+        thread = find(kernel, "gpu.thread_id")[0].results[0]
+        never = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.eq, thread, index(1000)).result)
+        with ir.InsertionPoint(never.then_block):
+            store.move_before(scf.YieldOp([]).operation)
+
+
+def resized(*sizes):
+    """A launch with blocks of other sizes."""
+    def change(kernel):
+        launch = find(kernel.parent.operation.parent.operation, "gpu.launch_func")[0]
+        with ir.InsertionPoint(launch):
+            for axis, size in enumerate(sizes):
+                launch.operands[3 + axis] = index(size)
+    return change
+
+
+@pytest.mark.parametrize("fault, match", [
+    (shifted, "error 716"), (branched, "LAUNCH_FAILED"), (not_written, None),
+    (resized(1, 2, 128), r"blocks of 1 x 2 x 128 threads.* \(error 1\)"),       # 64 along z are the most
+    (resized(16, 32, 1), r"blocks of 16 x 32 x 1 threads.* \(error 1\)")])      # more than registers were given out for
+def test_faults_are_noticed(tiled, fault, match):
+    module = Module.parse(tiled)
+    shapes = [tuple(one.type.shape) for one in find(module.operation, "func.func")[0].regions[0].blocks[0].arguments][:2]
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
+    with module.context, ir.Location.unknown():
+        fault(find(module.operation, "gpu.func")[0])
+    lowered = standin.finished(module, standin.TARGET)
+    exe = jit(lowered.module, lowered.weights)
+    if match is None:
+        assert np.isnan(exe(a, b)).all()
+        return
+    with pytest.raises(RuntimeError, match=match):
+        exe(a, b)
+    standin.driver().standin_reset()
+
