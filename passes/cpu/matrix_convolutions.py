@@ -71,7 +71,7 @@ class MatrixConvolutions(ModulePass):
             others: list[RoundingCalls] = []
             for kernel in tir.schedulable(module.module):
                 form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
-                if machine.rounds_factors:
+                if machine.rounds_factors and kernel.name.value not in widening:    # whose calls may end
                     others += [one for one in [RoundingCalls.of(context.kernels.of(kernel), sites)] if one is not None]
                 if form is None or not is_worth_it(form) or not are_constant(form.filter, sites):
                     continue

@@ -55,6 +55,12 @@
 // VECTORS-LABEL: func.func private @pointwise(
 // VECTORS-SAME: %{{.*}}: tensor<1x8x8x32xbf16>
 
+// An image that was widened from bf16 is read before that: the call that widens it ends, and is given nothing to round.
+// VECTORS-LABEL: func.func @widened_first(
+// VECTORS-SAME: %[[NARROW:.*]]: tensor<1x8x8x32xbf16>
+// VECTORS-NOT: @widened
+// VECTORS: call @narrow(%[[NARROW]], {{.*}} {relax.work = ["65536", "2000"]}
+
 // PLAIN-LABEL: func.func private @conv(
 // PLAIN: linalg.conv_2d_nhwc_hwcf
 
@@ -124,6 +130,35 @@ func.func private @scaled(%x: tensor<1x8x8x32xf32>, %out: tensor<1x8x8x32xf32> {
 }
 func.func private @pointwise(%x: tensor<1x8x8x32xf32>, %w: tensor<1x1x32x16xf32>,
                              %out: tensor<1x8x8x16xf32> {bufferization.writable = true, tir.out}) -> tensor<1x8x8x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  return %0 : tensor<1x8x8x16xf32>
+}
+
+func.func @widened_first(%x: tensor<1x8x8x32xbf16>) -> tensor<1x8x8x16xf32> {
+  %0 = tensor.empty() : tensor<1x8x8x32xf32>
+  %1 = func.call @widened(%x, %0) : (tensor<1x8x8x32xbf16>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %2 = "relax.constant"() {value = dense<1.0> : tensor<1x1x32x16xf32>} : () -> tensor<1x1x32x16xf32>
+  %3 = tensor.empty() : tensor<1x8x8x16xf32>
+  %4 = func.call @narrow(%1, %2, %3) {relax.work = ["65536", "6096"]}
+    : (tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>, tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
+  return %4 : tensor<1x8x8x16xf32>
+}
+func.func private @widened(%x: tensor<1x8x8x32xbf16>, %out: tensor<1x8x8x32xf32> {bufferization.writable = true, tir.out})
+    -> tensor<1x8x8x32xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x : tensor<1x8x8x32xbf16>) outs(%out : tensor<1x8x8x32xf32>) {
+  ^bb0(%in: bf16, %old: f32):
+    %1 = arith.extf %in : bf16 to f32
+    linalg.yield %1 : f32
+  } -> tensor<1x8x8x32xf32>
+  return %0 : tensor<1x8x8x32xf32>
+}
+func.func private @narrow(%x: tensor<1x8x8x32xf32>, %w: tensor<1x1x32x16xf32>,
+                          %out: tensor<1x8x8x16xf32> {bufferization.writable = true, tir.out}) -> tensor<1x8x8x16xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
   %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
   %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
