@@ -184,15 +184,15 @@ class Vectors:
             self.store(part(value, first, size), buffer, *before, plus(last, first))
 
     def load_some(self, count: Size, buffer: ir.Value, *at: Size) -> ir.Value:
-        """The first ``count`` elements, and zeros in the lanes behind them: of narrow ones without a mask."""
+        """The first ``count`` elements, all where there are more, and zeros in the lanes behind them: of narrow ones without a mask."""
         if isinstance(count, int) and element_bytes(buffer.type.element_type) * 8 < WORD:
-            return self.load_first(count, self.zeros(buffer.type.element_type), buffer, *at)
+            return self.load_first(min(count, self.lanes), self.zeros(buffer.type.element_type), buffer, *at)
         return self.load_if(self.mask(count), buffer, *at)
 
     def store_some(self, count: int, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
-        """Writes the first ``count`` elements: narrow ones without a mask."""
+        """Writes the first ``count`` elements, all where there are more: narrow ones without a mask."""
         if element_bytes(buffer.type.element_type) * 8 < WORD:
-            self.store_first(count, value, buffer, *at)
+            self.store_first(min(count, self.lanes), value, buffer, *at)
         else:
             self.store_if(self.mask(count), value, buffer, *at)
 

@@ -23,6 +23,15 @@ def test_masks_and_layouts(target):
     check(everything(21, 39), target)
 
 
+@pytest.mark.parametrize("target", LEVELS_HERE)
+def test_keys_after_the_last_whole_panel(target):
+    """More of them than a vector has, of keys that are one block: a mask of bools is read in parts."""
+    graph = Graph()
+    for n in (28, 60, 63):
+        graph.attention(f"{n}", 1, 20, n, 16, mask="where")
+    check(graph, target)
+
+
 @pytest.mark.parametrize("target", first_of(["llvm{threads=2}", "llvm{cpu=x86-64-v3}"]))
 def test_symbolic_sizes(target):
     sizes = [{"b": b, "m": m, "n": n} for b, m, n in ((1, 1, 1), (2, 5, 7), (1, 33, 64), (3, 3, 530), (1, 100, 17), (2, 1, 300), (2, 5, 0))]
