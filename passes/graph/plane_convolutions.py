@@ -16,6 +16,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, relax_functions, replace_uses, top_ops
+from legato.passes.graph.layout.rules import is_faster_by_columns
 from legato.passes.graph.widen_convolutions import FEW, multiplies_pairs
 from legato.passes.graph.windows import windows
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -27,7 +28,7 @@ POSITIONS = 12  # fewer than so many in a row, and filters larger than the secon
 @dataclass(frozen=True)
 class PlaneConvolutions(ModulePass):
     """Turns convolutions of volumes of known sizes with constant filters into convolutions of images: of factors that the CPU multiplies in
-    pairs, and of windows some steps apart, which do not overlap, or on CPUs of few registers do."""
+    pairs, and of windows some steps apart, which do not overlap, or on CPUs of few registers do; not those that are faster by columns."""
 
     name: ClassVar[str] = "relax-plane-convolutions"
     target: TargetText = option("llvm", "the target whose schedules are faster for images")
@@ -59,8 +60,9 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
     features, channels, *taps = op.operands[1].type.shape
     if multiplies_pairs(op, machine) or (machine.rounds_factors and machine.multiplies_pairs and features >= FEW):
         return True
-    strides, padding = relax.attributes_of(op)["strides"], relax.attributes_of(op)["padding"]
-    if prod(taps) == 1 or strides[2] == 1 or are_few(features, channels, machine.lanes(32)):
+    attrs = relax.attributes_of(op)
+    strides, padding = attrs["strides"], attrs["padding"]
+    if is_faster_by_columns(op, attrs) or prod(taps) == 1 or strides[2] == 1 or are_few(features, channels, machine.lanes(32)):
         return False
     if skipped(taps, strides, padding):
         return True

@@ -40,7 +40,7 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     if layout.is_identity(data) and layout.is_identity(kernel):
         return False
     image, weight = op.operands
-    if converter.columns and _is_faster_by_columns(op, attrs, converter.perm_of(image) is not None):
+    if converter.columns and is_faster_by_columns(op, attrs, converter.perm_of(image) is not None):
         return False
     if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
         if converter.in_place:
@@ -55,7 +55,7 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
-def _is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool) -> bool:
+def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool = False) -> bool:
     """Whether a convolution of channels-first images of f32, of known sizes, depthwise or of few features, is faster with vectors of
     columns. ``is_held``: the image would have to be permuted to channels first."""
     image, weight = op.operands

@@ -56,3 +56,12 @@ func.func @pairs(%x: tensor<1x4x5x5x5xbf16>, %v: tensor<16x4x3x3x3xbf16>) -> (te
   %2 = "relax.conv3d"(%x, %v) : (tensor<1x4x5x5x5xbf16>, tensor<16x4x3x3x3xbf16>) -> tensor<1x16x3x3x3xbf16>
   return %0, %1, %2 : tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>
 }
+
+// Few features are faster by columns.
+// FEW-LABEL: func.func @few(
+// FEW: "relax.conv3d"
+func.func @few(%x: tensor<1x3x9x40x60xf32>) -> tensor<1x2x4x19x29xf32> {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<2x3x3x3x3xf32>} : () -> tensor<2x3x3x3x3xf32>
+  %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 2, 2, 2>} : (tensor<1x3x9x40x60xf32>, tensor<2x3x3x3x3xf32>) -> tensor<1x2x4x19x29xf32>
+  return %0 : tensor<1x2x4x19x29xf32>
+}

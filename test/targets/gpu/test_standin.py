@@ -70,7 +70,8 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_noticed(tiled, name):
     fault, match = FAULTS[name]
-    module = Module.parse(tiled.replace("matmul_tiled", f"matmul_{name}"))      # kernels are found by their PTX, which a fault may not change
+    # kernels are found by their PTX, which a fault may not change: each has names of its own
+    module = Module.parse(tiled.replace("matmul_tiled", f"matmul_{name}"))
     shapes = [tuple(one.type.shape) for one in find(module.operation, "func.func")[0].regions[0].blocks[0].arguments][:2]
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
