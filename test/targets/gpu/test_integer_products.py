@@ -10,6 +10,7 @@ import pytest
 import standin
 from onnx import helper
 from product_models import product
+from saturation import exact
 from thoroughly import thorough
 
 import legato
@@ -126,7 +127,7 @@ def test_models_are_right(case, chip, launches, monkeypatch):
     lowered = legato.lower(module, on, last="outlined")
     assert len(find(lowered.operation, "gpu.launch_func")) == launches
     found = standin.compiled(module, on)(**given)
-    wanted = onnxruntime.InferenceSession(given_model.SerializeToString()).run(None, given)
+    wanted = exact(given_model, given) or onnxruntime.InferenceSession(given_model.SerializeToString()).run(None, given)
     for one, want in zip(found if isinstance(found, tuple) else (found,), map(np.asarray, wanted), strict=True):
         assert one.dtype == want.dtype and one.shape == want.shape
         if want.dtype == np.int32:
