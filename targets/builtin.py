@@ -26,8 +26,10 @@ from legato.targets.gpu.attention import fuses_attention
 from legato.targets.gpu.count import RULES as GPU_COUNT
 from legato.targets.gpu.cumulative import RULES as GPU_CUMULATIVE
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.quantized import RULES as GPU_QUANTIZED
 from legato.targets.gpu.scatter import RULES as GPU_SCATTER
 from legato.targets.gpu.schedules import schedules as gpu_schedules
+from legato.targets.gpu.suppression import RULES as GPU_SUPPRESSION
 from legato.targets.gpu.topk import RULES as GPU_TOPK
 from legato.targets.intrinsics import dot_instructions
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
@@ -101,7 +103,8 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_REDUCTIO
                   "integer-contractions=false for products of dequantized values in floats, winograd=false for convolutions as defined, "
                   "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
-GPU = Target("gpu", parents=(GENERIC,), rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_SCATTER, *GPU_TOPK), runs=False,
+GPU = Target("gpu", parents=(GENERIC,), runs=False,
+             rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_QUANTIZED, *GPU_SCATTER, *GPU_SUPPRESSION, *GPU_TOPK),
              doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_instructions.NVIDIA),
               options={"approx": False, "chip": "sm_80", "schedules": True, "matmul-precision": None, "graphs": False, "cubin": True},

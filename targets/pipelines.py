@@ -101,8 +101,10 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     passes on launches, when accumulators are in registers."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     integers = INTEGERS if target.options.get("schedules") else ""
+    weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
     return (
-        ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{TRANSPOSED},{GRAPH % ' integer-kernel-layout=OHWI'}"),
+        ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
+                  f"{GRAPH % ' integer-kernel-layout=OHWI'}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),

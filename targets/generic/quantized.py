@@ -1,4 +1,6 @@
 """Matrix products with weights of few bits: the weight is dequantized, element by element, before a plain product."""
+from typing import Any
+
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, linalg
 from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
@@ -7,40 +9,59 @@ from legato.targets.builders.sizes import dims, index
 from legato.targets.builders.structured import accumulated, compute, elementwise, empty, extract, loop_index, named
 from legato.targets.rule import kernel
 
+FLOAT_BITS = 32
+WHOLE, WHOLE_BITS = 2**23, 0x4B000000     # the first f32 whose last bit is 1, and its bits
+
 
 @kernel("relax.matmul_quantized")
 def matmul(k, x, weight, scale, zero, out):
     """A matmul whose weight is a tensor of its own inside of the kernel."""
     if not weight.type.has_static_shape:
         return Refusal("the sizes of its weight are known only at run time")
-    _, blocks, rows, width = weight.type.shape
-    bits, narrow = k.attrs["bits"], Element(k.output_types[0].element_type)
-    per, wide = rows_per_word(bits), narrow.wide
+    narrow = Element(k.output_types[0].element_type)
+    wide = narrow.wide
+    made = dequantized(k, weight, scale, zero, wide)
+    if narrow.type != wide.type:
+        x = elementwise(empty(dims(x), wide.type), [x], lambda one: narrow.cast(one, wide))
+    return accumulated(out, narrow, lambda zeros: named(linalg.MatmulOp, zeros, [x, made]))
 
-    def at(value: ir.Value, *indices: ir.Value) -> ir.Value:
-        return extract(value, indices)
+
+def dequantized(k: Any, weight: ir.Value, scale: ir.Value, zero: ir.Value, to: Element) -> ir.Value:
+    """The weight of a product as a matrix of elements ``to``, computed in f32 of f16 and bf16."""
+    panels, blocks, rows, width = weight.type.shape
+    bits, wide = k.attrs["bits"], to.wide
+    per = rows_per_word(bits)
 
     def as_float(value: ir.Value) -> ir.Value:
         return Element(value.type).cast(value, wide)
 
     def element(_: ir.Value) -> ir.Value:
         row, column = loop_index(0), loop_index(1)
-        panel, lane = arith.divui(column, index(width)), arith.remui(column, index(width))
+        panel, lane = (index(0), column) if panels == 1 else (arith.divui(column, index(width)), arith.remui(column, index(width)))
         word, part = arith.divui(row, index(per)), arith.remui(row, index(per))
         block, line = arith.divui(word, index(rows)), arith.remui(word, index(rows))
-        q = at(weight, panel, block, line, lane)
-        if bits < 8:
-            up = arith.index_cast(q.type, arith.subi(index(WORD_BITS - bits), arith.muli(part, index(bits))))
-            q = arith.shrsi(arith.shli(q, up), arith.constant(q.type, WORD_BITS - bits))
-        value = as_float(q)
+        q = extract(weight, [panel, block, line, lane])
+        value = as_float(q) if bits == 8 else _part(q, part, bits, wide)
         if zero.type.shape != [0]:
-            value = wide.sub(value, as_float(at(zero, panel, block, lane)))
-        return wide.mul(value, as_float(at(scale, panel, block, lane)))
+            value = wide.sub(value, as_float(extract(zero, [panel, block, lane])))
+        return wide.cast(wide.mul(value, as_float(extract(scale, [panel, block, lane]))), to)
 
-    made = compute(empty([blocks * rows * per, k.attrs["columns"]], wide.type), "r, c", [], element)
-    if narrow.type != wide.type:
-        x = elementwise(empty(dims(x), wide.type), [x], lambda one: narrow.cast(one, wide))
-    return accumulated(out, narrow, lambda zeros: named(linalg.MatmulOp, zeros, [x, made]))
+    return compute(empty([blocks * rows * per, k.attrs["columns"]], to.type), "r, c", [], element)
+
+
+def _part(word: ir.Value, part: ir.Value, bits: int, wide: Element) -> ir.Value:
+    """The signed integer that is a part of a word, as a float. As f32 without a conversion, of which GPUs compute few at once: its bits
+    become the last of the significand of 2**23."""
+    def const(value: int) -> ir.Value:
+        return arith.constant(word.type, value)
+
+    first = arith.index_cast(word.type, arith.muli(part, index(bits)))
+    if wide.bits != FLOAT_BITS:
+        up = arith.subi(const(WORD_BITS - bits), first)
+        return Element(word.type).cast(arith.shrsi(arith.shli(word, up), const(WORD_BITS - bits)), wide)
+    middle = 1 << bits - 1
+    found = arith.xori(arith.andi(arith.shrui(word, first), const((1 << bits) - 1)), const(WHOLE_BITS | middle))
+    return arith.subf(arith.bitcast(wide.type, found), wide.const(WHOLE + middle))
 
 
 RULES = (matmul,)

@@ -121,12 +121,12 @@ def _is_hidden(corners: Callable[[ir.Value], list[ir.Value]], limit: ir.Value, p
         scf.ConditionOp(going, list(before.arguments))
     with ir.InsertionPoint(after):
         number = after.arguments[0]
-        overlaps = _overlap(mine, corners(kept(number)), limit)
-        scf.YieldOp([arith.addi(number, index_value(1)), overlaps])
+        found = overlaps(mine, corners(kept(number)), limit)
+        scf.YieldOp([arith.addi(number, index_value(1)), found])
     return made.results[1]
 
 
-def _overlap(a: Sequence[ir.Value], b: Sequence[ir.Value], limit: ir.Value) -> ir.Value:
+def overlaps(a: Sequence[ir.Value], b: Sequence[ir.Value], limit: ir.Value) -> ir.Value:
     """Whether intersection / union exceeds the limit; boxes without an area overlap none."""
     zero = arith.ConstantOp(limit.type, 0.0).result
     height, width = (arith.subf(arith.minimumf(a[i + 2], b[i + 2]), arith.maximumf(a[i], b[i])) for i in (0, 1))

@@ -40,7 +40,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
         sizes = (tiles.rows, tiles.columns, tiles.depth)
         made = tensor_cores.tile_around(steps, block, sizes, f"{tensor_cores.layout(width)}, through_shared = true", 6, inlined, readers)
-        finish(steps, made, tiles, shape, machine.subgroup, tensor_cores.operand_lanes(kernel, machine, form, tiles, chunk),
+        widths = tensor_cores.operand_lanes(kernel, machine, form, tiles, chunk)
+        together = products.word_steps(kernel, form, tiles, widths[1], machine.subgroup * tiles.warps)
+        finish(steps, made, tiles, shape, machine.subgroup, widths, together,
                tensor_cores.result_lanes(kernel, product, form, products.LANES, chunk))
 
     tensor_cores.divided(steps, kernel, product, form, tiles, compute)
@@ -76,17 +78,18 @@ def holds(tiles: MatrixTiles, form: ProductForm, shape: MatrixShape, machine: Gp
     return whole and shared <= machine.shared_bytes and tiles.warps * machine.subgroup <= MOST_THREADS
 
 
-def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, shape: MatrixShape, subgroup: int, widths: list[int], lanes: int) -> None:
-    """Maps the loops of a product in tiles to subgroups and their threads. ``widths``: elements of an access of each operand; ``lanes``:
-    of one of the result."""
+def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, shape: MatrixShape, subgroup: int, widths: list[int], together: int,
+           lanes: int) -> None:
+    """Maps the loops of a product in tiles to subgroups and their threads. ``widths``: elements of an access of each operand; ``together``:
+    steps of the depth that a thread takes of the columns' operand; ``lanes``: elements of an access of the result."""
     init, left, right, multiply, shared, result = blocks
     threads = (tiles.warps, subgroup)
     batch, rows, columns, *inner = steps.loops(result, 5)
     for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
         steps.bind(loop, f"blockIdx.{axis}")
     tensor_cores.share(steps, inner, threads, lanes)
-    for block, width in ((left, widths[0]), (right, widths[1])):
-        tensor_cores.share(steps, steps.loops(block, 6)[4:], threads, width)
+    for block, width, rows in ((left, widths[0], 1), (right, widths[1], together)):
+        tensor_cores.share(steps, steps.loops(block, 6)[4:], threads, width, rows)
     for block, does, count in ((init, FILL, 5), (multiply, MULTIPLY, 7), (shared, STORE, 5)):
         m, n, *k = steps.loops(block, count)[4 if does == MULTIPLY else 3:]
         down, i, row = steps.split(m, [tiles.down, -1, shape.rows])

@@ -15,6 +15,7 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import NoProduct, ProductForm, product_of
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_word
 from legato.targets.gpu.steps import Steps
 
 LANES = 4          # columns of a vector of the result
@@ -38,6 +39,15 @@ class BlockTile(Protocol):
     @property
     def columns(self) -> int:
         """Its columns."""
+        ...
+
+
+class DeepTile(BlockTile, Protocol):
+    """The tile of a block of threads, in steps of depth."""
+
+    @property
+    def depth(self) -> int:
+        """The steps of depth that it has at once."""
         ...
 
 
@@ -139,6 +149,8 @@ def lanes(kernel: BlockKernel, machine: Gpu, run: int, buffer: ir.Value, tile: i
     """The elements that one access of an operand's tile moves; ``run``: those next to each other in the operand."""
     element = buffer.type.element_type
     wide = machine.lanes(element.width)
+    if (packed := dequantizing(kernel, buffer)) is not None:
+        return gcd(run, tile, machine.lanes(packed_bits(packed))) if keeps_lanes(packed) else 1
     while buffer is not None and kernel.is_own(buffer):   # a pad, which is computed where its element is read
         writers = kernel.writers(buffer)
         if len(writers) != 1 or not moves_plainly(writers[0]):
@@ -233,7 +245,8 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
     for one in readers:
         steps.step("reverse_compute_inline", [one])
     widths = operand_lanes(kernel, machine, form, tiles)
-    finish(steps, made, tiles, widths, vectors=form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after)))
+    together = word_steps(kernel, form, tiles, widths[1], prod(tiles.threads))
+    finish(steps, made, tiles, widths, together, vectors=form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after)))
 
 
 def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
@@ -244,7 +257,8 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         made = tile(steps, pieces, tiles)
         for one in inlined:
             steps.inline(one)
-        finish(steps, made, tiles, operand_lanes(kernel, machine, form, tiles, chunk),
+        widths = operand_lanes(kernel, machine, form, tiles, chunk)
+        finish(steps, made, tiles, widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)),
                vectors=form.run(form.store, form.columns) % LANES == 0)
 
     in_parts(steps, kernel, product, form, axis, parts, compute)
@@ -293,9 +307,18 @@ def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: P
             lanes(kernel, machine, form.run(form.right, form.columns), form.right.buffer, tiles.columns))
 
 
-def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], vectors: bool) -> None:
-    """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``vectors``: whether the result
-    is written in vectors."""
+def word_steps(kernel: BlockKernel, form: ProductForm, tiles: DeepTile, wide: int, threads: int) -> int:
+    """The steps of the depth that a thread takes of each packed element of the columns' operand: all, or as few as leave no thread without
+    work. ``wide``: elements of one access; ``threads``: that share the tile."""
+    together = gcd(steps_in_a_word(kernel, form), tiles.depth) if wide > 1 else 1
+    while together % 2 == 0 and tiles.columns // wide * (tiles.depth // together) < threads:
+        together //= 2
+    return together
+
+
+def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], together: int, vectors: bool) -> None:
+    """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``together``: steps of the depth
+    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors."""
     init, left, right, multiply, *parts, result = blocks
     across, down = tiles.threads
     batch, rows, columns, *inner = steps.loops(result, 5)
@@ -308,7 +331,7 @@ def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[i
     for own in (init, *parts):
         spread(steps, steps.loops(own, outside + 2)[outside:], tiles, vectors=True)
     copies(steps, left, tiles, widths[0])
-    copies(steps, right, tiles, widths[1])
+    copies(steps, right, tiles, widths[1], together)
     m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
     coarse, fine = steps.split(k, [-1, tiles.unrolled])
     y, i = steps.split(m, [down, tiles.own_rows])
@@ -342,13 +365,24 @@ def bind(steps: Steps, y: str, x: str) -> None:
     steps.bind(x, "threadIdx.x")
 
 
-def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int) -> None:
-    """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access."""
+def neighbours(steps: Steps, outer: str, inner: str, lane: str, together: int) -> tuple[str, str]:
+    """Lets a thread take neighbours along the outer loop of a copy, whose packed elements it loads once. Returns the loops to share."""
+    outer, step = steps.split(outer, [-1, together])
+    steps.reorder([outer, inner, step, lane])
+    steps.unroll(step)
+    return outer, inner
+
+
+def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: int = 1) -> None:
+    """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access; ``together``: rows of the tile that a
+    thread takes one after the other."""
     across, down = tiles.threads
     outer, inner = steps.loops(block, 6 + (tiles.slices > 1))[-2:]
     if wide > 1:
         inner, lane = steps.split(inner, [-1, wide])
         steps.vectorize(lane)
+        if together > 1:
+            outer, inner = neighbours(steps, outer, inner, lane, together)
     turn, y, x = steps.split(steps.fuse([outer, inner]), [-1, down, across])
     bind(steps, y, x)
     if wide > 1:   # otherwise there are many turns, whose indices are computed for each element

@@ -4,28 +4,30 @@ Threads share the depth of a column: each multiplies its part for all rows, in r
 in memory are columns (``wide``), a thread takes 16 bytes of them, and threads along y take steps of the depth; where they are steps of the
 depth (``deep``), threads along x take 16 bytes of them each, and their parts are combined by shuffles.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.products import ENOUGH, around, lanes, product_in
+from legato.targets.gpu.quantized import FEW_ROWS, steps_in_a_word
 from legato.targets.gpu.steps import Steps
 
-MOST_ROWS = 8      # results that share a thread's elements of the columns' operand
+MOST_ROWS = FEW_ROWS     # results that share a thread's elements of the columns' operand
 THREADS = 256      # of a block
 WARP = 32          # threads that share a column along the depth
 PIECE = 64         # bytes of a row that a block reads together, at least
 UNROLLED = 4       # steps of the depth that a thread loads together
 LEAST_PARTS = 4    # parts of the depth, below which tiles are better
 SUM_BYTES = 4      # of the widest sum that many threads share
+MOST_SUMS = 64     # of a thread
 
 
 @dataclass(frozen=True)
 class SkinnyProduct:
     """A product of few rows. ``column``, ``depth``: the axes of more than one value; ``rows``: their number; ``lanes``: elements of the
-    columns' operand that a thread loads at once."""
+    columns' operand that a thread loads at once; ``together``: steps of the depth that each of these holds."""
 
     kernel: BlockKernel
     block: KernelBlock
@@ -34,6 +36,7 @@ class SkinnyProduct:
     depth: int
     rows: int
     lanes: int
+    together: int
 
     @property
     def indices(self) -> list[int]:
@@ -76,8 +79,11 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if last not in (column, depth) or (last == depth and rows == 1):   # one row along the depth is a reduction of rows
         return None
     run = form.run(form.right, [last])
-    product = SkinnyProduct(kernel, block, form, column, depth, rows, lanes(kernel, machine, run, form.right.buffer, run))
-    return wide(product, machine) if last == column else deep(product, machine)
+    product = SkinnyProduct(kernel, block, form, column, depth, rows, lanes(kernel, machine, run, form.right.buffer, run), 1)
+    if last == depth:
+        return deep(product, machine)
+    fewer = gcd(product.lanes, MOST_SUMS // (1 << (rows - 1).bit_length()))
+    return wide(replace(product, lanes=fewer, together=steps_in_a_word(kernel, form)), machine)
 
 
 def divisor(number: int, most: int) -> int:
@@ -88,7 +94,7 @@ def divisor(number: int, most: int) -> int:
 def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     """The script for columns that are neighbours in memory."""
     element = max(product.form.right.buffer.type.element_type.width // 8, 1)
-    width, depth = product.lanes, product.size(product.depth)
+    width, depth, together = product.lanes, product.size(product.depth) // product.together, product.together
     fitting = [x for x in (32, 16, 8, 4, 2, 1) if x * width <= product.size(product.column)
                and (blocks_of(product, x * width) >= ENOUGH or x * width * element <= PIECE)] or [1]
     across = next((x for x in fitting if product.size(product.column) % (x * width) == 0 and 2 * x > fitting[0]), fitting[0])
@@ -99,7 +105,7 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
         return None
     steps = Steps("skinny")
     inlined, block = [steps.block(one.name) for one in around(product.kernel, product.block)[0]], steps.block(product.block.name)
-    _, y = steps.split(steps.loops(block, product.block.rank)[product.depth], [-1, down])
+    _, y, *_ = steps.split(steps.loops(block, product.block.rank)[product.depth], [-1, down, *([together] if together > 1 else [])])
     pieces, total = steps.rfactor(y, 0)
     shared, result = staged(steps, product, pieces, total, inlined)
     loops = dict(zip(product.indices, steps.loops(result, len(product.indices))))
@@ -122,7 +128,7 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     steps.reorder([y, x, *rest, lane])
     bind(steps, y, x)
     unrolled(steps, rest, lane, width)
-    accumulate(steps, product, pieces, x, depth // down, 1, width)
+    accumulate(steps, product, pieces, x, depth // down, 1 + (together > 1), width)
     return steps.text()
 
 

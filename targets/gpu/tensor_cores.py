@@ -50,13 +50,8 @@ class MatrixTiles:
         return self.down * self.across
 
 
-class SlicedTile(products.BlockTile, Protocol):
+class SlicedTile(products.DeepTile, Protocol):
     """The tile of a block of threads, in steps of depth, which slices may share."""
-
-    @property
-    def depth(self) -> int:
-        """The steps of depth that it has at once."""
-        ...
 
     @property
     def slices(self) -> int:
@@ -139,8 +134,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         if machine.async_copies and stages > 1:
             steps.step("annotate", [steps.loops(made[1], 6 + is_sliced)[3 + is_sliced]], f'key = "pipeline_stages", value = {stages} : i64')
         wide = products.LANES if is_sliced else PAIR
-        finish(steps, made, tiles, intrinsic, operand_lanes(kernel, machine, form, tiles, chunk),
-               result_lanes(kernel, product, form, wide, chunk))
+        widths = operand_lanes(kernel, machine, form, tiles, chunk)
+        together = products.word_steps(kernel, form, tiles, widths[1], WARP * tiles.warps)
+        finish(steps, made, tiles, intrinsic, widths, together, result_lanes(kernel, product, form, wide, chunk))
 
     divided(steps, kernel, product, form, tiles, compute)
     return steps.text()
@@ -196,9 +192,9 @@ def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: S
     return found
 
 
-def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, widths: list[int], lanes: int) -> None:
-    """Maps the loops of a product in tiles to warps and their threads. ``widths``: elements of an access of each operand; ``lanes``: of one
-    of the result."""
+def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, widths: list[int], together: int, lanes: int) -> None:
+    """Maps the loops of a product in tiles to warps and their threads. ``widths``: elements of an access of each operand; ``together``:
+    steps of the depth that a thread takes of the columns' operand; ``lanes``: elements of an access of the result."""
     init, left, right, multiply, *parts, result = blocks
     batch, rows, columns, *inner = steps.loops(result, 5)
     for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
@@ -211,8 +207,8 @@ def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, 
         spread(steps, inner, tiles, lanes > 1)
     for own in (init, *parts):
         spread(steps, steps.loops(own, outside + 2)[outside:], tiles, vectors=True)
-    for block, width in ((left, widths[0]), (right, widths[1])):
-        share(steps, steps.loops(block, outside + 3)[outside + 1:], warp if parts else (tiles.warps, *warp), width)
+    for block, width, rows in ((left, widths[0], 1), (right, widths[1], together)):
+        share(steps, steps.loops(block, outside + 3)[outside + 1:], warp if parts else (tiles.warps, *warp), width, rows)
     m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
     down, i, row = steps.split(m, [tiles.down, -1, 16])
     across, j, column = steps.split(n, [tiles.across, -1, 16])
@@ -249,13 +245,15 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
         steps.unroll(pair)
 
 
-def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int) -> None:
+def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int, together: int = 1) -> None:
     """Gives each thread of a block its part of a nest of two loops. ``threads``: of a block, along its axes, x the last; ``wide``: elements
-    of one access."""
+    of one access; ``together``: steps of the outer loop that a thread takes one after the other."""
     outer, inner = loops
     if wide > 1:
         inner, lane = steps.split(inner, [-1, wide])
         steps.vectorize(lane)
+        if together > 1:
+            outer, inner = products.neighbours(steps, outer, inner, lane, together)
     turn, *bound = steps.split(steps.fuse([outer, inner]), [-1, *threads])
     for loop, axis in zip(bound, "zyx"[-len(threads):]):
         steps.bind(loop, f"threadIdx.{axis}")

@@ -17,6 +17,7 @@ from legato.passes.graph.functions import defining_op, permutation_of
 from legato.passes.graph.integers.quantized import WIDE, Reader, dtype_of
 
 PANELS = (16, 32, 64)  # columns
+ALIGNED = 16  # columns that each row of a single panel is padded to a multiple of
 LEAST_BLOCK, LARGEST_BLOCK = 256, 1024  # of rows that all share a scale: parts that are dequantized at once fit a cache
 MOST = 255  # magnitude of integers and of zeros that are whole
 HALF = np.dtype(np.float16)  # holds these exactly
@@ -128,8 +129,9 @@ def _per_row(value: ir.Value, transposed: bool, reader: Reader) -> PerRow | None
     return PerRow(table, np.where(groups < 0, groups + table.shape[0], groups)) if groups.size else None
 
 
-def packed(found: BlockWeight) -> PackedWeight | None:
-    """A weight in the form of ``relax.matmul_quantized``; None where its rows are in no blocks of equal sizes."""
+def packed(found: BlockWeight, one_panel: bool) -> PackedWeight | None:
+    """A weight in the form of ``relax.matmul_quantized``; None where its rows are in no blocks of equal sizes. ``one_panel``: of all
+    columns."""
     depth, columns = found.integers.shape
     blocks = _blocks(found, depth)
     if blocks is None or not depth or not columns:
@@ -155,7 +157,7 @@ def packed(found: BlockWeight) -> PackedWeight | None:
     block = -(-block // per) * per
     padded = np.zeros((len(firsts) * block, columns), np.int8)
     padded[:depth] = integers if order is None else integers[order]
-    width = next((width for width in PANELS if columns <= width), PANELS[-1])
+    width = -(-columns // ALIGNED) * ALIGNED if one_panel else next((width for width in PANELS if columns <= width), PANELS[-1])
     words = _words(_panels(padded.reshape(len(firsts), block, columns), width), bits)
     zeros = np.zeros(0, np.float32) if zero is None else _narrow(_panels(zero, width))
     return PackedWeight(words, _panels(scale, width), zeros, bits, columns, order, len(firsts) * block)

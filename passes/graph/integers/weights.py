@@ -15,11 +15,11 @@ from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
-from legato.passes.graph.integers.blocks import PackedWeight, block_weight, packed
+from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.integers.blocks import HALVES, PackedWeight, block_weight, packed
 from legato.passes.graph.integers.quantized import Reader, dtype_of
 from legato.passes.graph.integers.tables import rewrite_gathers
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 F32 = np.dtype(np.float32)
 FLOATS = ("float32", "float16", "bfloat16")
@@ -34,16 +34,18 @@ class QuantizedWeights(ModulePass):
     """
 
     name: ClassVar[str] = "relax-quantized-weights"
+    one_panel: bool = option(False, "each row of a weight lies together in memory, not that of 64 columns")
+    keep_halves: bool = option(False, "products whose rows and results are f16 or bf16 multiply such: weights are rounded to it")
 
     def run(self, module: Module, context: PassContext) -> None:
         constants = Constants(module)
         for function in relax_functions(module):
-            rewrite(function, Reader(constants))
+            rewrite(function, Reader(constants), self.one_panel, self.keep_halves)
             rewrite_gathers(function, constants)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader) -> None:
+def rewrite(function: func.FuncOp, reader: Reader, one_panel: bool, keep_halves: bool) -> None:
     """Rewrites the products of one function; those in a block with one weight share its packed form."""
     made: dict[tuple[ir.Value, ir.Block], Operands | None] = {}
     for op in graph_ops(function):
@@ -53,10 +55,14 @@ def rewrite(function: func.FuncOp, reader: Reader) -> None:
         with ir.InsertionPoint(op), op.location:
             key = (weight, op.block)
             if key not in made:
-                made[key] = _operands(weight, reader)
+                made[key] = _operands(weight, reader, one_panel)
             operands = made[key]
             if operands is not None:
-                replace_uses(op.results[0], product(op, *operands))
+                casts = _casts_to_halves(op) if keep_halves else []
+                rows = op.operands[0] if not casts else casts[0].operands[0]
+                y = product(rows, op.operands[1].type.shape[0], *operands, keep_halves)
+                for one in casts[1:] or [op]:
+                    replace_uses(one.results[0], y)
 
 
 def _takes(op: ir.Operation) -> bool:
@@ -66,10 +72,10 @@ def _takes(op: ir.Operation) -> bool:
             and not x.type.is_dynamic_dim(x.type.rank - 1) and str(dtype_of(x)) in FLOATS)
 
 
-def _operands(weight: ir.Value, reader: Reader) -> Operands | None:
+def _operands(weight: ir.Value, reader: Reader, one_panel: bool) -> Operands | None:
     """The packed weight, and the constants that it becomes at the insertion point."""
     found = block_weight(weight, reader)
-    form = None if found is None else packed(found)
+    form = None if found is None else packed(found, one_panel)
     if form is None:
         return None
     constants = reader.constants
@@ -79,19 +85,28 @@ def _operands(weight: ir.Value, reader: Reader) -> Operands | None:
     return form, built[0], built[1], built[2]
 
 
-def product(op: ir.Operation, form: PackedWeight, weight: ir.Value, scale: ir.Value, zero: ir.Value) -> ir.Value:
-    """The product by a packed weight, in the element type and shape of the op's result."""
-    x = op.operands[0]
-    shape = [*dims.dims(x.type)[:-1], op.operands[1].type.shape[0]]
+def _casts_to_halves(op: ir.Operation) -> list[ir.Operation]:
+    """The op that widens the halves that a product's rows are, and those that round its result to such; none where it is read otherwise."""
+    widening = defining_op(op.operands[0])
+    if widening is None or widening.name != "relax.astype" or str(dtype_of(widening.operands[0])) not in HALVES:
+        return []
+    half, readers = dtype_of(widening.operands[0]), [use.owner.operation for use in op.results[0].uses]
+    rounds = bool(readers) and all(one.name == "relax.astype" and dtype_of(one.results[0]) == half for one in readers)
+    return [widening, *readers] if rounds else []
+
+
+def product(x: ir.Value, depth: int, form: PackedWeight, weight: ir.Value, scale: ir.Value, zero: ir.Value, keep_halves: bool) -> ir.Value:
+    """The product of rows by a packed weight of ``depth`` rows, in the rows' element type."""
+    dtype, shape = dtype_of(x), [*dims.dims(x.type)[:-1], depth]
     if form.order is not None:
         x = relax.take(x, relax.constant(form.order.astype(np.int64)), axis=-1)
     if len(shape) != 2:
         x = relax.reshape(x, [dims.product(shape[:-1]), shape[-1]])
-    if dtype_of(x) != F32:
+    if dtype != F32 and not keep_halves:
         x = relax.astype(x, dtype=F32)
     if form.depth != shape[-1]:
         x = relax.pad(x, pads=[0, 0, 0, form.depth - shape[-1]])
     y = relax.matmul_quantized(x, weight, scale, zero, bits=form.bits, columns=form.columns)
-    if dtype_of(y) != dtype_of(op.results[0]):
-        y = relax.astype(y, dtype=dtype_of(op.results[0]))
+    if dtype_of(y) != dtype:
+        y = relax.astype(y, dtype=dtype)
     return y if len(shape) == 2 else relax.reshape(y, [*shape[:-1], form.columns])

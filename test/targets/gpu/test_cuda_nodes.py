@@ -31,8 +31,7 @@ def test_models_without_kernels():
 
 
 def test_boxes_by_bounds_of_the_call():
-    """Of one class of one batch, whose loops are gone: values that one thread computes are loaded in front of a launch, and read by
-    statements in loops behind it."""
+    """How many boxes are kept, and which overlap, the call says."""
     random = np.random.default_rng(0)
     corners = np.sort(random.uniform(0, 5, (1, 20, 2, 2)), 2).reshape(1, 20, 4).astype(np.float32)
     arrays = {"boxes": corners, "scores": random.uniform(0, 1, (1, 1, 20)).astype(np.float32), "most": np.array([5]),

@@ -1,4 +1,6 @@
-"""Ops whose elements wait for each other on CPUs, computed by all threads of a GPU: TopK, updates by index, NonZero; against numpy."""
+"""Ops whose elements wait for each other on CPUs, computed by all threads of a GPU: TopK, updates by index, NonZero; against numpy.
+
+test_suppression.py has NonMaxSuppression."""
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -183,6 +185,8 @@ def test_no_thread_goes_through_a_large_input_alone():
     cases.add("NonZero", [numbers((300, 200), np.float32)], [None])
     cases.add("Compress", [numbers((40000,), np.float32), np.ones(40000, bool)], [None])
     cases.add("Unique", [numbers((20000,), np.float32)], [None] * 4, 4)
+    cases.add("NonMaxSuppression", [numbers((2, 3000, 4), np.float32), numbers((2, 3, 3000), np.float32)], [None],
+              constants=[np.int64([3000])])
     lowered = legato.lower(cases.module(), "nvvm", last="outlined")
     alone = {str(launch.attributes["kernel"]).split("@")[-1] for launch in find(lowered.operation, "gpu.launch_func") if is_single(launch)}
     bodies = {kernel.attributes["sym_name"].value: kernel for kernel in find(lowered.operation, "gpu.func")}
