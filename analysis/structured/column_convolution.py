@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from legato.analysis.structured.convolution import starts_at_zero, unpadded
 from legato.analysis.structured.elements import Index, Term
@@ -18,6 +19,8 @@ from legato.core.mlir import ir
 
 MOST_TAPS = 16          # of a window's row, which are written out
 LANES = 16              # of vectors that loops over columns are compared with loops over channels for
+USED = 9                # of these, from which on permutes cost more than the lanes that are not used,
+WINDOW = 25             # beside windows of no more elements than these
 BODY = ["arith.mulf", "arith.addf", "linalg.yield"]
 
 
@@ -57,7 +60,7 @@ class ColumnConvolutionForm(Epilogue):
             return None
         form = cls(kernel, heart, padded[0], axes, windows.filter_terms)
         own = 0 if form.is_depthwise else form.channels
-        return form if gains_by_columns(form.features, own, axes) and form.is_traceable([form.source, form.filter]) else None
+        return form if gains_by_columns(form.features, own, axes, alone=True) and form.is_traceable([form.source, form.filter]) else None
 
     @property
     def terms(self) -> Index:
@@ -95,14 +98,17 @@ class ColumnConvolutionForm(Epilogue):
         return self.features if self.is_depthwise else 1
 
 
-def gains_by_columns(features: int, channels: int, axes: Sequence[WindowAxis]) -> bool:
+def gains_by_columns(features: int, channels: int, axes: Sequence[WindowAxis], alone: bool) -> bool:
     """Whether vectors of columns are faster than those of features, or of the channels of a depthwise convolution. ``channels``: of a
-    feature, 0 for a depthwise one; ``axes``: the windows along the spatial dimensions."""
+    feature, 0 for a depthwise one; ``axes``: the windows along the spatial dimensions; ``alone``: whether images and results would have
+    to be permuted for this convolution only."""
     columns = axes[-1]
     if columns.stride > MOST_STRIDE or columns.taps > MOST_TAPS or min(axis.count for axis in axes) < 1:
         return False
     used = _lanes_used(columns.count)
     if not channels:
+        if alone and used >= USED and prod(axis.taps for axis in axes) <= WINDOW:
+            return True
         halves = features >= LANES or features.bit_count() == 1     # channels in whole vectors, or in a part that is one, too
         return not halves or used > 1.1 * _lanes_used(features)
     few = features <= channels and all(axis.taps == 1 for axis in axes)     # a product of matrices

@@ -69,7 +69,8 @@ def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool 
         return False
     known = all(isinstance(size, int) for size in (*sizes, *counts))
     axes = axes_of(sizes, counts, taps, attrs["padding"][:len(taps)], attrs["strides"], attrs["dilations"]) if known else None
-    return axes is not None and gains_by_columns(features, 0 if is_depthwise else channels, axes)
+    alone = not is_held and not _feeds_images(op.results[0])
+    return axes is not None and gains_by_columns(features, 0 if is_depthwise else channels, axes, alone)
 
 
 def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> tuple[ir.Value, list[int]]:

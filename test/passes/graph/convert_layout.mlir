@@ -205,3 +205,19 @@ func.func @few(%x: tensor<1x3x20x20xf32>, %a: tensor<4x3x3x3xf32>, %b: tensor<4x
   %4 = "relax.conv2d"(%y, %e) {groups = 32 : i64} : (tensor<1x32x9x9xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x7x7xf32>
   return %3, %4 : tensor<1x12x12x12xf32>, tensor<1x32x7x7xf32>
 }
+
+// A depthwise one between channels-first images stays so if vectors of columns are about full; not for one that a convolution in channels
+// last reads, nor with large windows.
+// COLUMNS-LABEL: func.func @depthwise_alone
+// COLUMNS: "relax.conv2d"(%arg0, %arg1) {groups = 32 : i64} : (tensor<1x32x17x17xf32>
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", groups = 32
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", {{.*}}} : ({{.*}}, tensor<1x1x32x64xf32>)
+// COLUMNS: "relax.conv2d"({{.*}}) {data_layout = "NHWC", groups = 32 {{.*}} tensor<7x7
+func.func @depthwise_alone(%x: tensor<1x32x17x17xf32>, %a: tensor<32x1x3x3xf32>, %b: tensor<64x32x1x1xf32>, %c: tensor<32x1x7x7xf32>)
+    -> (tensor<1x32x15x15xf32>, tensor<1x64x15x15xf32>, tensor<1x32x11x11xf32>) {
+  %0 = "relax.conv2d"(%x, %a) {groups = 32 : i64} : (tensor<1x32x17x17xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x15x15xf32>
+  %1 = "relax.conv2d"(%x, %a) {groups = 32 : i64} : (tensor<1x32x17x17xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x15x15xf32>
+  %2 = "relax.conv2d"(%1, %b) : (tensor<1x32x15x15xf32>, tensor<64x32x1x1xf32>) -> tensor<1x64x15x15xf32>
+  %3 = "relax.conv2d"(%x, %c) {groups = 32 : i64} : (tensor<1x32x17x17xf32>, tensor<32x1x7x7xf32>) -> tensor<1x32x11x11xf32>
+  return %0, %2, %3 : tensor<1x32x15x15xf32>, tensor<1x64x15x15xf32>, tensor<1x32x11x11xf32>
+}

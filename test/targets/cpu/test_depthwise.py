@@ -1,4 +1,4 @@
-"""Depthwise convolutions against onnxruntime, compiled as users do. All cases of a test are one model."""
+"""Depthwise convolutions of channels-last images against onnxruntime, compiled as users do. All cases of a test are one model."""
 import re
 from collections.abc import Sequence
 
@@ -39,8 +39,8 @@ CASES = [
 
 
 def model(cases: Sequence[tuple[tuple[int, ...], dict]], symbolic: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
-    """A model of a convolution for each case, with one of some epilogues. ``symbolic``: ``n`` for the number of images, ``w`` for
-    the last dimension."""
+    """A model of a convolution for each case, with one of some epilogues, of inputs and results with the channels last. ``symbolic``: ``n``
+    for the number of images, ``w`` for the last dimension."""
     rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
     for number, (shape, differing) in enumerate(cases):
         rank = len(shape) - 2
@@ -50,12 +50,14 @@ def model(cases: Sequence[tuple[tuple[int, ...], dict]], symbolic: str = "") -> 
         constants += [numpy_helper.from_array(filters, weight),
                       numpy_helper.from_array(rng.standard_normal((shape[1], *[1] * rank)).astype(np.float32), f"s{number}")]
         sizes = [f"n{number}" if "n" in symbolic else shape[0], *shape[1:-1], f"w{number}" if "w" in symbolic else shape[-1]]
-        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, sizes))
-        arrays[x] = rng.standard_normal(shape).astype(np.float32)
-        nodes.append(helper.make_node("Conv", [x, weight], [f"c{number}"], **attributes))
+        last, first = [0, *range(2, rank + 2), 1], [0, rank + 1, *range(1, rank + 1)]
+        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, [sizes[axis] for axis in last]))
+        arrays[x] = np.ascontiguousarray(rng.standard_normal(shape).astype(np.float32).transpose(last))
+        nodes.append(helper.make_node("Transpose", [x], [f"p{number}"], perm=first))
+        nodes.append(helper.make_node("Conv", [f"p{number}", weight], [f"c{number}"], **attributes))
         epilogue = ("Clip", "Mul", "HardSwish", "Identity")[number % 4]
         given = {"Clip": [f"c{number}", "low", "high"], "Mul": [f"c{number}", f"s{number}"]}.get(epilogue, [f"c{number}"])
-        nodes.append(helper.make_node(epilogue, given, [y]))
+        nodes += [helper.make_node(epilogue, given, [f"e{number}"]), helper.make_node("Transpose", [f"e{number}"], [y], perm=last)]
         outputs.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, None))
     constants += [numpy_helper.from_array(np.float32(value), name) for name, value in (("low", 0.0), ("high", 6.0))]
     graph = helper.make_graph(nodes, "depthwise", inputs, outputs, constants)
