@@ -7,6 +7,7 @@ import numpy as np
 
 from legato.frontends.onnx.model_file import IN_ARRAY
 from legato.frontends.onnx.reader import ModelSource
+from legato.frontends.torch.doubles import keep_doubles
 from legato.frontends.torch.tensors import shared_array
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def model_source(program: "torch.onnx.ONNXProgram", label: str) -> ModelSource:
     model = program.model
     _name_nodes(model)
     _name_outputs(model, program.exported_program)
+    keep_doubles(model)
     arrays = {name: _array(value.const_value) for name, value in model.graph.initializers.items()}
     for name, value in model.graph.initializers.items():
         held = value.const_value

@@ -4,6 +4,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.special import in_floats
+
 aten, prims = torch.ops.aten, torch.ops.prims
 
 
@@ -66,6 +68,18 @@ def _hypot(x: Any, y: Any) -> Any:
     return torch.where(x.isinf() | y.isinf(), torch.inf, greater * (1 + ratio * ratio).sqrt())
 
 
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1; 0 of a NaN."""
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype) if x.is_floating_point() else NotImplemented
+
+
+@in_floats
+def _sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), by a pi of the type's precision."""
+    angle = math.pi * x
+    return torch.where(angle == 0, 1, angle.sin() / angle)
+
+
 def _frexp(x: Any) -> tuple[Any, Any]:
     """Mantissas from 0.5 to 1 and exponents of two. The logarithm may miss the exponent by one; a denormal number is scaled first."""
     least = torch.finfo(x.dtype).tiny
@@ -84,7 +98,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 ELEMENTWISE = {
     aten.isnan.default: _isnan,
-    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.trunc.default, aten.round.default), _rounded),
+    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.round.default), _rounded),
     **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),
     **dict.fromkeys((aten.fmin.default, prims.fmin.default), _fmin),
     **dict.fromkeys((aten.signbit.default, prims.signbit.default), _signbit),
@@ -92,5 +106,7 @@ ELEMENTWISE = {
     aten.atan2.default: _atan2,
     aten.heaviside.default: _heaviside,
     **dict.fromkeys((aten.hypot.default, prims.hypot.default), _hypot),
+    **dict.fromkeys((aten.sign.default, aten.sgn.default, prims.sign.default), _sign),
+    aten.sinc.default: _sinc,
     **dict.fromkeys((aten.frexp.Tensor, prims.frexp.default), _frexp),
 }
