@@ -1,4 +1,5 @@
 """Activations, of which the exporter computes some in floats of 32 bits, or as they overflow."""
+from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -25,8 +26,26 @@ def _log_sigmoid(x: Any) -> Any:
     return x.clamp(max=0) - (-x.abs()).exp().log1p()
 
 
+def _softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
+    """softplus of halves, in floats: the exporter rounds beta x."""
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        return NotImplemented
+    return torch.nn.functional.softplus(x.to(torch.float32), beta, threshold).to(x.dtype)
+
+
+def _of_type(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A softmax of another type, which is that of its operand before, not after."""
+    def softmax(x: Any, axis: int, dtype: Any = None) -> Any:
+        return NotImplemented if dtype in (None, x.dtype) else function(x.to(dtype), axis)
+
+    return softmax
+
+
 ACTIVATIONS = {
     aten.celu.default: _celu,
     aten.selu.default: _selu,
     aten.log_sigmoid.default: _log_sigmoid,
+    aten.softplus.default: _softplus,
+    aten.softmax.int: _of_type(torch.softmax),
+    aten.log_softmax.int: _of_type(torch.log_softmax),
 }

@@ -106,7 +106,7 @@ ELEMENTWISE = {
     aten.atan2.default: _atan2,
     aten.heaviside.default: _heaviside,
     **dict.fromkeys((aten.hypot.default, prims.hypot.default), _hypot),
-    **dict.fromkeys((aten.sign.default, aten.sgn.default, prims.sign.default), _sign),
+    aten.sign.default: _sign,
     aten.sinc.default: _sinc,
     **dict.fromkeys((aten.frexp.Tensor, prims.frexp.default), _frexp),
 }

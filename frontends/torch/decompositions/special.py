@@ -10,6 +10,7 @@ aten, prims = torch.ops.aten, torch.ops.prims
 
 # of digamma: log x - 1/(2x) - z A(z) with z = 1/x^2, from 10 on (the asymptotic series)
 DIGAMMA = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
+TRIGAMMA = (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)    # z T(z) / x beyond 1/x + 1/(2x^2), likewise
 FAR = 10
 # of the inverse error function: first guesses of Giles' kind, as in torch, which Halley's method makes exact
 NEAR_ABOVE, NEAR_BELOW = (-0.140543331, 0.914624893, -1.645349621, 0.886226899), (0.012229801, -0.329097515, 1.442710462, -2.118377725, 1.0)
@@ -56,6 +57,26 @@ def _digamma(x: Any) -> Any:
 
 
 @in_floats
+def _trigamma(x: Any) -> Any:
+    """The second derivative of the logarithm of the gamma function: likewise, infinite at 0 and the negative whole numbers."""
+    low = x < 0
+    up = torch.where(low, 1 - x, x)
+    value = torch.zeros_like(x)
+    for _ in range(FAR):
+        below = up < FAR
+        value = torch.where(below, value + 1 / (up * up), value)
+        up = torch.where(below, up + 1, up)
+    z = 1 / (up * up)
+    value = value + (1 + 0.5 / up + z * polynomial(z, TRIGAMMA)) / up
+    return torch.where(low, (math.pi / (math.pi * (x - x.round())).sin()).square() - value, value)
+
+
+def _polygamma(n: int, x: Any) -> Any:
+    """The derivatives of digamma: itself, and the first."""
+    return _digamma(x) if n == 0 else _trigamma(x) if n == 1 else NotImplemented
+
+
+@in_floats
 def _erfinv(y: Any) -> Any:
     """The inverse error function by Halley's method, of erfc near 1; NaN beyond 1."""
     size = y.abs()
@@ -92,6 +113,7 @@ def _erfcx(x: Any) -> Any:
 
 SPECIAL = {
     **dict.fromkeys((aten.digamma.default, prims.digamma.default), _digamma),
+    aten.polygamma.default: _polygamma,
     **dict.fromkeys((aten.erfinv.default, prims.erf_inv.default), _erfinv),
     **dict.fromkeys((aten.special_erfcx.default, prims.erfcx.default), _erfcx),
 }
