@@ -63,11 +63,16 @@ def keep_doubles(model: "onnx_ir.Model") -> None:
         for attribute in list(node.attributes.values()):
             if attribute.type != onnx_ir.AttributeType.FLOAT or attribute.is_ref() or not _rounds(attribute.value):
                 continue
-            if node.op_type == "Constant" and all(use.node.op_type in ("Cast", "CastLike") for use in node.outputs[0].uses()):
+            if node.op_type == "Constant" and _is_cast(node.outputs[0]):
                 del node.attributes[attribute.name]
                 node.attributes.add(onnx_ir.AttrTensor("value", onnx_ir.tensor(np.float64(attribute.value))))
             elif _has_doubles(node.meta.get("node")):
                 attribute.doc_string = f"{AS_DOUBLE}{attribute.value!r}"
+
+
+def _is_cast(value: "onnx_ir.Value") -> bool:
+    """Whether all that reads a value converts it to a type of its own."""
+    return not value.is_graph_output() and all(use.node.op_type in ("Cast", "CastLike") and use.idx == 0 for use in value.uses())
 
 
 def _rounds(value: Any) -> bool:

@@ -13,5 +13,5 @@ from legato.frontends.torch.decompositions.resizing import RESIZING
 from legato.frontends.torch.decompositions.scans import SCANS
 from legato.frontends.torch.decompositions.special import SPECIAL
 
-DECOMPOSITIONS = {**ACTIVATIONS, **DIVISION, **ELEMENTWISE, **LAYERS, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **REDUCTIONS, **RESIZING,
-                  **SCANS, **SPECIAL}
+DECOMPOSITIONS = {**ACTIVATIONS, **DIVISION, **ELEMENTWISE, **LAYERS, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **REDUCTIONS,
+                  **RESIZING, **SCANS, **SPECIAL}

@@ -1,5 +1,6 @@
 """Elementwise ops in terms of others."""
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -80,6 +81,16 @@ def _sinc(x: Any) -> Any:
     return torch.where(angle == 0, 1, angle.sin() / angle)
 
 
+def _fused(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Halves combined in floats and rounded once."""
+    def fused(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
+        if x.dtype not in (torch.float16, torch.bfloat16):
+            return NotImplemented
+        return combine(x.to(torch.float32), value * a.to(torch.float32), b.to(torch.float32)).to(x.dtype)
+
+    return fused
+
+
 def _frexp(x: Any) -> tuple[Any, Any]:
     """Mantissas from 0.5 to 1 and exponents of two. The logarithm may miss the exponent by one; a denormal number is scaled first."""
     least = torch.finfo(x.dtype).tiny
@@ -108,5 +119,7 @@ ELEMENTWISE = {
     **dict.fromkeys((aten.hypot.default, prims.hypot.default), _hypot),
     aten.sign.default: _sign,
     aten.sinc.default: _sinc,
+    aten.addcmul.default: _fused(lambda x, a, b: x + a * b),
+    aten.addcdiv.default: _fused(lambda x, a, b: x + a / b),
     **dict.fromkeys((aten.frexp.Tensor, prims.frexp.default), _frexp),
 }

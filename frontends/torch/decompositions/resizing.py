@@ -14,7 +14,8 @@ def _resized(op: Any) -> Callable[..., Any]:
         if scales is None:
             return NotImplemented
         if align_corners:
-            return op(x, [torch.sym_int(size * scale) for size, scale in zip(x.shape[2:], scales)], True, None)
+            whole = [size * int(scale) if int(scale) == scale else torch.sym_int(size * scale) for size, scale in zip(x.shape[2:], scales)]
+            return op(x, whole, True, None)
         return of_torch(x, sizes, align_corners, scales) if x.dtype == torch.float64 else NotImplemented
 
     return resized
