@@ -18,6 +18,7 @@ from legato.frontends.onnx.values import WIDENED, ComputedValue, ConstantValue, 
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a subgraph as a function: its outputs for given inputs
 
+AS_DOUBLE = "legato: float64 "     # begins the docs of a float attribute that say its number in more bits than ONNX has for it
 _REQUIRED = object()
 _FIELDS = {
     AttributeProto.FLOAT: ("f", "a float"),
@@ -89,8 +90,10 @@ class OnnxNode:
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: Any = _REQUIRED) -> float:
-        """A float attribute."""
-        return self._attribute(name, AttributeProto.FLOAT, default)
+        """A float attribute; as a double where its docs say that one."""
+        value = self._attribute(name, AttributeProto.FLOAT, default)
+        docs = self._attributes[name].doc_string if name in self._attributes else ""
+        return float(docs.removeprefix(AS_DOUBLE)) if docs.startswith(AS_DOUBLE) else value
 
     def integers(self, name: str, default: Any = _REQUIRED) -> Any:
         """An attribute that is a list of ints."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
 from legato.frontends.torch.checks import check_written
+from legato.frontends.torch.doubles import double_constants
 from legato.frontends.torch.strided import order_memory
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _decomposing() -> Iterator[None]:
     except (ImportError, AttributeError):
         yield
         return
-    with _alone:
+    with _alone, double_constants():
         _decomp.create_onnx_friendly_decomposition_table = lambda registered: {**of_torch(registered), **DECOMPOSITIONS}
         try:
             yield

@@ -7,6 +7,7 @@ import numpy as np
 
 from legato.frontends.onnx.model_file import IN_ARRAY
 from legato.frontends.onnx.reader import ModelSource
+from legato.frontends.torch.doubles import keep_doubles
 from legato.frontends.torch.tensors import shared_array
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ def model_source(program: "torch.onnx.ONNXProgram", label: str) -> ModelSource:
 
     model = program.model
     _name_nodes(model)
+    _convert_outputs(model, program.exported_program)
     _name_outputs(model, program.exported_program)
+    keep_doubles(model)
     arrays = {name: _array(value.const_value) for name, value in model.graph.initializers.items()}
     for name, value in model.graph.initializers.items():
         held = value.const_value
@@ -62,6 +65,27 @@ def _name_outputs(model: "onnx_ir.Model", program: "torch.export.ExportedProgram
         if name and name not in taken and value.producer() is not None and sum(value is other for other in outputs) == 1:
             value.name = name
             taken.add(name)
+
+
+def _convert_outputs(model: "onnx_ir.Model", program: "torch.export.ExportedProgram") -> None:
+    """Rounds outputs to the types of the program's results. The exporter takes what stands before a conversion that it has added itself:
+    sums of halves in floats."""
+    import onnx_ir  # pyright: ignore[reportMissingImports]
+    import torch  # pyright: ignore[reportMissingImports]
+
+    types = {torch.float16: onnx_ir.DataType.FLOAT16, torch.bfloat16: onnx_ir.DataType.BFLOAT16}
+    given = [node for node in program.graph.output_node().args[0] if isinstance(node, torch.fx.Node)]
+    outputs = model.graph.outputs
+    if len(given) != len(outputs):   # some are no tensors
+        return
+    for number, (node, value) in enumerate(zip(given, outputs)):
+        dtype = types.get(getattr(node.meta.get("val"), "dtype", None))
+        if dtype is not None and value.dtype == onnx_ir.DataType.FLOAT:
+            cast = onnx_ir.node("Cast", [value], {"to": dtype.value})
+            model.graph.append(cast)
+            rounded = cast.outputs[0]
+            rounded.name, rounded.dtype, rounded.shape = f"{value.name}_rounded", dtype, value.shape
+            outputs[number] = rounded
 
 
 def _leaves_of_result(program: "torch.export.ExportedProgram") -> Iterator[tuple[str, Any]]:

@@ -14,12 +14,12 @@ from legato.analysis.structured.pool import PoolForm
 from legato.core.dtypes import element_bytes
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
-from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.passes.graph.functions import has_one_use, is_used, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.structured.inlining import inline_kernels
 
 MAX_CALLS = 40  # longest group, to limit registers and compile time: a residual block of a quantized model has 31
 
@@ -254,7 +254,7 @@ class Fuser:
         home = {k.name.value: k for k in tir.prim_funcs(self.module)}
         for name in self.bring:
             self.workshop.body.append(home[name].operation.clone())
-        run_on(self.workshop.operation, "inline{default-pipeline=},symbol-dce")
+        inline_kernels(self.workshop)
         table = ir.SymbolTable(self.module.operation)
         renamed: dict[str, str] = {}
         for kernel in list(self.workshop.body.operations):

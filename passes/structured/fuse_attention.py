@@ -21,6 +21,7 @@ from legato.dialects.tir.loops import constant_of
 from legato.passes.graph.functions import CONSTANT, has_one_use, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fuse import Call, Fuser, FusionGroup
+from legato.passes.structured.inlining import inline_kernels
 from legato.passes.structured.sizes import size_sources
 
 MOST_BETWEEN = 8  # elementwise kernels in a row
@@ -195,7 +196,8 @@ class AttentionFuser(Fuser):
         for name in dict.fromkeys(call.callee for call in group.calls):
             trial.body.append(self.home[name].operation.clone())
         self.build_in(trial, None, group, wiring, inputs, ir.Location.unknown())
-        run_on(trial.operation, "inline{default-pipeline=},symbol-dce,canonicalize,cse")
+        inline_kernels(trial)
+        run_on(trial.operation, "canonicalize,cse")
         return self.target.fuses_attention(StructuredKernels().of(next(iter(tir.prim_funcs(trial)))))
 
     def _has_sizes(self, group: FusionGroup) -> bool:

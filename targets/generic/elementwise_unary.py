@@ -1,5 +1,6 @@
 """Elementwise ops of one operand, except activations."""
 from legato.core.mlir import arith, ir, math
+from legato.dialects.tir.intrinsics import build as tir
 from legato.targets.builders.element import Element, boolean
 from legato.targets.builders.pointwise import pointwise
 from legato.targets.builders.structured import elementwise
@@ -11,7 +12,8 @@ _MATH = {
     "relax.sin": math.sin, "relax.cos": math.cos, "relax.tan": math.tan,
     "relax.asin": math.asin, "relax.acos": math.acos, "relax.atan": math.atan, "relax.sinh": math.sinh, "relax.cosh": math.cosh,
     "relax.tanh": math.tanh, "relax.asinh": math.asinh, "relax.acosh": math.acosh, "relax.atanh": math.atanh, "relax.erf": math.erf,
-    "relax.log1p": math.log1p, "relax.expm1": math.expm1,
+    "relax.log1p": math.log1p, "relax.expm1": math.expm1, "relax.erfc": math.erfc, "relax.log2": math.log2,
+    "relax.log10": math.log10,
 }  # fmt: skip
 
 
@@ -20,6 +22,12 @@ def math_function(k, x, out):
     """The op of math."""
     function = _MATH[k.name]
     return pointwise(k, out, [x], lambda e, x: function(x))
+
+
+@kernel("relax.lgamma")
+def lgamma(k, x, out):
+    """The intrinsic op."""
+    return pointwise(k, out, [x], lambda e, x: tir("lgamma", x))
 
 
 @kernel("relax.rsqrt")
@@ -118,4 +126,5 @@ def bitcast(k, x, out):
     return elementwise(out, [x], lambda x: arith.bitcast(out.type.element_type, x))
 
 
-RULES = (*math_function, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert, astype, bitcast)
+RULES = (*math_function, lgamma, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert, astype,
+         bitcast)

@@ -1,5 +1,7 @@
 """What each relax op should compute, by somebody else's code: onnxruntime, onnx's reference evaluator, scipy or numpy."""
 
+import math
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -199,11 +201,15 @@ ORACLES = {
             "abs",
         )
     },
+    "log2": lambda x: scipy.special.xlogy(1 / math.log(2), x),
+    "log10": lambda x: scipy.special.xlogy(1 / math.log(10), x),
     "log1p": scipy.special.log1p,
     "expm1": scipy.special.expm1,
     "rsqrt": lambda x: np.reciprocal(np.sqrt(x.astype(np.float64))),
     "tanh": _onnx("Tanh", runtime=True),
     "erf": scipy.special.erf,
+    "erfc": scipy.special.erfc,
+    "lgamma": lambda x: np.where(np.isinf(x), np.inf, scipy.special.gammaln(x)).astype(x.dtype),
     "sigmoid": scipy.special.expit,
     "silu": lambda x: x * scipy.special.expit(x),
     "gelu": _onnx("Gelu", runtime=True),

@@ -10,12 +10,32 @@ from legato.dialects.relax.op import BOOL, FLOAT, INTEGER, NUMBER, Operand
 from legato.dialects.relax.types import TensorType
 
 _ELEMENT = {FLOAT: "f32", NUMBER: "f32", INTEGER: "i32", BOOL: "i1"}
-_erf = np.frompyfunc(math.erf, 1, 1)
+_erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function, element by element (numpy has none)."""
     return np.asarray(_erf(np.asarray(x, np.float64)), np.float64).astype(x.dtype)
+
+
+def erfc(x: np.ndarray) -> np.ndarray:
+    """``1 - erf(x)``, element by element, exact where erf is near 1."""
+    return np.asarray(_erfc(np.asarray(x, np.float64)), np.float64).astype(x.dtype)
+
+
+def lgamma(x: np.ndarray) -> np.ndarray:
+    """The logarithm of the gamma function's absolute value, element by element: infinite at the poles 0, -1, ..."""
+    return np.asarray(_lgamma(np.asarray(x, np.float64)), np.float64).astype(x.dtype)
+
+
+def _finite_lgamma(x: float) -> float:
+    try:
+        return math.lgamma(x)
+    except (OverflowError, ValueError):     # Python's of poles and of what no double can hold
+        return math.inf
+
+
+_lgamma = np.frompyfunc(_finite_lgamma, 1, 1)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -45,6 +65,8 @@ def _unary(name, summary, compute, kinds=FLOAT, attributes_text="", result=None,
 
 _unary("exp", "e to the power x.", np.exp)
 _unary("log", "Natural logarithm: NaN below zero, -inf at zero.", np.log)
+_unary("log2", "Logarithm to the base 2: NaN below zero, -inf at zero.", np.log2)
+_unary("log10", "Logarithm to the base 10: NaN below zero, -inf at zero.", np.log10)
 _unary("log1p", "log(1 + x), exact near zero.", np.log1p)
 _unary("expm1", "exp(x) - 1, exact near zero.", np.expm1)
 _unary("sqrt", "Square root: NaN below zero.", np.sqrt)
@@ -63,6 +85,8 @@ _unary("asinh", "Inverse hyperbolic sine.", np.arcsinh)
 _unary("acosh", "Inverse hyperbolic cosine.", np.arccosh)
 _unary("atanh", "Inverse hyperbolic tangent.", np.arctanh)
 _unary("erf", "Gauss's error function.", erf)
+_unary("erfc", "1 - erf(x), exact where erf is near 1.", erfc)
+_unary("lgamma", "The logarithm of the gamma function's absolute value: inf at the poles 0, -1, ...", lgamma)
 
 _unary("sigmoid", "1 / (1 + exp(-x)).", sigmoid)
 _unary("relu", "max(x, 0).", lambda x: np.maximum(x, x.dtype.type(0)), NUMBER)

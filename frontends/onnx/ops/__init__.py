@@ -23,6 +23,7 @@ from legato.frontends.onnx.ops import (
     microsoft_quantized,
     nbits,
     norm,
+    own,
     pool,
     quantize,
     recurrent,
@@ -43,7 +44,7 @@ from legato.frontends.onnx.ops import (
 
 _FAMILIES = (
     activations, arithmetic, attention, casts, constants, control, conv, detection, determinants, einsum, features, gather, integers,
-    logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent,
+    logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, own, pool, quantize, recurrent,
     reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
 )  # fmt: skip
 

@@ -6,38 +6,38 @@ from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.ops import folding
 
 
-def _unary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
+def named(op_type: str, versions: tuple[int, ...], builder: str, fold=None, domain: str = "") -> Entry:
     """The entry of an ONNX op that equals a relax op without attributes."""
-    return Entry(op_type, versions, lambda node: getattr(relax, builder)(node.x()), fold)
+    return Entry(op_type, versions, lambda node: getattr(relax, builder)(node.x()), fold, domain)
 
 
 _NAMED = (
-    _unary("Abs", (6, 13), "abs", folding.concrete(np.abs)),
-    _unary("Acos", (7, 22), "acos"),
-    _unary("Acosh", (9, 22), "acosh"),
-    _unary("Asin", (7, 22), "asin"),
-    _unary("Asinh", (9, 22), "asinh"),
-    _unary("Atan", (7, 22), "atan"),
-    _unary("Atanh", (9, 22), "atanh"),
-    _unary("BitwiseNot", (18,), "bitwise_not"),
-    _unary("Ceil", (6, 13), "ceil", folding.concrete(np.ceil)),
-    _unary("Cos", (7, 22), "cos"),
-    _unary("Cosh", (9, 22), "cosh"),
-    _unary("Erf", (9, 13), "erf"),
-    _unary("Exp", (6, 13), "exp"),
-    _unary("Floor", (6, 13), "floor", folding.concrete(np.floor)),
-    _unary("IsNaN", (9, 13, 20), "isnan"),
-    _unary("Log", (6, 13), "log"),
-    _unary("Neg", (6, 13), "negative", folding.elementwise(np.negative)),
-    _unary("Not", (1,), "logical_not", folding.concrete(np.logical_not)),
-    _unary("Reciprocal", (6, 13), "reciprocal", folding.concrete(np.reciprocal)),
-    _unary("Round", (11, 22), "round"),
-    _unary("Sign", (9, 13), "sign"),
-    _unary("Sin", (7, 22), "sin"),
-    _unary("Sinh", (9, 22), "sinh"),
-    _unary("Sqrt", (6, 13), "sqrt", folding.concrete(np.sqrt)),
-    _unary("Tan", (7, 22), "tan"),
-    _unary("Tanh", (6, 13), "tanh"),
+    named("Abs", (6, 13), "abs", folding.concrete(np.abs)),
+    named("Acos", (7, 22), "acos"),
+    named("Acosh", (9, 22), "acosh"),
+    named("Asin", (7, 22), "asin"),
+    named("Asinh", (9, 22), "asinh"),
+    named("Atan", (7, 22), "atan"),
+    named("Atanh", (9, 22), "atanh"),
+    named("BitwiseNot", (18,), "bitwise_not"),
+    named("Ceil", (6, 13), "ceil", folding.concrete(np.ceil)),
+    named("Cos", (7, 22), "cos"),
+    named("Cosh", (9, 22), "cosh"),
+    named("Erf", (9, 13), "erf"),
+    named("Exp", (6, 13), "exp"),
+    named("Floor", (6, 13), "floor", folding.concrete(np.floor)),
+    named("IsNaN", (9, 13, 20), "isnan"),
+    named("Log", (6, 13), "log"),
+    named("Neg", (6, 13), "negative", folding.elementwise(np.negative)),
+    named("Not", (1,), "logical_not", folding.concrete(np.logical_not)),
+    named("Reciprocal", (6, 13), "reciprocal", folding.concrete(np.reciprocal)),
+    named("Round", (11, 22), "round"),
+    named("Sign", (9, 13), "sign"),
+    named("Sin", (7, 22), "sin"),
+    named("Sinh", (9, 22), "sinh"),
+    named("Sqrt", (6, 13), "sqrt", folding.concrete(np.sqrt)),
+    named("Tan", (7, 22), "tan"),
+    named("Tanh", (6, 13), "tanh"),
 )
 
 

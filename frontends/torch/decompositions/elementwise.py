@@ -1,8 +1,11 @@
 """Elementwise ops in terms of others."""
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+
+from legato.frontends.torch.decompositions.special import in_floats
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -66,6 +69,28 @@ def _hypot(x: Any, y: Any) -> Any:
     return torch.where(x.isinf() | y.isinf(), torch.inf, greater * (1 + ratio * ratio).sqrt())
 
 
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1; 0 of a NaN."""
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype) if x.is_floating_point() else NotImplemented
+
+
+@in_floats
+def _sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), by a pi of the type's precision."""
+    angle = math.pi * x
+    return torch.where(angle == 0, 1, angle.sin() / angle)
+
+
+def _fused(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Halves combined in floats and rounded once."""
+    def fused(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
+        if x.dtype not in (torch.float16, torch.bfloat16):
+            return NotImplemented
+        return combine(x.to(torch.float32), value * a.to(torch.float32), b.to(torch.float32)).to(x.dtype)
+
+    return fused
+
+
 def _frexp(x: Any) -> tuple[Any, Any]:
     """Mantissas from 0.5 to 1 and exponents of two. The logarithm may miss the exponent by one; a denormal number is scaled first."""
     least = torch.finfo(x.dtype).tiny
@@ -84,7 +109,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 
 ELEMENTWISE = {
     aten.isnan.default: _isnan,
-    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.trunc.default, aten.round.default), _rounded),
+    **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.round.default), _rounded),
     **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),
     **dict.fromkeys((aten.fmin.default, prims.fmin.default), _fmin),
     **dict.fromkeys((aten.signbit.default, prims.signbit.default), _signbit),
@@ -92,5 +117,9 @@ ELEMENTWISE = {
     aten.atan2.default: _atan2,
     aten.heaviside.default: _heaviside,
     **dict.fromkeys((aten.hypot.default, prims.hypot.default), _hypot),
+    aten.sign.default: _sign,
+    aten.sinc.default: _sinc,
+    aten.addcmul.default: _fused(lambda x, a, b: x + a * b),
+    aten.addcdiv.default: _fused(lambda x, a, b: x + a / b),
     **dict.fromkeys((aten.frexp.Tensor, prims.frexp.default), _frexp),
 }

@@ -14,6 +14,20 @@ func.func @log(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf3
   return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
 }
 
+// CHECK-LABEL: @log2(
+// CHECK: "relax.log2"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+func.func @log2(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
+  %0 = "relax.log2"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
+}
+
+// CHECK-LABEL: @log10(
+// CHECK: "relax.log10"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+func.func @log10(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
+  %0 = "relax.log10"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
+}
+
 // CHECK-LABEL: @log1p(
 // CHECK: "relax.log1p"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
 func.func @log1p(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
@@ -137,6 +151,20 @@ func.func @atanh(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?x
 // CHECK: "relax.erf"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
 func.func @erf(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
   %0 = "relax.erf"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
+}
+
+// CHECK-LABEL: @erfc(
+// CHECK: "relax.erfc"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+func.func @erfc(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
+  %0 = "relax.erfc"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
+}
+
+// CHECK-LABEL: @lgamma(
+// CHECK: "relax.lgamma"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+func.func @lgamma(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
+  %0 = "relax.lgamma"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
   return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
 }
 

@@ -16,6 +16,22 @@ func.func @log(%x: tensor<2xi32>) {
 
 // -----
 
+func.func @log2(%x: tensor<2xi32>) {
+  // expected-error@+1 {{'relax.log2' op operand 'x' must have float elements, has i32}}
+  %0 = "relax.log2"(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @log10(%x: tensor<2xi32>) {
+  // expected-error@+1 {{'relax.log10' op operand 'x' must have float elements, has i32}}
+  %0 = "relax.log10"(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
 func.func @log1p(%x: tensor<2xi32>) {
   // expected-error@+1 {{'relax.log1p' op operand 'x' must have float elements, has i32}}
   %0 = "relax.log1p"(%x) : (tensor<2xi32>) -> tensor<2xi32>
@@ -155,6 +171,22 @@ func.func @atanh(%x: tensor<2xi32>) {
 func.func @erf(%x: tensor<2xi32>) {
   // expected-error@+1 {{'relax.erf' op operand 'x' must have float elements, has i32}}
   %0 = "relax.erf"(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @erfc(%x: tensor<2xi32>) {
+  // expected-error@+1 {{'relax.erfc' op operand 'x' must have float elements, has i32}}
+  %0 = "relax.erfc"(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @lgamma(%x: tensor<2xi32>) {
+  // expected-error@+1 {{'relax.lgamma' op operand 'x' must have float elements, has i32}}
+  %0 = "relax.lgamma"(%x) : (tensor<2xi32>) -> tensor<2xi32>
   return
 }
 

@@ -119,3 +119,20 @@ func.func @stepped(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>, %n: index) -> tenso
   }
   return %r : tensor<4x4xf32>
 }
+
+// -----
+
+// A kernel with ops of tir, which upstream's inliner does not know, becomes a part of its neighbour like others.
+// CHECK-LABEL: func.func @intrinsic(
+// CHECK: call @fused_astype_lgamma(
+// CHECK: func.func private @fused_astype_lgamma(
+// CHECK: linalg.generic
+// CHECK: %[[X:.*]] = arith.sitofp
+// CHECK-NEXT: %[[Y:.*]] = "tir.lgamma"(%[[X]])
+// CHECK-NEXT: linalg.yield %[[Y]]
+// CHECK-NOT: func.call
+func.func @intrinsic(%x: tensor<4xi32>) -> tensor<4xf32> {
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<4xi32>) -> tensor<4xf32>
+  %1 = "relax.lgamma"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
