@@ -51,6 +51,11 @@ class CpuMachine(Protocol):
         ...
 
     @property
+    def convolves_columns(self) -> bool:
+        """Whether convolutions of channels-first images may be loops on vectors of columns."""
+        ...
+
+    @property
     def multiplies_pairs(self) -> bool:
         """Whether an instruction sums products of pairs of bf16."""
         ...

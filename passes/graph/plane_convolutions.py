@@ -62,7 +62,9 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
         return True
     attrs = relax.attributes_of(op)
     strides, padding = attrs["strides"], attrs["padding"]
-    if is_faster_by_columns(op, attrs) or prod(taps) == 1 or strides[2] == 1 or are_few(features, channels, machine.lanes(32)):
+    if prod(taps) == 1 or strides[2] == 1 or are_few(features, channels, machine.lanes(32)):
+        return False
+    if machine.convolves_columns and is_faster_by_columns(op, attrs, is_held=False):
         return False
     if skipped(taps, strides, padding):
         return True

@@ -54,8 +54,7 @@ class ConvertKernelLayout(ModulePass):
 
 def convert(kernel: StructuredKernel, machine: CpuMachine) -> bool:
     """Converts the contractions and windows of one kernel, but those that have vectors of columns. Returns whether there was one."""
-    has_columns = machine.has("fma") and not machine.rounds_factors
-    if PoolForm.of(kernel) is not None or (has_columns and ColumnConvolutionForm.of(kernel) is not None):
+    if PoolForm.of(kernel) is not None or (machine.convolves_columns and ColumnConvolutionForm.of(kernel) is not None):
         return False
     changed = False
     for op in kernel.structured:

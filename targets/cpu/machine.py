@@ -64,6 +64,11 @@ class Machine:
         return (self.has("avx512vnni") and self.has("avx512vl")) or self.has("avxvnni")
 
     @property
+    def convolves_columns(self) -> bool:
+        """Whether convolutions of channels-first images may be loops on vectors of columns, which are of f32 and need FMA."""
+        return self.has("fma") and not self.rounds_factors
+
+    @property
     def multiplies_pairs(self) -> bool:
         """Whether an instruction sums products of pairs of bf16: of matrices (AMX), or in the lanes of vectors (AVX512-BF16)."""
         return self.has("amx-bf16") or self.has("avx512bf16")

@@ -55,7 +55,7 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
-def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool = False) -> bool:
+def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool) -> bool:
     """Whether a convolution of channels-first images of f32, of known sizes, depthwise or of few features, is faster with vectors of
     columns. ``is_held``: the image would have to be permuted to channels first."""
     image, weight = op.operands
@@ -69,7 +69,7 @@ def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool 
         return False
     known = all(isinstance(size, int) for size in (*sizes, *counts))
     axes = axes_of(sizes, counts, taps, attrs["padding"][:len(taps)], attrs["strides"], attrs["dilations"]) if known else None
-    alone = not is_held and not _feeds_images(op.results[0])
+    alone = is_depthwise and not is_held and not _feeds_images(op.results[0])
     return axes is not None and gains_by_columns(features, 0 if is_depthwise else channels, axes, alone)
 
 

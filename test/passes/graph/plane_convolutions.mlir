@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=znver4}" | filecheck %s
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=FEW
+// RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v2}" | filecheck %s --check-prefix=PLAIN
 
 // Windows that do not overlap: the slices that a window covers are channels, of an image for each slice of the result.
 // CHECK-LABEL: func.func @apart(
@@ -57,7 +58,9 @@ func.func @pairs(%x: tensor<1x4x5x5x5xbf16>, %v: tensor<16x4x3x3x3xbf16>) -> (te
   return %0, %1, %2 : tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>, tensor<1x16x3x3x3xbf16>
 }
 
-// Few features are faster by columns.
+// Few features are faster by columns, where loops over these are made: with FMA.
+// PLAIN-LABEL: func.func @few(
+// PLAIN: "relax.conv2d"
 // FEW-LABEL: func.func @few(
 // FEW: "relax.conv3d"
 func.func @few(%x: tensor<1x3x9x40x60xf32>) -> tensor<1x2x4x19x29xf32> {
