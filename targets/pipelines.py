@@ -45,7 +45,7 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
           "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
 VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-slice-transfers,tir-lower-vectors,"
-           "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
+           "tir-split-masks{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
@@ -86,7 +86,8 @@ def cpu_stages(target: "Target") -> Stages:
                   f"{winograd}tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
                       "tir-expand-pads,tir-tile-attention{target=%s},"
-                      "tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
+                      "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
+                      "tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
         ("llvm", f"tir-prefetch-weights,{PRODUCTS},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
                  f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),

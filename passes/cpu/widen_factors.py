@@ -19,7 +19,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-REUSES = 32     # times that each element is read, from which on widening it first is worth a pass over memory
+REUSES = 4      # times that each element is multiplied, from which on widening it first is worth a pass over memory
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,9 @@ def by_row(k, x, out):
 
 def _rows(k, x: ir.Value, out: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
     """Loops over the dimensions after ``at``, up to the axis. Returns the new ``out``."""
-    if len(at) == k.attrs["axis"] % x.type.rank:
-        return along_axis(k, x, out, at)
+    axis = k.attrs["axis"] % x.type.rank
+    if len(at) == axis:
+        return along_axis(k, x, out, axis, at)
     loop = scf.ForOp(index(0), index(dims(x)[len(at)]), index(1), [out])
     with ir.InsertionPoint(loop.body):
         scf.YieldOp([_rows(k, x, loop.inner_iter_args[0], [*at, loop.induction_variable])])

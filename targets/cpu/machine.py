@@ -53,6 +53,10 @@ class Machine:
         """Whether a feature, by LLVM's name without the sign, is on."""
         return f"+{feature}" in self.features.split(",")
 
+    def masks(self, bits: int) -> bool:
+        """Whether elements of ``bits`` bits can be read and written under a mask."""
+        return self.has("avx512bw") or (self.has("avx2") and bits >= 32)
+
     @property
     def multiply_adds(self) -> int:
         """Multiply-adds of whole vectors that are started in a cycle."""

@@ -43,13 +43,10 @@ class Vectorizer:
         """The number of elements of the nest's widest type in one register."""
         return self.machine.lanes(nest.bits)
 
-    def masks(self, nest: StructuredOp) -> bool:
-        """Whether the nest can run under a mask: in hardware, and without divisions in lanes that the mask leaves undefined."""
-        if nest.divides_integers:
-            return False
-        if self.machine.has("avx512bw"):
-            return True
-        return self.machine.has("avx2") and nest.memory_bits >= 32
+    def masks(self, nest: StructuredOp, extent: int) -> bool:
+        """Whether the nest can run under a mask of ``extent`` lanes: a number of lanes that is not known takes one in hardware, and
+        divisions have no lanes that a mask leaves undefined."""
+        return not nest.divides_integers and (extent >= 0 or self.machine.masks(nest.memory_bits))
 
     def fits(self, nest: StructuredOp, extent: int) -> bool:
         """Whether a loop can be one vector: in half of the registers, without many idle lanes."""
@@ -59,7 +56,7 @@ class Vectorizer:
         if is_power_of_two(extent) or extent < lanes:
             return True
         idle = (next_power_of_two(extent) - extent) // lanes
-        return extent % lanes != 0 and self.masks(nest) and idle * 4 <= next_power_of_two(extent) // lanes
+        return extent % lanes != 0 and self.masks(nest, extent) and idle * 4 <= next_power_of_two(extent) // lanes
 
     def strip(self, nest: StructuredOp, extent: int, registers: int = 8) -> int:
         """The tile size of a loop to vectorize; 0 for the whole loop. Half of the greatest size where only that divides the extent."""
@@ -133,25 +130,25 @@ class Vectorizer:
 
     def whole(self, handle: str, nest: StructuredOp, extent: int, limit: int | None = None) -> None:
         """Vectorizes an op of ``extent`` elements as one vector."""
-        if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest)):
+        if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest, extent)):
             self._static.append(handle)
-        elif self.masks(nest):
+        elif self.masks(nest, extent):
             self._masked.append((handle, (next_power_of_two(extent) if extent >= 0 else limit,)))
 
     def rest(self, handle: str, nest: StructuredOp, steps: Sequence[int], loop: int, extent: int) -> None:
         """Vectorizes what peeling left of one loop: vectors of one register, the last under a mask."""
         lanes = self.lanes(nest)
-        if 0 <= extent <= lanes:
+        if 0 <= extent <= (lanes * 8 if self.masks(nest, extent) else lanes):
             self.whole(self.tile(handle, steps)[0], nest, extent)
             return
-        if extent < 0 and not self.masks(nest):
+        if extent < 0 and not self.masks(nest, extent):
             return  # scalar
         tile, around = self.tile(handle, [lanes if i == loop else 0 for i in range(len(steps))])
-        if extent >= 0 and extent % lanes and not self.masks(nest):
+        if extent >= 0 and extent % lanes and not self.masks(nest, extent):
             tile, end = self.peel(around)
             self._static.append(self.tile(end, steps)[0])
         tile = self.tile(tile, steps)[0]
-        if extent >= 0 and (extent % lanes == 0 or not self.masks(nest)):
+        if extent >= 0 and (extent % lanes == 0 or not self.masks(nest, extent)):
             self._static.append(tile)
         else:
             self._masked.append((tile, (lanes,)))
@@ -179,7 +176,7 @@ class Vectorizer:
         for tile, kind in parts:
             if kind in ("whole", "unit"):
                 self._static.append(tile)
-            elif kind == "masked" and self.masks(nest):
+            elif kind == "masked" and self.masks(nest, min(extents[loop], extents[other])):
                 self._masked.append((tile, tuple(shape)))
 
     @staticmethod
@@ -199,12 +196,12 @@ class Vectorizer:
         """
         lanes = self.lanes(nest)
         extent = extents[loop]
-        if nest.combiner is None or (not self.masks(nest) and (extent < 0 or extent % lanes)):
+        if nest.combiner is None or (not self.masks(nest, extent) and (extent < 0 or extent % lanes)):
             return False
         outer = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         others = [1 if i != loop and kind != PARALLEL and extents[i] != 1 else 0 for i, kind in enumerate(nest.iterator_types)]
         tile = self.tile(handle, outer)[0]
-        if 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES) and (self.masks(nest) or is_power_of_two(extent)):
+        if 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES) and (self.masks(nest, extent) or is_power_of_two(extent)):
             if is_power_of_two(extent):
                 self._static.append(self.tile(tile, others)[0])
             else:
@@ -233,7 +230,8 @@ class Vectorizer:
         self._vectorize(self._static, "")
         # masked transfers bufferize as others do, vector.mask around one only in place
         self.script.patterns("vector.lower_masked_transfers")
-        self.script.patterns("vector.sink_ops", "canonicalize")  # computes uniform values as scalars
+        # computes uniform values as scalars: also those that transfers broadcast
+        self.script.patterns("transfer-permutations", "vector.sink_ops", "canonicalize")
         self.script.finish()
         return self.script.text()
 

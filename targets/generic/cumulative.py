@@ -4,21 +4,25 @@ from collections.abc import Sequence
 from legato.core.mlir import arith, ir, scf
 from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims, index
-from legato.targets.builders.structured import compute, empty, filled, inserted, names, window
+from legato.targets.builders.structured import collapse, compute, empty, expand, filled, inserted, names, window
 from legato.targets.rule import kernel
 
 
 @kernel("relax.cumsum", "relax.cumprod")
 def cumulative(k, x, out):
-    """The loop carries the running totals, in f32 for f16 and bf16."""
+    """The loop carries the running totals, in f32 for f16 and bf16. What lies before the axis, and behind it, is one dimension each."""
     k.writes_all()
-    return along_axis(k, x, out)
+    rank = x.type.rank
+    axis = k.attrs["axis"] % rank
+    groups = [group for group in ([*range(axis)], [axis], [*range(axis + 1, rank)]) if group]
+    result = along_axis(k, collapse(x, groups), collapse(out, groups), min(axis, 1))
+    return expand(result, groups, dims(out))
 
 
-def along_axis(k, x: ir.Value, out: ir.Value, at: Sequence[ir.Value] = ()) -> ir.Value:
+def along_axis(k, x: ir.Value, out: ir.Value, axis: int, at: Sequence[ir.Value] = ()) -> ir.Value:
     """The loop along the axis; ``at``: where it is in the first dimensions, if there are loops over those around it. Returns the new
     ``out``."""
-    axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[0])
+    kind = element(k.input_types[0])
     reverse, exclusive, e = k.attrs["reverse"], k.attrs["exclusive"], kind.wide
     combine, neutral = (e.add, 0) if k.name == "relax.cumsum" else (e.mul, 1)
     sizes = dims(x)

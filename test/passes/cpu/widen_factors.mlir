@@ -41,12 +41,12 @@ func.func private @conv(%x: tensor<1x8x8x16xf16>, %w: tensor<3x3x16x32xf16>, %ou
 // Not where few columns read each element, nor what is f32 already.
 // CHECK-LABEL: func.func private @narrow
 // CHECK-NOT: linalg.generic
-func.func private @narrow(%x: tensor<8x64xf16>, %w: tensor<64x16xf16>, %y: tensor<8x64xf32>, %v: tensor<64x96xf32>,
-    %out: tensor<8x16xf32> {tir.out, bufferization.writable = true}, %o: tensor<8x96xf32> {tir.out, bufferization.writable = true})
-    -> (tensor<8x16xf32>, tensor<8x96xf32>) attributes {tir.prim_func} {
-  %1 = linalg.matmul ins(%x, %w : tensor<8x64xf16>, tensor<64x16xf16>) outs(%out : tensor<8x16xf32>) -> tensor<8x16xf32>
+func.func private @narrow(%x: tensor<8x64xf16>, %w: tensor<64x3xf16>, %y: tensor<8x64xf32>, %v: tensor<64x96xf32>,
+    %out: tensor<8x3xf32> {tir.out, bufferization.writable = true}, %o: tensor<8x96xf32> {tir.out, bufferization.writable = true})
+    -> (tensor<8x3xf32>, tensor<8x96xf32>) attributes {tir.prim_func} {
+  %1 = linalg.matmul ins(%x, %w : tensor<8x64xf16>, tensor<64x3xf16>) outs(%out : tensor<8x3xf32>) -> tensor<8x3xf32>
   %2 = linalg.matmul ins(%y, %v : tensor<8x64xf32>, tensor<64x96xf32>) outs(%o : tensor<8x96xf32>) -> tensor<8x96xf32>
-  return %1, %2 : tensor<8x16xf32>, tensor<8x96xf32>
+  return %1, %2 : tensor<8x3xf32>, tensor<8x96xf32>
 }
 
 // -----
