@@ -1,41 +1,37 @@
-"""cumsum and cumprod along an axis with few elements after it: row by row, so that memory is read in order."""
+"""cumsum and cumprod along an axis that is not the first: row by row, so that memory is read in order, and running totals stay near."""
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from legato.core.mlir import ir, scf
 from legato.targets.builders.sizes import dims, index
+from legato.targets.builders.structured import collapse, expand
 from legato.targets.generic.cumulative import along_axis
 from legato.targets.rule import kernel
 
-LINE = 16   # elements after the axis from which on a step along it uses whole cache lines
 
-
-def few_behind_axis(op: Any) -> bool | str:
-    """Whether few elements lie after the axis, and there are dimensions before it."""
+def has_rows(op: Any) -> bool | str:
+    """Whether there are dimensions before the axis."""
     type_ = op.input_types[0]
-    axis = op.attrs["axis"] % type_.rank if type_.rank else 0
-    behind = list(type_.shape)[axis + 1:]
-    if not axis:
-        return "no dimension is before the axis"
-    return (min(behind, default=0) >= 0 and prod(behind) < LINE) or f"there may be {LINE} elements after the axis, or more"
+    return bool(type_.rank and op.attrs["axis"] % type_.rank) or "no dimension is before the axis"
 
 
-@kernel("relax.cumsum", "relax.cumprod", when=few_behind_axis)
+@kernel("relax.cumsum", "relax.cumprod", when=has_rows)
 def by_row(k, x, out):
-    """Loops over the dimensions before the axis around the loop along it."""
+    """Loops over the dimensions before the axis around the loop along it. What lies behind the axis is one dimension."""
     k.writes_all()
-    return _rows(k, x, out, [])
+    rank = x.type.rank
+    axis = k.attrs["axis"] % rank
+    groups = [*([i] for i in range(axis + 1)), *([[*range(axis + 1, rank)]] if axis + 1 < rank else [])]
+    return expand(_rows(k, collapse(x, groups), collapse(out, groups), axis, []), groups, dims(out))
 
 
-def _rows(k, x: ir.Value, out: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
+def _rows(k, x: ir.Value, out: ir.Value, axis: int, at: Sequence[ir.Value]) -> ir.Value:
     """Loops over the dimensions after ``at``, up to the axis. Returns the new ``out``."""
-    axis = k.attrs["axis"] % x.type.rank
     if len(at) == axis:
         return along_axis(k, x, out, axis, at)
     loop = scf.ForOp(index(0), index(dims(x)[len(at)]), index(1), [out])
     with ir.InsertionPoint(loop.body):
-        scf.YieldOp([_rows(k, x, loop.inner_iter_args[0], [*at, loop.induction_variable])])
+        scf.YieldOp([_rows(k, x, loop.inner_iter_args[0], axis, [*at, loop.induction_variable])])
     return loop.results[0]
 
 

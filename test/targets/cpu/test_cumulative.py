@@ -8,7 +8,8 @@ from harness import DTYPES, Net
 import legato
 
 SHAPES = [((5, 7), 1), ((5, 7), 0), ((3, 4, 5), 1), ((3, 4, 5), -1), ((2, 3, 4, 3), 2), ((6,), 0), ((4, 1, 3), 1), ((2, 3, 40), 1),
-          ((0, 3), 1), ((3, 0), 1), ((3, 4, 0), 1), (("n", "m"), 1), (("n", 5, 2), 1), ((3, "n", "m"), 1)]
+          ((0, 3), 1), ((3, 0), 1), ((3, 4, 0), 1), (("n", "m"), 1), (("n", 5, 2), 1), ((3, "n", "m"), 1),
+          (("n", 5, 2), 0), ((3, "n", "m"), 0), ((2, 4, 3, 5, 2), 1), ((2, 4, "n", 5, "m"), 1)]
 SIZES = {"n": 3, "m": 6}
 
 
@@ -36,8 +37,8 @@ def test_against_numpy(op, dtype):
 
 
 @pytest.mark.parametrize(("shape", "axis", "rule"), [
-    ((5, 7), 1, "by_row"), ((5, 7), 0, "cumulative"), ((5, 7, 3), 1, "by_row"), ((5, 7, 16), 1, "cumulative"),
-    ((5, 7, "n"), 1, "cumulative"), (("n", "m"), 1, "by_row"), ((5, 7, 1), 1, "by_row")])
+    ((5, 7), 1, "by_row"), ((5, 7), 0, "cumulative"), ((5, 7, 3), 1, "by_row"), ((5, 7, 3), 0, "cumulative"),
+    ((5, 7, "n"), 1, "by_row"), (("n", "m"), 1, "by_row"), (("n", "m"), -2, "cumulative")])
 def test_which_rule(shape, axis, rule):
     net = Net(first=None)
     net.output(net.op("relax.cumsum", [net.input(shape)], axis=axis))
