@@ -50,7 +50,7 @@ class MatmulInteger(RelaxOp, name="matmul_integer"):
 
 
 class Conv2dInteger(RelaxOp, name="conv2d_integer"):
-    """conv2d of integers in one group, summed in i32.
+    """conv2d of integers, summed in i32.
 
     They are of 8 bits, signed or unsigned, or of 16, signed; sums that i32 cannot hold wrap.
 
@@ -66,18 +66,20 @@ class Conv2dInteger(RelaxOp, name="conv2d_integer"):
     strides = Ints([1, 1])
     padding = Ints([0] * 4)
     dilations = Ints([1, 1])
+    groups = Int(1)
     data_layout = Str("NCHW", window.data_layouts(2))
     kernel_layout = Str("OIHW", window.kernel_layouts(2))
     pad_value = Int(0)
 
     @staticmethod
-    def result_type(x: TensorType, w: TensorType, strides, padding, dilations, data_layout, kernel_layout, pad_value) -> TensorType:
+    def result_type(x: TensorType, w: TensorType, strides, padding, dilations, groups, data_layout, kernel_layout,
+                    pad_value) -> TensorType:
         if any(padding) and x.dtype in _FACTORS and not np.iinfo(x.dtype).min <= pad_value <= np.iinfo(x.dtype).max:
             raise InferenceError(f"attribute 'pad_value' is {pad_value}, no element of operand 'x', which has {dtypes.spelling(x.dtype)}")
-        return _sums(convolved_type(2)(x, w, strides, padding, dilations, 1, data_layout, kernel_layout), x=x, w=w)
+        return _sums(convolved_type(2)(x, w, strides, padding, dilations, groups, data_layout, kernel_layout), x=x, w=w)
 
     @staticmethod
-    def compute(x, w, strides, padding, dilations, data_layout, kernel_layout, pad_value):
+    def compute(x, w, strides, padding, dilations, groups, data_layout, kernel_layout, pad_value):
         amounts = dict(zip("HW", zip(padding[:2], padding[2:])))
         x = np.pad(x.astype(_SUMS), [amounts.get(letter, (0, 0)) for letter in data_layout], constant_values=pad_value)
-        return convolution(2)(x, w.astype(_SUMS), strides, [0] * 4, dilations, 1, data_layout, kernel_layout)
+        return convolution(2)(x, w.astype(_SUMS), strides, [0] * 4, dilations, groups, data_layout, kernel_layout)

@@ -22,10 +22,11 @@ FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
 def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """conv2d_integer with channels last and a constant kernel: a matmul_integer of its windows, unless it is computed directly."""
+    """conv2d_integer of one group, with channels last and a constant kernel: a matmul_integer of its windows, unless computed directly."""
     x, w = op.operands
     attrs, weight = attributes(op), r.array(w)
-    if weight is None or (attrs["data_layout"], attrs["kernel_layout"]) != ("NHWC", "HWIO") or any(attrs["padding"]):
+    plain = (attrs["data_layout"], attrs["kernel_layout"], attrs["groups"]) == ("NHWC", "HWIO", 1)
+    if weight is None or not plain or any(attrs["padding"]):
         return None
     batch, *size, channels = dims.dims(x.type)
     out = dims.dims(op.results[0].type)

@@ -124,7 +124,8 @@ class Contraction:
         if self.rank == 3 and self.shorts is not None and dense:
             return False  # Winograd's algorithm in f32 takes half the time of products of 16 bits
         in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
-        return self.attrs["groups"] == 1 and in_order and 0 not in self.op.results[0].type.shape
+        in_groups = self.attrs["groups"] == 1 or (self.depth_last and self.rank < 3)
+        return in_groups and in_order and 0 not in self.op.results[0].type.shape
 
     def _rows(self) -> float:
         """The rows that each element of the weight meets: many, where only the call knows."""
@@ -196,7 +197,7 @@ class Contraction:
             batch, channels, width = dims.dims(x.type)
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
         made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
-                                    pad_value=zero if in_kernel and isinstance(zero, int) else 0)
+                                    groups=self.attrs["groups"], pad_value=zero if in_kernel and isinstance(zero, int) else 0)
         return made if self.rank == 2 else relax.reshape(made, sizes)
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:

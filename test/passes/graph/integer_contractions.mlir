@@ -171,3 +171,21 @@ func.func @read_twice(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>,
 // GPU: "relax.matmul_integer"(%arg0, %[[W]]) {kernel_layout = "OI"}
 // GPU-LABEL: func.func @other_dimensions(
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)
+
+// Groups of filters are summed as integers on GPUs, and in floats on CPUs.
+// GPU-LABEL: func.func @groups(
+// GPU: "relax.conv2d_integer"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x4x3x3xui8>, tensor<8x2x2x2xi8>)
+// GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<1x4x1x9xui8>, tensor<4x1x1x2xi8>)
+// CHECK-LABEL: func.func @groups(
+// CHECK-NOT: _integer
+func.func @groups(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x9xui8>) -> (tensor<1x8x2x2xf32>, tensor<1x4x8xf32>) {
+  %w = "relax.constant"() {value = dense<1> : tensor<8x2x2x2xi8>} : () -> tensor<8x2x2x2xi8>
+  %v = "relax.constant"() {value = dense<1> : tensor<4x1x2xi8>} : () -> tensor<4x1x2xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<1x4x3x3xui8>) -> tensor<1x4x3x3xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<8x2x2x2xi8>) -> tensor<8x2x2x2xf32>
+  %2 = "relax.conv2d"(%0, %1) {groups = 2 : i64} : (tensor<1x4x3x3xf32>, tensor<8x2x2x2xf32>) -> tensor<1x8x2x2xf32>
+  %3 = "relax.astype"(%y) {dtype = f32} : (tensor<1x4x9xui8>) -> tensor<1x4x9xf32>
+  %4 = "relax.astype"(%v) {dtype = f32} : (tensor<4x1x2xi8>) -> tensor<4x1x2xf32>
+  %5 = "relax.conv1d"(%3, %4) {groups = 4 : i64} : (tensor<1x4x9xf32>, tensor<4x1x2xf32>) -> tensor<1x4x8xf32>
+  return %2, %5 : tensor<1x8x2x2xf32>, tensor<1x4x8xf32>
+}

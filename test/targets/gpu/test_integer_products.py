@@ -101,6 +101,19 @@ def convolutions():
     return model(nodes, inputs, {f"y{n}": ("int32", None) for n in range(3)}, constants), given, 1
 
 
+def grouped():
+    """ConvInteger of groups of filters: of one channel each in vectors, of 17, of one channel and two filters, and of 16 channels."""
+    attributes = [{"group": 32, "pads": [1, 2, 0, 1]}, {"group": 17, "strides": [2, 1]}, {"group": 5, "pads": [2, 2]},
+                  {"group": 2, "pads": [1] * 4, "dilations": [2, 1]}]
+    nodes = [helper.make_node("ConvInteger", [f"x{n}", f"w{n}", f"z{n}"], [f"y{n}"], **one) for n, one in enumerate(attributes)]
+    shapes = [(1, 32, 9, 8), (2, 17, 7, 6), (2, 5, 11), (1, 32, 8, 7)]
+    filters = [(32, 1, 3, 3), (17, 1, 3, 2), (10, 1, 4), (32, 16, 3, 3)]
+    inputs = {f"x{n}": ("uint8", list(shape)) for n, shape in enumerate(shapes)}
+    constants = {f"w{n}": integers("int8", shape) for n, shape in enumerate(filters)} | {f"z{n}": np.uint8(77 * n) for n in range(4)}
+    given = {name: integers(dtype, shape) for name, (dtype, shape) in inputs.items()}
+    return model(nodes, inputs, {f"y{n}": ("int32", None) for n in range(4)}, constants), given, 1
+
+
 def dequantized():
     """A dequantized product and convolution in floats, with scales of columns and filters, and a sum with what is quantized before."""
     nodes = [helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
@@ -114,7 +127,8 @@ def dequantized():
     return model(nodes, {"x": ("float32", list(x.shape))}, {"y": ("float32", list(x.shape))}, constants), {"x": x}, 1e-6
 
 
-@pytest.mark.parametrize("case, chip, launches", [(products, "sm_80", 5), (convolutions, "sm_80", 11), (dequantized, "sm_90a", 6),
+@pytest.mark.parametrize("case, chip, launches", [(products, "sm_80", 5), (convolutions, "sm_80", 11), (grouped, "sm_80", 13),
+                                                  (dequantized, "sm_90a", 6),
                                                   *thorough([(products, "sm_90a", 5), (convolutions, "sm_90a", 11),
                                                             (dequantized, "sm_80", 6)], names=3)])
 def test_models_are_right(case, chip, launches, monkeypatch):
