@@ -10,6 +10,7 @@ from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.structured import collapse, compute, expand, filled
 from legato.targets.generic.convolution import axes_of_groups, pad_spatial, split_groups, without_axis
+from legato.targets.generic.matmul import operand_of
 from legato.targets.rule import kernel
 
 LANE = 32   # bits of the sums
@@ -38,6 +39,11 @@ def matmul(k, a, b, out):
     """A nest over rows, columns and the reduction, in groups unless the matrix has a row for each column."""
     outer = [f"b{i}" for i in range(a.type.rank - 1)]
     size, group = a.type.shape[-1], _group(a, b)
+    if b.type.rank > 2:
+        batch = [f"b{i}" for i in range(out.type.rank - 2)]
+        places = ["n", "k"] if k.attrs["kernel_layout"] == "OI" else ["k", "n"]
+        operands = [operand_of(a, out, batch, ["m", "k"]), operand_of(b, out, batch, places)]
+        return _summed(k, out, ", ".join([*batch, "m, n, +k"]), operands)
     if k.attrs["kernel_layout"] == "OI":
         return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "n, k")])
     if ir.ShapedType.get_dynamic_size() in (size, b.type.shape[0]) or size % group:

@@ -26,7 +26,7 @@ def _sums(type_: TensorType, **operands: TensorType) -> TensorType:
 class MatmulInteger(RelaxOp, name="matmul_integer"):
     """matmul of integers of 8 bits, signed or unsigned, or of 16, signed, summed in i32; sums that i32 cannot hold wrap.
 
-    `kernel_layout`: "IO" for a matrix b of [depth, columns], "OI" for one of [columns, depth].
+    `kernel_layout`: "IO" for matrices b of [depth, columns], "OI" for those of [columns, depth].
 
     ```mlir
     %y = "relax.matmul_integer"(%a, %b) : (tensor<2x4xui8>, tensor<4x3xi8>) -> tensor<2x3xi32>
@@ -34,19 +34,19 @@ class MatmulInteger(RelaxOp, name="matmul_integer"):
     """
 
     a = Operand(INTEGER, own_dtype=True)
-    b = Operand(INTEGER, "a matrix", own_dtype=True)
+    b = Operand(INTEGER, "a matrix, or matrices in batches that broadcast with those of a", own_dtype=True)
     kernel_layout = Str("IO", ("IO", "OI"))
 
     @staticmethod
     def result_type(a: TensorType, b: TensorType, kernel_layout) -> TensorType:
-        if a.rank < 2 or b.rank != 2:
-            raise InferenceError(f"a must have rank 2 or more and b rank 2, they have {list(a.dims)} and {list(b.dims)}")
-        matrix = b if kernel_layout == "IO" else b.with_dims(tuple(reversed(b.dims)))
+        if a.rank < 2 or b.rank < 2:
+            raise InferenceError(f"a and b must have rank 2 or more, they have {list(a.dims)} and {list(b.dims)}")
+        matrix = b if kernel_layout == "IO" else b.with_dims((*b.dims[:-2], b.dims[-1], b.dims[-2]))
         return _sums(Matmul.result_type(a, matrix), a=a, b=b)
 
     @staticmethod
     def compute(a, b, kernel_layout):
-        return np.matmul(a.astype(_SUMS), b.astype(_SUMS) if kernel_layout == "IO" else b.astype(_SUMS).T)
+        return np.matmul(a.astype(_SUMS), b.astype(_SUMS) if kernel_layout == "IO" else b.astype(_SUMS).swapaxes(-1, -2))
 
 
 class Conv2dInteger(RelaxOp, name="conv2d_integer"):

@@ -86,7 +86,7 @@ def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     a, b = op.operands
     weight, axis = r.array(b), attributes(op)["kernel_layout"].index("I")
     group = LANE // max(numpy_dtype(value.type.element_type).itemsize for value in (a, b))
-    if weight is None or axis or not weight.shape[0] % group:
+    if weight is None or weight.ndim > 2 or axis or not weight.shape[0] % group:
         return None
     padded = relax.pad(a, pads=[0] * (2 * a.type.rank - 1) + [-weight.shape[0] % group])
     return relax.matmul_integer(padded, r.constant(_with_whole_groups(weight, 0), b))

@@ -8,7 +8,7 @@ On CPUs without such an instruction both are widened to 16 bits, by the kernel t
 pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
 
 Instructions of GPUs sum along rows of both factors: the depth is the last axis of weights there. Images are padded in the kernel that reads
-them.
+them, and products of two values that are not constant become sums of integers, too (``pairs``).
 """
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.integers import pairs
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
 from legato.passes.graph.integers.raised import Raised
 from legato.passes.graph.integers.shorts import Shorts
@@ -65,6 +66,8 @@ def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
                 made = Contraction(op, reader, raised, shorts, depth_last).integer()
+                if made is None and depth_last:
+                    made = pairs.product(op, reader, raised)
             if made is not None:
                 replace(op, made)
     if shorts is None:
@@ -210,8 +213,7 @@ class Contraction:
             return self.shorts.of(x.integers), zero
         if dtype_of(x.integers) == self.raised.dtype:
             return x.integers, zero
-        shift = self.raised.shift
-        return self.raised.of(x.integers), zero + shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(shift)))
+        return self.raised.of(x.integers), self.raised.zero(zero)
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]
