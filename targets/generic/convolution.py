@@ -66,14 +66,17 @@ def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int],
     filters, inputs = (w.type.shape[kernel_layout.index(letter)] for letter in "OI")
     op = _DEPTHWISE.get((layout, kernel_layout))
     if groups > 1 and inputs == 1 and filters == groups and (op is not None or (layout, kernel_layout) == ("NCDHW", "OIDHW")):
-        unit = kernel_layout.index("I")
-        groups_of = [[i] for i in range(unit - 1)] + [[unit - 1, unit]] + [[i] for i in range(unit + 1, w.type.rank)]
-        filters_of = collapse(w, groups_of)
+        filters_of = without_axis(w, kernel_layout.index("I"))
         if op is None:
             reads = [(x, f"n, c, {', '.join(_window_steps(strides, dilations))}"), (filters_of, "c, k0, k1, k2")]
             return accumulated(out, kind, lambda zeros: compute(zeros, "n, c, o0, o1, o2, +k0, +k1, +k2", reads, multiply_add(kind)))
         return accumulated(out, kind, lambda zeros: named(op, zeros, [x, filters_of], **windows))
     return _by_hand(kind, x, w, out, strides, dilations, groups, layout, kernel_layout)
+
+
+def without_axis(value: ir.Value, axis: int) -> ir.Value:
+    """A value without an axis of one element, which is not its first."""
+    return collapse(value, [[i] for i in range(axis - 1)] + [[axis - 1, axis]] + [[i] for i in range(axis + 1, value.type.rank)])
 
 
 def _window_steps(strides: Sequence[int], dilations: Sequence[int]) -> list[str]:
@@ -92,24 +95,25 @@ def _by_hand(kind, x, w, out, strides, dilations, groups: int, layout: str, kern
 
     rank = len(strides)
     writes = indices(layout, {"N": "n", "C": feature}, names(rank, "o"))
-    reads = [(_split(x, layout.index("C"), groups), indices(layout, {"N": "n", "C": channel}, steps)),
-             (_split(w, kernel_layout.index("O"), groups), indices(kernel_layout, {"O": feature, "I": "c"}, names(rank, "k")))]
+    reads = [(split_groups(x, layout.index("C"), groups), indices(layout, {"N": "n", "C": channel}, steps)),
+             (split_groups(w, kernel_layout.index("O"), groups), indices(kernel_layout, {"O": feature, "I": "c"}, names(rank, "k")))]
     loops = ", ".join([writes, *(f"+k{i}" for i in range(rank)), "+c"])
     place = layout.index("C")
-    result = accumulated(_split(out, place, groups), kind, lambda zeros: compute(zeros, loops, reads, multiply_add(kind)))
-    return collapse(result, _split_groups(out.type.rank, place)) if groups > 1 else result
+    result = accumulated(split_groups(out, place, groups), kind, lambda zeros: compute(zeros, loops, reads, multiply_add(kind)))
+    return collapse(result, axes_of_groups(out.type.rank, place)) if groups > 1 else result
 
 
-def _split_groups(rank: int, place: int) -> list[list[int]]:
+def axes_of_groups(rank: int, place: int) -> list[list[int]]:
+    """The axes of a split dimension that make one dimension."""
     return [[i] for i in range(place)] + [[place, place + 1]] + [[i + 1] for i in range(place + 1, rank)]
 
 
-def _split(value: ir.Value, place: int, groups: int) -> ir.Value:
+def split_groups(value: ir.Value, place: int, groups: int) -> ir.Value:
     """Splits a dimension of size groups * n into groups and n."""
     if groups == 1:
         return value
     sizes = dims(value)
-    return expand(value, _split_groups(len(sizes), place), [*sizes[:place], groups, quotient(sizes[place], groups), *sizes[place + 1:]])
+    return expand(value, axes_of_groups(len(sizes), place), [*sizes[:place], groups, quotient(sizes[place], groups), *sizes[place + 1:]])
 
 
 @kernel("relax.conv1d", "relax.conv2d", "relax.conv3d")
@@ -170,7 +174,7 @@ def _spread(x: ir.Value, places: Sequence[int], strides: Sequence[int], zero: ir
 def _turned(w: ir.Value, groups: int) -> ir.Value:
     """[inputs, filters per group, ...] as [filters, inputs per group, ...], spatially mirrored."""
     inputs, filters, *kernel = dims(w)
-    split = _split(w, 0, groups)
+    split = split_groups(w, 0, groups)
     per_group = quotient(inputs, groups)
     places = names(len(kernel), "k")
     backwards = ", ".join(f"{size - 1} - {place}" for size, place in zip(kernel, places))
@@ -179,7 +183,7 @@ def _turned(w: ir.Value, groups: int) -> ir.Value:
     sizes = [groups, filters, per_group, *kernel] if grouped else [filters, inputs, *kernel]
     order, reads = (f"g, f, c, {loops}", f"g, c, f, {backwards}") if grouped else (f"f, c, {loops}", f"c, f, {backwards}")
     turned = compute(empty(sizes, w.type.element_type), order, [(split, reads)], lambda x, _: x)
-    return collapse(turned, _split_groups(w.type.rank, 0)) if grouped else turned
+    return collapse(turned, axes_of_groups(w.type.rank, 0)) if grouped else turned
 
 
 RULES = (*convolution, *convolution_transposed)

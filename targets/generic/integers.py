@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from legato.core.mlir import ir
 from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import dims
-from legato.targets.builders.structured import compute, expand, filled
-from legato.targets.generic.convolution import pad_spatial
+from legato.targets.builders.structured import collapse, compute, expand, filled
+from legato.targets.generic.convolution import axes_of_groups, pad_spatial, split_groups, without_axis
+from legato.targets.generic.matmul import operand_of
 from legato.targets.rule import kernel
 
 LANE = 32   # bits of the sums
@@ -38,6 +39,11 @@ def matmul(k, a, b, out):
     """A nest over rows, columns and the reduction, in groups unless the matrix has a row for each column."""
     outer = [f"b{i}" for i in range(a.type.rank - 1)]
     size, group = a.type.shape[-1], _group(a, b)
+    if b.type.rank > 2:
+        batch = [f"b{i}" for i in range(out.type.rank - 2)]
+        places = ["n", "k"] if k.attrs["kernel_layout"] == "OI" else ["k", "n"]
+        operands = [operand_of(a, out, batch, ["m", "k"]), operand_of(b, out, batch, places)]
+        return _summed(k, out, ", ".join([*batch, "m, n, +k"]), operands)
     if k.attrs["kernel_layout"] == "OI":
         return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "n, k")])
     if ir.ShapedType.get_dynamic_size() in (size, b.type.shape[0]) or size % group:
@@ -48,27 +54,35 @@ def matmul(k, a, b, out):
 
 @kernel("relax.conv2d_integer")
 def convolution(k, x, w, out):
-    """A nest over output positions and channels, the places of the window, and input channels, in groups if these are last."""
-    a, group = k.attrs, _group(x, w)
-    layout, kernel_layout, padding = a["data_layout"], a["kernel_layout"], a["padding"]
+    """A nest over output positions and channels, the places of the window, and input channels, by neighbours if these are last."""
+    a, lane = k.attrs, _group(x, w)
+    layout, kernel_layout, padding, groups = a["data_layout"], a["kernel_layout"], a["padding"], a["groups"]
     if any(padding):
         x = pad_spatial(x, layout, padding[:2], padding[2:], Element(k.input_types[0].element_type).const(a["pad_value"]))
     vertical, horizontal = (f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(a["strides"], a["dilations"])))
 
-    channels = (w.type.shape[kernel_layout.index("I")], x.type.shape[layout.index("C")])
-    last = layout == "NHWC" and kernel_layout == "HWIO"
-    grouped = last and channels[0] == channels[1] and channels[0] % group == 0
-    channel = "c, q" if grouped else "c"
-    if grouped:
-        x, w = _grouped(x, 3, group), _grouped(w, 2, group)
-
     def indices(order: str, **letters: str) -> str:
-        return ", ".join(letters[letter] for letter in order)
+        return ", ".join(letters[letter] for letter in order if letters[letter])
 
-    writes = indices(layout, N="n", H="o0", W="o1", C="f")
-    loops = f"{writes}, +k0, +k1, {'+c, +q' if grouped else '+c'}"
-    return _summed(k, out, loops, [(x, indices(layout, N="n", H=vertical, W=horizontal, C=channel)),
-                                   (w, indices(kernel_layout, O="f", H="k0", W="k1", I=channel))])
+    def nest(into: ir.Value, image: ir.Value, filters: ir.Value, feature: str, channel: str, *own: str) -> ir.Value:
+        """The sums. ``feature``, ``channel``: the indices of what is written and read; ``own``: of the filter's features and channels."""
+        summed = ", ".join(f"+{axis}" for axis in ("k0", "k1", *(own[1].split(", ") if own[1] else ())))
+        return _summed(k, into, f"{indices(layout, N='n', H='o0', W='o1', C=feature)}, {summed}", [
+            (image, indices(layout, N="n", H=vertical, W=horizontal, C=channel)),
+            (filters, indices(kernel_layout, O=own[0], H="k0", W="k1", I=own[1]))])
+
+    features, channels = (w.type.shape[kernel_layout.index(letter)] for letter in "OI")
+    if groups > 1 and channels == 1 and features == groups:
+        return nest(out, x, without_axis(w, kernel_layout.index("I")), "c", "c", "c", "")
+    if groups > 1:
+        place = layout.index("C")
+        image, filters = split_groups(x, place, groups), split_groups(w, kernel_layout.index("O"), groups)
+        sums = nest(split_groups(out, place, groups), image, filters, "g, f", "g, c", "g, f", "c")
+        return collapse(sums, axes_of_groups(out.type.rank, place))
+    last = layout == "NHWC" and kernel_layout == "HWIO"
+    if last and channels == x.type.shape[layout.index("C")] and channels % lane == 0:
+        return nest(out, _grouped(x, 3, lane), _grouped(w, 2, lane), "f", "c, q", "f", "c, q")
+    return nest(out, x, w, "f", "c", "f", "c")
 
 
 RULES = (matmul, convolution)

@@ -22,8 +22,8 @@ def matmul(k, a, b, out):
     batch_rank = max(*ranks, 2) - 2
     batch = [f"b{i}" for i in range(batch_rank)]
     rows, columns = (["m"] if ranks[0] > 1 else []), (["n"] if ranks[1] > 1 else [])
-    left = _operand(a, out, batch, [*rows, "k"])
-    right = _operand(b, out, batch, ["k", *columns])
+    left = operand_of(a, out, batch, [*rows, "k"])
+    right = operand_of(b, out, batch, ["k", *columns])
     loops = ", ".join([*batch, *rows, *columns, "+k"])
     return accumulated(out, kind, lambda zeros: compute(zeros, loops, [left, right], multiply_add(kind)))
 
@@ -34,7 +34,7 @@ def matmul_float8(k, a, b, out):
     narrow, wide = k.input_types[0].element_type, element(k.output_types[0])
     a, b = of_size(a, -1, b.type.shape[-1]), of_size(b, -1, a.type.shape[-1])
     batch = [f"b{i}" for i in range(out.type.rank - 2)]
-    operands = [_operand(a, out, batch, ["m", "k"]), _operand(b, out, batch, ["n", "k"])]
+    operands = [operand_of(a, out, batch, ["m", "k"]), operand_of(b, out, batch, ["n", "k"])]
 
     def body(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
         return wide.add(sums, wide.mul(*(arith.extf(wide.type, arith.bitcast(narrow, v)) for v in (x, y))))
@@ -46,7 +46,7 @@ def _same_batch(a: ir.Value, b: ir.Value) -> bool:
     return (a.type.shape[0] == 1) == (b.type.shape[0] == 1)
 
 
-def _operand(value: ir.Value, out: ir.Value, batch: Sequence[str], inner: Sequence[str]) -> tuple[ir.Value, str]:
+def operand_of(value: ir.Value, out: ir.Value, batch: Sequence[str], inner: Sequence[str]) -> tuple[ir.Value, str]:
     """An operand with its indices. Broadcast batch sizes of 1 are collapsed, so that all indices are loops."""
     own = value.type.rank - len(inner)
     indices = [*batch[len(batch) - own:], *inner]

@@ -136,7 +136,8 @@ def power(number: int) -> int:
 def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None:
     """Appends the steps of one launch of reductions."""
     root = steps.block(group.root.name)
-    if fills_poorly(group, shape) and group.root.reduced and not group.members:
+    sized = group.root.stores[0].buffer.type.has_static_shape    # else it may write a part only, and a copy would begin as what was there
+    if fills_poorly(group, shape) and group.root.reduced and not group.members and sized:
         emit_points(steps, root, group.root)
         return
     loops = steps.loops(root, group.root.rank)
@@ -192,7 +193,7 @@ def fills_poorly(group: LaunchGroup, shape: RowThreads) -> bool:
     computes stands in its own loops: then a block takes points of several rows."""
     extents = [group.root.extents[axis] for axis in group.shared]
     last = extents[-1] if extents else None
-    return shape.across == 1 and last is not None and last % POINTS != 0 and len(extents) > 1
+    return shape.across == 1 and last is not None and last % POINTS != 0 and len(extents) > 1 and points_of(extents) != 1
 
 
 def finish(steps: Steps, handle: str, block: KernelBlock, inner: list[str], shape: RowThreads, thread: str) -> None:

@@ -259,11 +259,12 @@ ORACLES = {
     "bitcast": lambda x, dtype: np.frombuffer(x.tobytes(), dtype).reshape(x.shape),
     "clip": lambda x, min, max: onnx_op("Clip", [x, *(None if b is None else np.array(b, x.dtype) for b in (min, max))], runtime=True),
     "matmul": np.matmul,
-    "matmul_integer": lambda a, b, kernel_layout: np.matmul(a.astype(np.int32), (b if kernel_layout == "IO" else b.T).astype(np.int32)),
+    "matmul_integer": lambda a, b, kernel_layout: np.matmul(
+        a.astype(np.int32), (b if kernel_layout == "IO" else b.swapaxes(-1, -2)).astype(np.int32)),
     "matmul_float8": lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32).swapaxes(-1, -2)),
     "matmul_quantized": _matmul_quantized,
-    "conv2d_integer": lambda x, w, strides, padding, dilations, data_layout, kernel_layout, pad_value: np.asarray(_conv(
-        x.astype(np.float32) - pad_value, w.astype(np.float32), strides, padding, dilations, 1, data_layout, kernel_layout)
+    "conv2d_integer": lambda x, w, strides, padding, dilations, groups, data_layout, kernel_layout, pad_value: np.asarray(_conv(
+        x.astype(np.float32) - pad_value, w.astype(np.float32), strides, padding, dilations, groups, data_layout, kernel_layout)
         + pad_value * w.astype(np.float32).sum(axis=tuple(i for i, letter in enumerate(kernel_layout) if letter != "O")).reshape(
             [-1 if letter == "C" else 1 for letter in data_layout])).astype(np.int32),
     "softmax": _onnx("Softmax", runtime=True),

@@ -22,10 +22,11 @@ FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
 def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """conv2d_integer with channels last and a constant kernel: a matmul_integer of its windows, unless it is computed directly."""
+    """conv2d_integer of one group, with channels last and a constant kernel: a matmul_integer of its windows, unless computed directly."""
     x, w = op.operands
     attrs, weight = attributes(op), r.array(w)
-    if weight is None or (attrs["data_layout"], attrs["kernel_layout"]) != ("NHWC", "HWIO") or any(attrs["padding"]):
+    plain = (attrs["data_layout"], attrs["kernel_layout"], attrs["groups"]) == ("NHWC", "HWIO", 1)
+    if weight is None or not plain or any(attrs["padding"]):
         return None
     batch, *size, channels = dims.dims(x.type)
     out = dims.dims(op.results[0].type)
@@ -85,7 +86,7 @@ def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     a, b = op.operands
     weight, axis = r.array(b), attributes(op)["kernel_layout"].index("I")
     group = LANE // max(numpy_dtype(value.type.element_type).itemsize for value in (a, b))
-    if weight is None or axis or not weight.shape[0] % group:
+    if weight is None or weight.ndim > 2 or axis or not weight.shape[0] % group:
         return None
     padded = relax.pad(a, pads=[0] * (2 * a.type.rank - 1) + [-weight.shape[0] % group])
     return relax.matmul_integer(padded, r.constant(_with_whole_groups(weight, 0), b))

@@ -8,7 +8,7 @@ On CPUs without such an instruction both are widened to 16 bits, by the kernel t
 pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
 
 Instructions of GPUs sum along rows of both factors: the depth is the last axis of weights there. Images are padded in the kernel that reads
-them.
+them, and products of two values that are not constant become sums of integers, too (``pairs``).
 """
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.integers import pairs
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
 from legato.passes.graph.integers.raised import Raised
 from legato.passes.graph.integers.shorts import Shorts
@@ -66,6 +67,8 @@ def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
                 made = Contraction(op, reader, raised, shorts, depth_last).integer()
+                if made is None and depth_last:
+                    made = pairs.product(op, reader, raised)
             if made is not None:
                 replace(op, made)
     if shorts is None:
@@ -124,7 +127,8 @@ class Contraction:
         if self.rank == 3 and self.shorts is not None and self._is_transformed():
             return False
         in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
-        return self.attrs["groups"] == 1 and in_order and 0 not in self.op.results[0].type.shape
+        in_groups = self.attrs["groups"] == 1 or (self.depth_last and self.rank < 3)
+        return in_groups and in_order and 0 not in self.op.results[0].type.shape
 
     def _is_transformed(self) -> bool:
         """Whether Winograd's algorithm computes the convolution in f32, which takes half the time of products of 16 bits: channels and
@@ -204,7 +208,7 @@ class Contraction:
             batch, channels, width = dims.dims(x.type)
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
         made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
-                                    pad_value=zero if in_kernel and isinstance(zero, int) else 0)
+                                    groups=self.attrs["groups"], pad_value=zero if in_kernel and isinstance(zero, int) else 0)
         return made if self.rank == 2 else relax.reshape(made, sizes)
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
@@ -217,8 +221,7 @@ class Contraction:
             return self.shorts.of(x.integers), zero
         if dtype_of(x.integers) == self.raised.dtype:
             return x.integers, zero
-        shift = self.raised.shift
-        return self.raised.of(x.integers), zero + shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(shift)))
+        return self.raised.of(x.integers), self.raised.zero(zero)
 
     def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
         padding = self.attrs["padding"]

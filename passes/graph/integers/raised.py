@@ -28,6 +28,10 @@ class Raised:
                 self._made[value] = relax.astype(wide, dtype=self.dtype)
         return self._made[value]
 
+    def zero(self, zero: ir.Value | int) -> ir.Value | int:
+        """The zero point of such a value, by that of the one it is made of."""
+        return zero + self.shift if isinstance(zero, int) else relax.add(zero, relax.constant(np.int32(self.shift)))
+
     def share(self, reader: Reader) -> None:
         """Makes other casts of the bytes read the raised ones: what computes a value stores it once."""
         for value, raised in self._made.items():

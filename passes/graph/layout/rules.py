@@ -31,7 +31,8 @@ def _build(op: ir.Operation, operands: list[ir.Value], attrs: dict[str, Any]) ->
 def convolution(converter: Converter, op: ir.Operation) -> bool:
     """conv1d, conv2d, conv3d, conv2d_integer: image and kernel in the wanted layouts."""
     attrs = relax.attributes_of(op)
-    of_kernel = converter.integer_kernel_layout if op.name == "relax.conv2d_integer" else converter.kernel_layout
+    by_rows = op.name == "relax.conv2d_integer" and not _is_depthwise(op.operands[1], attrs)    # of the depth, which depthwise ones lack
+    of_kernel = converter.integer_kernel_layout if by_rows else converter.kernel_layout
     wanted = attrs | {
         "data_layout": layout.for_axes(converter.data_layout, attrs["data_layout"]),
         "kernel_layout": layout.for_axes(of_kernel, attrs["kernel_layout"]),
@@ -55,6 +56,12 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
+def _is_depthwise(weight: ir.Value, attrs: dict[str, Any]) -> bool:
+    """Whether each channel has a filter of its own."""
+    features, inputs = (dims(weight.type)[attrs["kernel_layout"].index(letter)] for letter in "OI")
+    return inputs == 1 and features == attrs["groups"] > 1
+
+
 def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool) -> bool:
     """Whether a convolution of channels-first images of f32, of known sizes, depthwise or of few features, is faster with vectors of
     columns. ``is_held``: the image would have to be permuted to channels first."""
@@ -63,8 +70,8 @@ def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool)
     channels, plain = dims(image.type)[1], attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI")
     if not plain or not isinstance(image.type.element_type, ir.F32Type) or not isinstance(channels, int):
         return False
-    features, inputs, *taps = weight.type.shape
-    is_depthwise = inputs == 1 and features == attrs["groups"] > 1
+    features, _, *taps = weight.type.shape
+    is_depthwise = _is_depthwise(weight, attrs)
     if (attrs["groups"] > 1 and not is_depthwise) or (is_held and not (is_depthwise and features < LANES)):
         return False
     known = all(isinstance(size, int) for size in (*sizes, *counts))

@@ -8,9 +8,9 @@ func.func @wide(%a: tensor<2x4xi32>, %b: tensor<4x3xi8>) {
 
 // -----
 
-func.func @batch(%a: tensor<2x4xi8>, %b: tensor<2x4x3xi8>) {
-  // expected-error@+1 {{'relax.matmul_integer' op a must have rank 2 or more and b rank 2, they have [2, 4] and [2, 4, 3]}}
-  %0 = "relax.matmul_integer"(%a, %b) : (tensor<2x4xi8>, tensor<2x4x3xi8>) -> tensor<2x2x3xi32>
+func.func @vector(%a: tensor<2x4xi8>, %b: tensor<4xi8>) {
+  // expected-error@+1 {{'relax.matmul_integer' op a and b must have rank 2 or more, they have [2, 4] and [4]}}
+  %0 = "relax.matmul_integer"(%a, %b) : (tensor<2x4xi8>, tensor<4xi8>) -> tensor<2xi32>
   return
 }
 

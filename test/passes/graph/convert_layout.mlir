@@ -178,10 +178,13 @@ func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2
 // INTEGERS-LABEL: func.func @integers(
 // INTEGERS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", kernel_layout = "OHWI", pad_value = 3 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x8x8x4xui8>, tensor<8x3x3x4xi8>)
 // INTEGERS: "relax.conv2d"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", kernel_layout = "HWIO"
-func.func @integers(%x: tensor<1x4x8x8xui8>, %w: tensor<8x4x3x3xi8>, %y: tensor<1x4x8x8xf32>, %v: tensor<8x4x3x3xf32>) -> (tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>) {
+// Neighbours of a depthwise one are channels.
+// INTEGERS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", groups = 4 : i64, kernel_layout = "HWIO"} : (tensor<1x8x8x4xui8>, tensor<3x3x1x4xi8>)
+func.func @integers(%x: tensor<1x4x8x8xui8>, %w: tensor<8x4x3x3xi8>, %y: tensor<1x4x8x8xf32>, %v: tensor<8x4x3x3xf32>, %u: tensor<4x1x3x3xi8>) -> (tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>, tensor<1x4x6x6xi32>) {
   %0 = "relax.conv2d_integer"(%x, %w) {pad_value = 3 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x4x8x8xui8>, tensor<8x4x3x3xi8>) -> tensor<1x8x8x8xi32>
   %1 = "relax.conv2d"(%y, %v) : (tensor<1x4x8x8xf32>, tensor<8x4x3x3xf32>) -> tensor<1x8x6x6xf32>
-  return %0, %1 : tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>
+  %2 = "relax.conv2d_integer"(%x, %u) {groups = 4 : i64} : (tensor<1x4x8x8xui8>, tensor<4x1x3x3xi8>) -> tensor<1x4x6x6xi32>
+  return %0, %1, %2 : tensor<1x8x8x8xi32>, tensor<1x8x6x6xf32>, tensor<1x4x6x6xi32>
 }
 
 // Convolutions of f32 that are depthwise or of few features have vectors of columns, too, as long as the image is channels-first; a

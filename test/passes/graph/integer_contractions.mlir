@@ -182,3 +182,63 @@ func.func @read_twice(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>,
 // GPU: "relax.matmul_integer"(%arg0, %[[W]]) {kernel_layout = "OI"}
 // GPU-LABEL: func.func @other_dimensions(
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)
+
+// Groups of filters are summed as integers on GPUs, and in floats on CPUs.
+// GPU-LABEL: func.func @groups(
+// GPU: "relax.conv2d_integer"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x4x3x3xui8>, tensor<8x2x2x2xi8>)
+// GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<1x4x1x9xui8>, tensor<4x1x1x2xi8>)
+// CHECK-LABEL: func.func @groups(
+// CHECK-NOT: _integer
+func.func @groups(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x9xui8>) -> (tensor<1x8x2x2xf32>, tensor<1x4x8xf32>) {
+  %w = "relax.constant"() {value = dense<1> : tensor<8x2x2x2xi8>} : () -> tensor<8x2x2x2xi8>
+  %v = "relax.constant"() {value = dense<1> : tensor<4x1x2xi8>} : () -> tensor<4x1x2xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<1x4x3x3xui8>) -> tensor<1x4x3x3xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<8x2x2x2xi8>) -> tensor<8x2x2x2xf32>
+  %2 = "relax.conv2d"(%0, %1) {groups = 2 : i64} : (tensor<1x4x3x3xf32>, tensor<8x2x2x2xf32>) -> tensor<1x8x2x2xf32>
+  %3 = "relax.astype"(%y) {dtype = f32} : (tensor<1x4x9xui8>) -> tensor<1x4x9xf32>
+  %4 = "relax.astype"(%v) {dtype = f32} : (tensor<4x1x2xi8>) -> tensor<4x1x2xf32>
+  %5 = "relax.conv1d"(%3, %4) {groups = 4 : i64} : (tensor<1x4x9xf32>, tensor<4x1x2xf32>) -> tensor<1x4x8xf32>
+  return %2, %5 : tensor<1x8x2x2xf32>, tensor<1x4x8xf32>
+}
+
+// Products of two values that are not constant, on GPUs: the zero point of the left one needs sums of the right one's columns. Bytes whose
+// zero point is -128 become unsigned, and need none. An attention whose weights are not quantized stays in floats.
+// GPU-LABEL: func.func @pairs(
+// GPU: %[[RAISED:.*]] = "relax.astype"({{.*}}) {dtype = ui8} : (tensor<2x9x16xi32>)
+// GPU: %[[TURNED:.*]] = "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 2, 1>} : (tensor<2x16x12xi8>)
+// GPU: %[[SUMS:.*]] = "relax.matmul_integer"(%arg0, %[[TURNED]]) {kernel_layout = "OI"} : (tensor<2x9x16xui8>, tensor<2x12x16xi8>) -> tensor<2x9x12xi32>
+// GPU: %[[WIDE:.*]] = "relax.astype"(%[[TURNED]]) {dtype = i32}
+// GPU: %[[COLUMNS:.*]] = "relax.sum"(%[[WIDE]]) {axis = array<i64: -1>} : (tensor<2x12x16xi32>)
+// GPU: %[[TIMES:.*]] = "relax.multiply"(%[[COLUMNS]],
+// GPU: %[[OF_ZERO:.*]] = "relax.reshape"(%[[TIMES]]) {{.*}} -> tensor<2x1x12xi32>
+// GPU: "relax.subtract"(%[[SUMS]], %[[OF_ZERO]])
+// GPU: "relax.matmul_integer"(%[[RAISED]], %arg2) : (tensor<2x9x16xui8>, tensor<2x16x12xi8>)
+// GPU-NOT: relax.sum
+// GPU: return
+// GPU-LABEL: func.func @float_weights(
+// GPU-NOT: _integer
+// CHECK-LABEL: func.func @pairs(
+// CHECK-NOT: _integer
+func.func @pairs(%x: tensor<2x9x16xui8>, %y: tensor<2x12x16xi8>, %z: tensor<2x16x12xi8>, %p: tensor<2x9x16xi8>) -> (tensor<2x9x12xf32>, tensor<2x9x12xf32>) {
+  %zx = "relax.constant"() {value = dense<10.0> : tensor<f32>} : () -> tensor<f32>
+  %zp = "relax.constant"() {value = dense<-128.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<2x9x16xui8>) -> tensor<2x9x16xf32>
+  %1 = "relax.subtract"(%0, %zx) : (tensor<2x9x16xf32>, tensor<f32>) -> tensor<2x9x16xf32>
+  %2 = "relax.astype"(%y) {dtype = f32} : (tensor<2x12x16xi8>) -> tensor<2x12x16xf32>
+  %3 = "relax.permute_dims"(%2) {axes = array<i64: 0, 2, 1>} : (tensor<2x12x16xf32>) -> tensor<2x16x12xf32>
+  %4 = "relax.matmul"(%1, %3) : (tensor<2x9x16xf32>, tensor<2x16x12xf32>) -> tensor<2x9x12xf32>
+  %5 = "relax.astype"(%p) {dtype = f32} : (tensor<2x9x16xi8>) -> tensor<2x9x16xf32>
+  %6 = "relax.subtract"(%5, %zp) : (tensor<2x9x16xf32>, tensor<f32>) -> tensor<2x9x16xf32>
+  %7 = "relax.astype"(%z) {dtype = f32} : (tensor<2x16x12xi8>) -> tensor<2x16x12xf32>
+  %8 = "relax.matmul"(%6, %7) : (tensor<2x9x16xf32>, tensor<2x16x12xf32>) -> tensor<2x9x12xf32>
+  return %4, %8 : tensor<2x9x12xf32>, tensor<2x9x12xf32>
+}
+
+func.func @float_weights(%x: tensor<2x9x16xui8>, %y: tensor<2x16x12xi8>, %v: tensor<2x12x8xf32>) -> tensor<2x9x8xf32> {
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<2x9x16xui8>) -> tensor<2x9x16xf32>
+  %1 = "relax.astype"(%y) {dtype = f32} : (tensor<2x16x12xi8>) -> tensor<2x16x12xf32>
+  %2 = "relax.matmul"(%0, %1) : (tensor<2x9x16xf32>, tensor<2x16x12xf32>) -> tensor<2x9x12xf32>
+  %3 = "relax.softmax"(%2) : (tensor<2x9x12xf32>) -> tensor<2x9x12xf32>
+  %4 = "relax.matmul"(%3, %v) : (tensor<2x9x12xf32>, tensor<2x12x8xf32>) -> tensor<2x9x8xf32>
+  return %4 : tensor<2x9x8xf32>
+}

@@ -62,9 +62,18 @@ def integer_cases():
         yield Case("matmul_integer", [bytes_of(a, 2, 3, 9), bytes_of(b, 9, 20)], shapes=[["b", "n", 9], [9, 20]], symbols={"b": 2, "n": 3})
         yield Case("matmul_integer", [bytes_of(a, 4, 6), bytes_of(b, 6, 8)], shapes=[["n", "k"], ["k", "m"]],
                    symbols={"n": 4, "k": 6, "m": 8})
+        yield Case("matmul_integer", [bytes_of(a, 2, 1, 5, 9), bytes_of(b, 3, 4, 9)], {"kernel_layout": "OI"},
+                   shapes=[["b", 1, "n", 9], [3, 4, 9]], symbols={"b": 2, "n": 5})
+        yield Case("matmul_integer", [bytes_of(a, 3, 5, 9), bytes_of(b, 3, 9, 4)])
         yield Case("conv2d_integer", [bytes_of(a, 2, 5, 7, 6), bytes_of(b, 4, 5, 3, 2)], {"strides": [2, 1], "dilations": [1, 2]})
         nhwc = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
         yield Case("conv2d_integer", [bytes_of(a, 1, 6, 7, 8), bytes_of(b, 3, 3, 8, 16)], nhwc)
+        grouped = {"groups": 3, "strides": [1, 2]}     # of two channels and two filters each, of one filter each, of two
+        yield Case("conv2d_integer", [bytes_of(a, 2, 6, 5, 6), bytes_of(b, 6, 2, 3, 2)],
+                   grouped | {"padding": [1, 0, 2, 1], "pad_value": 3})
+        yield Case("conv2d_integer", [bytes_of(a, 2, 5, 6, 3), bytes_of(b, 3, 2, 1, 3)], grouped | nhwc)
+        yield Case("conv2d_integer", [bytes_of(a, 2, 5, 6, 3), bytes_of(b, 6, 3, 2, 1)],
+                   grouped | {"data_layout": "NHWC", "kernel_layout": "OHWI"})
         yield Case("conv2d_integer", [bytes_of(a, 2, 4, 4, 3), bytes_of(b, 1, 1, 3, 5)], nhwc, shapes=[["n", 4, 4, 3], [1, 1, 3, 5]],
                    symbols={"n": 2})
 

@@ -9,7 +9,7 @@ import pytest
 import standin
 from product_models import product
 from test_cooperative_vulkan import VALIDATOR
-from test_integer_products import BYTE_TYPES, convolutions, dequantized, integers, products
+from test_integer_products import BYTE_TYPES, attention, convolutions, dequantized, grouped, integers, products
 from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
@@ -51,7 +51,7 @@ def test_sums_are_exact(on, left, right, sizes, turned, monkeypatch):
 
 
 @needs_vulkan
-@pytest.mark.parametrize("case", [convolutions, *thorough([products, dequantized])])
+@pytest.mark.parametrize("case", [convolutions, grouped, attention, *thorough([products, dequantized])])
 def test_models_on_vulkan(case):
     """Sums are those of onnxruntime, and what is made of them in f32 is near."""
     model, given, tolerance = case()

@@ -101,6 +101,36 @@ def convolutions():
     return model(nodes, inputs, {f"y{n}": ("int32", None) for n in range(3)}, constants), given, 1
 
 
+def grouped():
+    """ConvInteger of groups of filters: of one channel each in vectors, of 17, of one channel and two filters, and of 16 channels."""
+    attributes = [{"group": 32, "pads": [1, 2, 0, 1]}, {"group": 17, "strides": [2, 1]}, {"group": 5, "pads": [2, 2]},
+                  {"group": 2, "pads": [1] * 4, "dilations": [2, 1]}]
+    nodes = [helper.make_node("ConvInteger", [f"x{n}", f"w{n}", f"z{n}"], [f"y{n}"], **one) for n, one in enumerate(attributes)]
+    shapes = [(1, 32, 9, 8), (2, 17, 7, 6), (2, 5, 11), (1, 32, 8, 7)]
+    filters = [(32, 1, 3, 3), (17, 1, 3, 2), (10, 1, 4), (32, 16, 3, 3)]
+    inputs = {f"x{n}": ("uint8", list(shape)) for n, shape in enumerate(shapes)}
+    constants = {f"w{n}": integers("int8", shape) for n, shape in enumerate(filters)} | {f"z{n}": np.uint8(77 * n) for n in range(4)}
+    given = {name: integers(dtype, shape) for name, (dtype, shape) in inputs.items()}
+    return model(nodes, inputs, {f"y{n}": ("int32", None) for n in range(4)}, constants), given, 1
+
+
+def attention(symbolic=False):
+    """Both products of an attention of quantized values, with zero points; the softmax's becomes 0 as an unsigned byte."""
+    names, zeros, depth = ("q", "k", "p", "v"), (3, -5, -128, 7), 24
+    shape, given_shape = [2, 3, "n" if symbolic else 40, depth], (2, 3, 40, depth)
+    quantized = {name: [helper.make_node("QuantizeLinear", [source, f"s{name}", f"z{name}"], [f"{name}q"]),
+                        helper.make_node("DequantizeLinear", [f"{name}q", f"s{name}", f"z{name}"], [f"{name}d"])]
+                 for name, source in zip(names, ("q", "t", "p", "v"))}
+    nodes = [helper.make_node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]), *quantized["q"], *quantized["k"],
+             helper.make_node("MatMul", ["qd", "kd"], ["scores"]), helper.make_node("Softmax", ["scores"], ["p"], axis=-1),
+             *quantized["p"], *quantized["v"], helper.make_node("MatMul", ["pd", "vd"], ["y"])]
+    constants = {f"s{name}": np.float32(1 / 255 if name == "p" else 0.03) for name in names} | {
+        f"z{name}": np.int8(zero) for name, zero in zip(names, zeros)}
+    rng = np.random.default_rng(0)
+    given = {name: rng.standard_normal(given_shape).astype(np.float32) for name in "qkv"}
+    return model(nodes, {name: ("float32", shape) for name in "qkv"}, {"y": ("float32", None)}, constants), given, 1e-6
+
+
 def dequantized():
     """A dequantized product and convolution in floats, with scales of columns and filters, and a sum with what is quantized before."""
     nodes = [helper.make_node("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
@@ -114,7 +144,9 @@ def dequantized():
     return model(nodes, {"x": ("float32", list(x.shape))}, {"y": ("float32", list(x.shape))}, constants), {"x": x}, 1e-6
 
 
-@pytest.mark.parametrize("case, chip, launches", [(products, "sm_80", 5), (convolutions, "sm_80", 11), (dequantized, "sm_90a", 6),
+@pytest.mark.parametrize("case, chip, launches", [(products, "sm_80", 5), (convolutions, "sm_80", 11), (grouped, "sm_80", 13),
+                                                  (attention, "sm_80", 10),
+                                                  (dequantized, "sm_90a", 6),
                                                   *thorough([(products, "sm_90a", 5), (convolutions, "sm_90a", 11),
                                                             (dequantized, "sm_80", 6)], names=3)])
 def test_models_are_right(case, chip, launches, monkeypatch):

@@ -48,3 +48,16 @@ def test_sums_stay_in_registers():
 
     text = ptx(legato.lower(legato.from_onnx(given()[0]), "nvvm{approx=true}"), Catalog().resolve("nvvm{approx=true}"))
     assert ".local" not in text and len(re.findall(r"st\.global", text)) <= 9
+
+
+@EACH
+def test_batches_of_unknown_number_and_single_rows(target):
+    """A pool, whose loops are as many as its input has images, and a softmax of one row of one element keep their schedule."""
+    nodes = [helper.make_node("MaxPool", ["x0"], ["y0"], kernel_shape=[2, 3], strides=[1, 2]), helper.make_node("Softmax", ["x1"], ["y1"])]
+    arrays = {"x0": np.random.default_rng(2).standard_normal((3, 5, 6, 7)).astype(np.float32), "x1": np.ones((1, 1, 1), np.float32)}
+    proto = model(nodes, [helper.make_tensor_value_info("x0", 1, ["n", 5, 6, 7]), value("x1", arrays["x1"])], ["y0", "y1"], 17)
+    module = legato.from_onnx(proto)
+    schedules = str(legato.explain(module, target)).split("  kernel ")[-1]
+    assert schedules.count(" points ") == 2 and "refused" not in schedules, schedules
+    for found, wanted in zip(RUNS[target](module)(**arrays), reference(proto, arrays), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
