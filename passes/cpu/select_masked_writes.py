@@ -26,92 +26,86 @@ class SelectMaskedWrites(ModulePass):
         with module.context:
             for kernel in tir.prim_funcs(module.module):
                 for op in find(kernel.operation, INSERT):
-                    select_masked_write(op)
+                    found = MaskedWrite.of(op)
+                    if found is not None:
+                        found.rewrite()
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A tensor written as one vector: the op, the vector of rank 1, and the vector as it was written."""
+class MaskedWrite:
+    """A slice of the first elements of a tensor that is one vector, read and written under a mask, and put back.
 
-    op: ir.Operation
-    lanes: ir.Value
-    written: ir.Value
-
-
-def select_masked_write(insert: ir.Operation) -> None:
-    """Rewrites the insertion of a slice whose elements a masked write has changed, where all of the tensor is one vector.
-
-    A mask has no lanes outside of the slice: these transfers are in bounds.
+    A mask has no lanes outside of the slice: these transfers are in bounds. ``whole``: the write of the vector; ``reads``: those of the
+    slice; ``lanes``: the vector's type, of rank 1.
     """
-    write, whole = insert.operands[0].owner, written_whole(insert.operands[1])
-    if whole is None or not is_op(write, WRITE) or not is_op(write.operands[1].owner, SLICE):
-        return
-    part = write.operands[1].owner
-    mask = mask_of(write, 2)
-    if mask is None or part.operands[0] != insert.operands[1] or write.operands[0].type != whole.lanes.type:
-        return
-    if not (starts_at_zero(part) and starts_at_zero(insert) and at_zero(write, 2)):
-        return
-    readers = [use.owner for use in part.results[0].uses if use.owner.operation != write]
-    if any(not is_op(one, READ) or mask_of(one, 1) != mask or not at_zero(one, 1) or one.results[0].type != whole.lanes.type
-           for one in readers):
-        return
-    for one in readers:
-        with ir.InsertionPoint(one), one.location:
-            padding, kept = one.operands[2], whole.lanes
-            if not is_op(padding.owner, "ub.poison"):
-                kept = arith.SelectOp(mask, kept, vector.BroadcastOp(kept.type, padding).result).result
-        one.results[0].replace_all_uses_with(kept)
-        one.erase()
-    replace(insert, write, whole, mask)
-    for op in (write, part, whole.op):
-        if not list(op.results[0].uses):
-            op.erase()
+
+    whole: ir.Operation
+    part: ir.Operation
+    reads: list[ir.Operation]
+    write: ir.Operation
+    insert: ir.Operation
+    lanes: ir.VectorType
+
+    @classmethod
+    def of(cls, insert: ir.Operation) -> "MaskedWrite | None":
+        """What ends with this insertion; None where it is another one."""
+        write, tensor = insert.operands[0].owner, insert.operands[1]
+        lanes = one_vector(tensor)
+        if lanes is None or not is_op(write, WRITE) or not is_op(part := write.operands[1].owner, SLICE):
+            return None
+        mask = mask_of(write, 2)
+        if mask is None or part.operands[0] != tensor or write.operands[0].type != lanes or not at_zero(write, 2):
+            return None
+        reads = [use.owner.operation for use in part.results[0].uses if use.owner.operation != write.operation]
+        ours = all(is_op(one, READ) and mask_of(one, 1) == mask and at_zero(one, 1) and one.results[0].type == lanes for one in reads)
+        return cls(tensor.owner, part, reads, write, insert, lanes) if ours and starts_at_zero(part) and starts_at_zero(insert) else None
+
+    def rewrite(self) -> None:
+        """Replaces the reads, and the insertion, by vectors."""
+        mask, stored = mask_of(self.write, 2), self.whole.operands[0]
+        with ir.InsertionPoint(self.whole), self.whole.location:
+            old = stored if stored.type == self.lanes else vector.ShapeCastOp(self.lanes, stored).result
+        for one in self.reads:
+            with ir.InsertionPoint(one), one.location:
+                padding, kept = one.operands[2], old
+                if not is_op(padding.owner, "ub.poison"):
+                    kept = arith.SelectOp(mask, old, vector.BroadcastOp(self.lanes, padding).result).result
+            one.results[0].replace_all_uses_with(kept)
+            one.erase()
+        with ir.InsertionPoint(self.insert), self.insert.location:
+            new = arith.SelectOp(mask, self.write.operands[0], old).result
+            self._replace_insert(new if stored.type == self.lanes else vector.ShapeCastOp(stored.type, new).result)
+        for op in (self.write, self.part, self.whole):
+            if not list(op.results[0].uses):
+                op.erase()
+
+    def _replace_insert(self, value: ir.Value) -> None:
+        """Gives the vector to those that read the whole, and writes it anew for other uses."""
+        result, attributes = self.insert.results[0], self.whole.attributes
+        for use in list(result.uses):
+            one = use.owner.operation
+            if is_op(one, READ) and one.results[0].type == value.type and reads_what_is_written(one, self.whole):
+                one.results[0].replace_all_uses_with(value)
+                one.erase()
+        if list(result.uses):
+            operands = [value, *list(self.whole.operands)[1:]]
+            made = ir.Operation.create(WRITE, [result.type], operands, {name: attributes[name] for name in attributes})
+            result.replace_all_uses_with(made.results[0])
+        self.insert.erase()
 
 
-def has_same_place(reader: ir.Operation, write: ir.Operation) -> bool:
-    """Whether a read without a mask takes what a write has written."""
-    return (reader.attributes["permutation_map"] == write.attributes["permutation_map"]
-            and reader.attributes["in_bounds"] == write.attributes["in_bounds"]
-            and all(map(is_zero, list(reader.operands)[1:1 + reader.operands[0].type.rank])))
-
-
-def replace(insert: ir.Operation, write: ir.Operation, whole: Whole, mask: ir.Value) -> None:
-    """Writes the whole vector anew, in place of an insertion, and gives it to those that read the whole."""
-    with ir.InsertionPoint(insert), insert.location:
-        lanes = arith.SelectOp(mask, write.operands[0], whole.lanes).result
-        shape = whole.written.type
-        value = lanes if lanes.type == shape else vector.ShapeCastOp(shape, lanes).result
-    for use in list(insert.results[0].uses):
-        reader = use.owner
-        if is_op(reader, READ) and reader.results[0].type == shape and mask_of(reader, 1) is None and has_same_place(reader, whole.op):
-            reader.results[0].replace_all_uses_with(value)
-            reader.erase()
-    if list(insert.results[0].uses):
-        with ir.InsertionPoint(insert), insert.location:
-            attributes = {name: whole.op.attributes[name] for name in whole.op.attributes}
-            again = ir.Operation.create(WRITE, [insert.results[0].type], [value, *list(whole.op.operands)[1:]], attributes)
-        insert.results[0].replace_all_uses_with(again.results[0])
-    insert.erase()
-
-
-def written_whole(tensor: ir.Value) -> Whole | None:
-    """The vector that the tensor consists of, in bounds and in order; None for another tensor."""
+def one_vector(tensor: ir.Value) -> ir.VectorType | None:
+    """The type, of rank 1, of the vector that has been written as this tensor, in bounds and in order; None for another tensor."""
     op = tensor.owner
     if not is_op(op, WRITE) or mask_of(op, 2) is not None or not all(flag.value for flag in op.attributes["in_bounds"]):
         return None
-    stored, shape = op.operands[0], list(tensor.type.shape)
+    stored, shape = op.operands[0].type, list(tensor.type.shape)
     sizes = [size for size in shape if size != 1]
-    identity = ir.AffineMap.get_minor_identity(len(shape), stored.type.rank)
-    if len(sizes) != 1 or [size for size in stored.type.shape if size != 1] != sizes or op.attributes["permutation_map"].value != identity:
+    in_order = op.attributes["permutation_map"].value == ir.AffineMap.get_minor_identity(len(shape), stored.rank)
+    if len(sizes) != 1 or [size for size in stored.shape if size != 1] != sizes or not in_order:
         return None
-    if not all(is_zero(place) for place in list(op.operands)[2:2 + len(shape)]):
-        return None
-    flat = ir.VectorType.get(sizes, stored.type.element_type)
-    if stored.type == flat:
-        return Whole(op, stored, stored)
-    with ir.InsertionPoint(op), op.location:
-        return Whole(op, vector.ShapeCastOp(flat, stored).result, stored)
+    places = list(op.operands)[2:2 + len(shape)]
+    return ir.VectorType.get(sizes, stored.element_type) if all(map(is_zero, places)) else None
 
 
 def is_op(op: object, name: str) -> bool:
@@ -121,10 +115,15 @@ def is_op(op: object, name: str) -> bool:
 
 def mask_of(transfer: ir.Operation, places: int) -> ir.Value | None:
     """The mask of a transfer whose positions begin at operand ``places``."""
-    rank = transfer.operands[places - 1].type.rank
-    rest = list(transfer.operands)[places + rank:]
+    rest = list(transfer.operands)[places + transfer.operands[places - 1].type.rank:]
     masks = rest[1:] if transfer.name == READ else rest
     return masks[0] if masks else None
+
+
+def reads_what_is_written(read: ir.Operation, write: ir.Operation) -> bool:
+    """Whether a read without a mask takes the elements that a write at the tensor's first element has written."""
+    same = mask_of(read, 1) is None and all(read.attributes[name] == write.attributes[name] for name in ("permutation_map", "in_bounds"))
+    return same and all(map(is_zero, list(read.operands)[1:1 + read.operands[0].type.rank]))
 
 
 def at_zero(transfer: ir.Operation, places: int) -> bool:
