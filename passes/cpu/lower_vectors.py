@@ -19,7 +19,7 @@ GROUPS = (
      'vector.multi_reduction_unrolling lowering_strategy="innerreduction"', "canonicalization"),
     ("vector.lower_outerproduct", "vector.lower_masks", "vector.lower_masked_transfers", "vector.lower_transfer max_transfer_rank=1",
      "canonicalization"),
-    ('vector.lower_transpose lowering_strategy="shuffle_16x16"',),
+    ('vector.lower_transpose lowering_strategy="shuffle_16x16" avx2_lowering_strategy=true',),    # the latter: 4 x 8 and 8 x 8
     ('vector.lower_transpose lowering_strategy="shuffle_1d"',),
     ("vector.lower_shape_cast",),
     ("vector.lower_create_mask", "vector.lower_broadcast", "canonicalization"),
