@@ -44,8 +44,8 @@ class Vectorizer:
         return self.machine.lanes(nest.bits)
 
     def masks(self, nest: StructuredOp, extent: int) -> bool:
-        """Whether the nest can run under a mask of ``extent`` lanes: a number of lanes that is not known takes one in hardware, and
-        divisions have no lanes that a mask leaves undefined."""
+        """Whether the nest can run under a mask of ``extent`` lanes, which divisions cannot: lanes outside of it are undefined. A number
+        of lanes that only the call knows takes masks of the CPU; others are taken apart where it has none (``tir-split-masks``)."""
         return not nest.divides_integers and (extent >= 0 or self.machine.masks(nest.memory_bits))
 
     def fits(self, nest: StructuredOp, extent: int) -> bool:
@@ -136,19 +136,20 @@ class Vectorizer:
             self._masked.append((handle, (next_power_of_two(extent) if extent >= 0 else limit,)))
 
     def rest(self, handle: str, nest: StructuredOp, steps: Sequence[int], loop: int, extent: int) -> None:
-        """Vectorizes what peeling left of one loop: vectors of one register, the last under a mask."""
+        """Vectorizes what peeling left of one loop: as one vector under a mask; where only the call knows the extent, vectors of one
+        register, the last under a mask; without masks, whole registers and what is left of them."""
         lanes = self.lanes(nest)
-        if 0 <= extent <= (lanes * 8 if self.masks(nest, extent) else lanes):
+        if extent >= 0 and (extent <= lanes or self.masks(nest, extent)):
             self.whole(self.tile(handle, steps)[0], nest, extent)
             return
         if extent < 0 and not self.masks(nest, extent):
             return  # scalar
         tile, around = self.tile(handle, [lanes if i == loop else 0 for i in range(len(steps))])
-        if extent >= 0 and extent % lanes and not self.masks(nest, extent):
+        if extent >= 0 and extent % lanes:
             tile, end = self.peel(around)
             self._static.append(self.tile(end, steps)[0])
         tile = self.tile(tile, steps)[0]
-        if extent >= 0 and (extent % lanes == 0 or not self.masks(nest, extent)):
+        if extent >= 0:
             self._static.append(tile)
         else:
             self._masked.append((tile, (lanes,)))

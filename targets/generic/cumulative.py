@@ -1,5 +1,5 @@
 """cumsum and cumprod: a sequential loop along the axis around a parallel loop nest over the others."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from legato.core.mlir import arith, ir, scf
 from legato.targets.builders.pointwise import element
@@ -10,13 +10,17 @@ from legato.targets.rule import kernel
 
 @kernel("relax.cumsum", "relax.cumprod")
 def cumulative(k, x, out):
-    """The loop carries the running totals, in f32 for f16 and bf16. What lies before the axis, and behind it, is one dimension each."""
+    """The loop carries the running totals, in f32 for f16 and bf16."""
+    return joined(k, x, out, along_axis)
+
+
+def joined(k, x: ir.Value, out: ir.Value, make: Callable[..., ir.Value]) -> ir.Value:
+    """What ``make(k, x, out, axis)`` computes of tensors in which all dimensions before the axis are one, and all behind it."""
     k.writes_all()
     rank = x.type.rank
     axis = k.attrs["axis"] % rank
     groups = [group for group in ([*range(axis)], [axis], [*range(axis + 1, rank)]) if group]
-    result = along_axis(k, collapse(x, groups), collapse(out, groups), min(axis, 1))
-    return expand(result, groups, dims(out))
+    return expand(make(k, collapse(x, groups), collapse(out, groups), min(axis, 1)), groups, dims(out))
 
 
 def along_axis(k, x: ir.Value, out: ir.Value, axis: int, at: Sequence[ir.Value] = ()) -> ir.Value:
