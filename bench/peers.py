@@ -9,7 +9,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -111,6 +111,11 @@ def workloads(names: Sequence[str], precisions: Sequence[str]) -> Iterator[Workl
 
 def measure(workload: Workload, threads: int, seconds: float) -> Result:
     """Runs a workload by each engine in turns, ``seconds`` for each. An engine that refuses it has no time, and the reason is printed."""
+    return timed(workload, prepared(workload, threads), threads, seconds)
+
+
+def prepared(workload: Workload, threads: int) -> dict[str, Run]:
+    """The calls of the engines that run a workload; the others' reasons are printed."""
     runs: dict[str, Run] = {}
     for name, make in ENGINES.items():
         try:
@@ -120,6 +125,11 @@ def measure(workload: Workload, threads: int, seconds: float) -> Result:
                 runs[name] = run
         except (LegatoError, RuntimeError, ValueError) as error:
             print(f"{name} does not run {workload.name} in {workload.precision}: {str(error).splitlines()[0]}", file=sys.stderr)
+    return runs
+
+
+def timed(workload: Workload, runs: Mapping[str, Run], threads: int, seconds: float) -> Result:
+    """The times of these calls, in turns."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(max(2, round(seconds / BLOCK))):
         for name, run in runs.items():

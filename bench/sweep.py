@@ -8,14 +8,15 @@ import argparse
 import statistics
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnx
 
-from .engines import legato_run, onnxruntime_run
-from .peers import Workload, measure
+from .engines import Run
+from .peers import Workload, prepared, timed
 from .random_layers import KINDS, QUANTIZED, TYPES, layer
 
 LISTED = 15     # of the slowest layers
@@ -36,7 +37,9 @@ def main(argv: list[str] | None = None) -> int:
             onnx.save(drawn.model, path)
             if options.keep:
                 keep(Path(options.keep) / f"{kind}-{seed}", path, drawn.inputs)
-            result = measure(Workload(f"{kind}:{seed}", path, drawn.inputs, options.precision), options.threads, options.seconds)
+            workload = Workload(f"{kind}:{seed}", path, drawn.inputs, options.precision)
+            runs = prepared(workload, options.threads)
+            result = timed(workload, runs, options.threads, options.seconds)
             times = result.milliseconds
             text = f"{kind}:{seed} {drawn.label}"
             if times["legato"] is None:
@@ -44,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
                 continue
             columns = " ".join(f"{1e3 * time:9.1f}" if time is not None else "        -" for time in times.values())
             ratio = result.ratio
-            line = f"{columns} {ratio if ratio is not None else float('nan'):6.2f} {difference(path, drawn.inputs, options):8.1e}  {text}"
+            line = f"{columns} {ratio if ratio is not None else float('nan'):6.2f} {difference(runs):8.1e}  {text}"
             print(line, flush=True)
             if ratio is not None:
                 found.append((ratio, line))
@@ -54,16 +57,12 @@ def main(argv: list[str] | None = None) -> int:
     return int(failed)
 
 
-def difference(path: Path, inputs: dict[str, np.ndarray], options: argparse.Namespace) -> float:
+def difference(runs: Mapping[str, Run]) -> float:
     """max|a-b| / max|b| of Legato's and onnxruntime's results; NaN where onnxruntime has none."""
-    theirs = None
-    try:
-        theirs = onnxruntime_run(path, inputs, options.threads, options.precision)
-    except RuntimeError:
-        pass    # it lacks the op for this type: bench.peers has said so
-    if theirs is None:
+    if "onnxruntime" not in runs:
         return float("nan")
-    ours, expected = legato_run(path, inputs, options.threads, "f32")(), theirs()[0]    # pyright: ignore[reportIndexIssue]
+    ours, theirs = (runs[name]() for name in ("legato", "onnxruntime"))
+    expected = theirs[0]    # pyright: ignore[reportIndexIssue]
     got, wanted = np.asarray(ours[0] if isinstance(ours, (tuple, list)) else ours).astype(np.float64), expected.astype(np.float64)
     both = np.isfinite(wanted) & np.isfinite(got)
     if not np.array_equal(np.isnan(got), np.isnan(wanted)) or not np.array_equal(got[~both], wanted[~both], equal_nan=True):
