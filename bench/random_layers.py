@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper
@@ -14,6 +15,7 @@ from onnx.shape_inference import infer_shapes
 
 from .engines import PRECISIONS
 
+T = TypeVar("T")
 TYPES = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "int8": TensorProto.FLOAT}
 COMMON = (8, 16, 24, 32, 40, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024)    # channels of known networks
 SIDES = (7, 8, 10, 14, 16, 19, 20, 26, 28, 32, 40, 56, 64, 80, 112)
@@ -42,7 +44,7 @@ class Draw:
         self.weights: dict[str, np.ndarray] = {}
         self.nodes: list[NodeProto] = []
 
-    def among(self, values: Sequence) -> object:
+    def among(self, values: Sequence[T]) -> T:
         """One of the values."""
         return values[int(self.rng.integers(len(values)))]
 
@@ -50,7 +52,7 @@ class Draw:
         """A size from low to high: one of the known, or any, small ones as likely as large ones."""
         fitting = [value for value in known if low <= value <= high]
         if fitting and self.rng.random() < 0.5:
-            return int(self.among(fitting))
+            return self.among(fitting)
         return int(np.exp(self.rng.uniform(np.log(low), np.log(high + 1))))
 
     def maybe(self, probability: float = 0.5) -> bool:
@@ -127,7 +129,7 @@ def epilogue(draw: Draw, value: str, bias: tuple[int, ...]) -> str:
     """A bias and an activation, each at times."""
     if draw.maybe():
         value = draw.node("Add", [value, draw.weight(draw.array(*bias))])
-    return draw.node(str(draw.among(("Relu", "Sigmoid", "HardSwish"))), [value]) if draw.maybe() else value
+    return draw.node(draw.among(("Relu", "Sigmoid", "HardSwish")), [value]) if draw.maybe() else value
 
 
 def convolution(draw: Draw, dimensions: int, groups: str = "one", transposed: bool = False) -> Layer:
@@ -138,14 +140,14 @@ def convolution(draw: Draw, dimensions: int, groups: str = "one", transposed: bo
     if groups == "each":
         features, count = channels, channels
     elif groups == "some":
-        count = int(draw.among((2, 3, 4, 8, 16, 32)))
+        count = draw.among((2, 3, 4, 8, 16, 32))
         channels, features = (max(1, size // count) * count for size in (channels, features))
     longest = {1: 3000, 2: 128, 3: 28}[dimensions]
     sides = [draw.size(4, longest, SIDES) for _ in range(dimensions)]
     if draw.maybe(0.7):
         sides = [sides[0]] * dimensions
-    kernel = [int(draw.among((1, 2, 3, 3, 3, 4, 5, 7)[: 8 if dimensions < 3 else 5]))] * dimensions
-    stride = [int(draw.among((1, 1, 1, 2, 2, 3)))] * dimensions
+    kernel = [draw.among((1, 2, 3, 3, 3, 4, 5, 7)[: 8 if dimensions < 3 else 5])] * dimensions
+    stride = [draw.among((1, 1, 1, 2, 2, 3))] * dimensions
     dilation = [1 if transposed or draw.maybe(0.8) else 2] * dimensions
     work = 2 * np.prod(sides) * np.prod(kernel) * channels * features / count / (1 if transposed else np.prod(stride))
     while work > 1e9 and max(sides) > 8:
@@ -164,9 +166,9 @@ def convolution(draw: Draw, dimensions: int, groups: str = "one", transposed: bo
 def pool(draw: Draw) -> Layer:
     """A pool of images."""
     channels, side = draw.size(1, 512), draw.size(6, 128, SIDES)
-    kernel = int(draw.among((2, 3, 3, 5, 7)))
+    kernel = draw.among((2, 3, 3, 5, 7))
     side = max(side if channels * side * side < 2_000_000 else 28, kernel)
-    stride, op = int(draw.among((1, 2, 2, 3))), str(draw.among(("MaxPool", "AveragePool", "AveragePool", "GlobalAveragePool")))
+    stride, op = draw.among((1, 2, 2, 3)), draw.among(("MaxPool", "AveragePool", "AveragePool", "GlobalAveragePool"))
     x = draw.input(1, channels, side, side)
     if op == "GlobalAveragePool":
         return draw.layer(f"{op} {channels} of {side}", draw.node(op, [x]))
@@ -177,7 +179,7 @@ def pool(draw: Draw) -> Layer:
 
 def shape_of(draw: Draw, most: int = 1_500_000) -> tuple[int, ...]:
     """A shape of two to four axes."""
-    shape = [draw.size(1, 512) for _ in range(int(draw.among((2, 3, 3, 4))))]
+    shape = [draw.size(1, 512) for _ in range(draw.among((2, 3, 3, 4)))]
     while np.prod(shape) > most:
         shape[int(np.argmax(shape))] //= 2
     return tuple(shape)
@@ -186,7 +188,7 @@ def shape_of(draw: Draw, most: int = 1_500_000) -> tuple[int, ...]:
 def reduction(draw: Draw) -> Layer:
     """A reduction along one or two axes, ArgMax and CumSum among them."""
     shape = shape_of(draw)
-    op = str(draw.among(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2", "ReduceLogSumExp", "ReduceProd", "ArgMax", "CumSum")))
+    op = draw.among(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2", "ReduceLogSumExp", "ReduceProd", "ArgMax", "CumSum"))
     axis = int(draw.rng.integers(len(shape)))
     x, label = draw.input(*shape), f"{op} {shape} axis {axis}"
     if op == "ArgMax":
@@ -196,7 +198,7 @@ def reduction(draw: Draw) -> Layer:
 
 def normalization(draw: Draw) -> Layer:
     """Layer, instance and group norms, softmax, LRN."""
-    op = str(draw.among(("LayerNormalization", "Softmax", "LogSoftmax", "InstanceNormalization", "GroupNorm", "LRN", "LpNormalization")))
+    op = draw.among(("LayerNormalization", "Softmax", "LogSoftmax", "InstanceNormalization", "GroupNorm", "LRN", "LpNormalization"))
     if op in ("LayerNormalization", "Softmax", "LogSoftmax", "LpNormalization"):
         shape = shape_of(draw)
         axis = -1 if op == "LayerNormalization" or draw.maybe(0.7) else int(draw.rng.integers(len(shape)))
@@ -204,7 +206,7 @@ def normalization(draw: Draw) -> Layer:
         if op == "LayerNormalization":
             operands += [draw.weight(draw.array(shape[-1])), draw.weight(draw.array(shape[-1]))]
         return draw.layer(f"{op} {shape} axis {axis}", draw.node(op, operands, axis=axis))
-    groups = int(draw.among((4, 8, 32)))
+    groups = draw.among((4, 8, 32))
     channels, side = draw.size(1, 16) * groups, draw.size(4, 80, SIDES)
     x = draw.input(1, channels, side, side)
     label = f"{op} {channels} of {side}"
@@ -226,19 +228,19 @@ def chain(draw: Draw) -> Layer:
     value, ops = draw.input(*shape), []
     for _ in range(int(draw.rng.integers(3, 7))):
         if draw.maybe(0.4):
-            ops.append(str(draw.among(("Add", "Mul", "Sub", "Max", "Div", "PRelu"))))
+            ops.append(draw.among(("Add", "Mul", "Sub", "Max", "Div", "PRelu")))
             other = tuple(size if draw.maybe() else 1 for size in shape)
             operand = draw.input(*other) if draw.maybe(0.4) and ops[-1] != "PRelu" else draw.weight(draw.array(*other))
             value = draw.node(ops[-1], [value, operand])
         else:
-            ops.append(str(draw.among(ELEMENTWISE)))
+            ops.append(draw.among(ELEMENTWISE))
             value = draw.node(ops[-1], [draw.node("Abs", [value])] if ops[-1] in ("Sqrt", "Log") else [value])
     return draw.layer(f"{shape} {' '.join(ops)}", value)
 
 
 def movement(draw: Draw) -> Layer:
     """Ops that only move elements, and resizes."""
-    op = str(draw.among([op for op in MOVEMENT if (op, draw.precision) != ("TopK", "bf16")]))     # onnx has none of bf16
+    op = draw.among([op for op in MOVEMENT if (op, draw.precision) != ("TopK", "bf16")])     # onnx has none of bf16
     if op in ("Resize", "DepthToSpace"):
         return _images(draw, op)
     shape = shape_of(draw)
@@ -251,11 +253,11 @@ def movement(draw: Draw) -> Layer:
         other = tuple(draw.size(1, size) if i == axis else size for i, size in enumerate(shape))
         return draw.layer(f"{label} {other} axis {axis}", draw.node(op, [x, draw.input(*other), x], axis=axis))
     if op == "Slice":
-        starts, steps = [size // 5 for size in shape], [int(draw.among((1, 1, 2, 3))) for _ in shape]
+        starts, steps = [size // 5 for size in shape], [draw.among((1, 1, 2, 3)) for _ in shape]
         operands = [draw.weight(np.array(value, np.int64)) for value in (starts, [2**31] * rank, range(rank), steps)]
         return draw.layer(f"{label} from {starts} by {steps}", draw.node(op, [x, *operands]))
     if op == "Pad":
-        mode = str(draw.among(("constant", "reflect", "edge")))
+        mode = draw.among(("constant", "reflect", "edge"))
         pads = [int(draw.rng.integers(0, min(size, 4))) for size in shape] * 2
         return draw.layer(f"{label} {pads} {mode}", draw.node(op, [x, draw.weight(np.array(pads, np.int64))], mode=mode))
     if op == "Gather":
@@ -275,9 +277,9 @@ def movement(draw: Draw) -> Layer:
         draw.nodes[-1].output.append("rest")
         return draw.layer(f"{label} axis {axis}", draw.node("Neg", [draw.nodes[-1].output[0]]))
     if op == "Tile":
-        repeats = [int(draw.among((1, 1, 2))) for _ in shape]
+        repeats = [draw.among((1, 1, 2)) for _ in shape]
         return draw.layer(f"{label} {repeats}", draw.node(op, [x, draw.weight(np.array(repeats, np.int64))]))
-    target = np.array([int(draw.among((2, 3))), *shape], np.int64)
+    target = np.array([draw.among((2, 3)), *shape], np.int64)
     return draw.layer(f"{label} to {target.tolist()}", draw.node(op, [x, draw.weight(target)]))
 
 
@@ -285,16 +287,16 @@ def _images(draw: Draw, op: str) -> Layer:
     channels, side = draw.size(1, 64) * 4, draw.size(4, 64, SIDES)
     x = draw.input(1, channels, side, side)
     if op == "DepthToSpace":
-        return draw.layer(f"{op} {channels} of {side}", draw.node(op, [x], blocksize=2, mode=str(draw.among(("DCR", "CRD")))))
-    mode, scale = str(draw.among(("nearest", "linear", "cubic"))), float(draw.among((0.5, 1.5, 2.0, 2.0, 3.0)))
+        return draw.layer(f"{op} {channels} of {side}", draw.node(op, [x], blocksize=2, mode=draw.among(("DCR", "CRD"))))
+    mode, scale = draw.among(("nearest", "linear", "cubic")), draw.among((0.5, 1.5, 2.0, 2.0, 3.0))
     result = draw.node(op, [x, "", draw.weight(np.array([1, 1, scale, scale], np.float32))], mode=mode,
-                       coordinate_transformation_mode=str(draw.among(("half_pixel", "asymmetric", "align_corners"))))
+                       coordinate_transformation_mode=draw.among(("half_pixel", "asymmetric", "align_corners")))
     return draw.layer(f"{op} {channels} of {side} by {scale} {mode}", result)
 
 
 def recurrence(draw: Draw) -> Layer:
     """An LSTM or a GRU."""
-    op = str(draw.among(("LSTM", "GRU")))
+    op = draw.among(("LSTM", "GRU"))
     steps, rows, depth, hidden = draw.size(1, 64), draw.size(1, 16), draw.size(8, 256), draw.size(8, 256)
     gates, both = (4 if op == "LSTM" else 3) * hidden, draw.maybe(0.3)
     ways = 2 if both else 1
@@ -307,7 +309,7 @@ def recurrence(draw: Draw) -> Layer:
 
 def attention(draw: Draw) -> Layer:
     """Products with keys, softmax, and the product with values."""
-    heads, rows, keys, depth = draw.size(1, 16), draw.size(1, 400), draw.size(4, 400), int(draw.among((16, 32, 40, 64, 80, 128)))
+    heads, rows, keys, depth = draw.size(1, 16), draw.size(1, 400), draw.size(4, 400), draw.among((16, 32, 40, 64, 80, 128))
     query, key, value = draw.input(1, heads, rows, depth), draw.input(1, heads, keys, depth), draw.input(1, heads, keys, depth)
     scores = draw.node("MatMul", [query, draw.node("Transpose", [key], perm=[0, 1, 3, 2])])
     scores = draw.node("Mul", [scores, draw.weight(np.array(depth**-0.5).astype(draw.dtype))])
@@ -319,8 +321,8 @@ def attention(draw: Draw) -> Layer:
 KINDS: Mapping[str, Callable[[Draw], Layer]] = {
     "matmul": matmul, "batch": batch, "conv1d": lambda draw: convolution(draw, 1), "conv2d": lambda draw: convolution(draw, 2),
     "conv3d": lambda draw: convolution(draw, 3), "depthwise": lambda draw: convolution(draw, 2, "each"),
-    "grouped": lambda draw: convolution(draw, int(draw.among((1, 2, 2, 3))), "some"),
-    "transposed": lambda draw: convolution(draw, int(draw.among((1, 2, 2, 3))), str(draw.among(("one", "one", "each", "some"))), True),
+    "grouped": lambda draw: convolution(draw, draw.among((1, 2, 2, 3)), "some"),
+    "transposed": lambda draw: convolution(draw, draw.among((1, 2, 2, 3)), draw.among(("one", "one", "each", "some")), True),
     "pool": pool, "reduction": reduction, "normalization": normalization, "chain": chain, "movement": movement,
     "recurrence": recurrence, "attention": attention,
 }
