@@ -64,6 +64,10 @@ class CpuMachine(Protocol):
         """Whether a feature, by LLVM's name without the sign, is on."""
         ...
 
+    def masks(self, bits: int) -> bool:
+        """Whether elements of so many bits can be read and written under a mask."""
+        ...
+
 
 class GpuMachine(Protocol):
     """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.

@@ -7,6 +7,7 @@ what was just written arrives.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import constant_number, find
 from legato.core.mlir import arith, ir, vector
 from legato.dialects import tir
@@ -49,16 +50,17 @@ class MaskedWrite:
     @classmethod
     def of(cls, insert: ir.Operation) -> "MaskedWrite | None":
         """What ends with this insertion; None where it is another one."""
-        write, tensor = insert.operands[0].owner, insert.operands[1]
-        lanes = one_vector(tensor)
-        if lanes is None or not is_op(write, WRITE) or not is_op(part := write.operands[1].owner, SLICE):
+        write, tensor = made_by(WRITE, insert.operands[0]), insert.operands[1]
+        whole, part = made_by(WRITE, tensor), None if write is None else made_by(SLICE, write.operands[1])
+        lanes = None if whole is None else one_vector(whole)
+        if whole is None or write is None or part is None or lanes is None:
             return None
         mask = mask_of(write, 2)
         if mask is None or part.operands[0] != tensor or write.operands[0].type != lanes or not at_zero(write, 2):
             return None
-        reads = [use.owner.operation for use in part.results[0].uses if use.owner.operation != write.operation]
-        ours = all(is_op(one, READ) and mask_of(one, 1) == mask and at_zero(one, 1) and one.results[0].type == lanes for one in reads)
-        return cls(tensor.owner, part, reads, write, insert, lanes) if ours and starts_at_zero(part) and starts_at_zero(insert) else None
+        reads = [use.owner.operation for use in part.results[0].uses if use.owner.operation != write]
+        ours = all(one.name == READ and mask_of(one, 1) == mask and at_zero(one, 1) and one.results[0].type == lanes for one in reads)
+        return cls(whole, part, reads, write, insert, lanes) if ours and starts_at_zero(part) and starts_at_zero(insert) else None
 
     def rewrite(self) -> None:
         """Replaces the reads, and the insertion, by vectors."""
@@ -68,7 +70,7 @@ class MaskedWrite:
         for one in self.reads:
             with ir.InsertionPoint(one), one.location:
                 padding, kept = one.operands[2], old
-                if not is_op(padding.owner, "ub.poison"):
+                if made_by("ub.poison", padding) is None:
                     kept = arith.SelectOp(mask, old, vector.BroadcastOp(self.lanes, padding).result).result
             one.results[0].replace_all_uses_with(kept)
             one.erase()
@@ -84,7 +86,7 @@ class MaskedWrite:
         result, attributes = self.insert.results[0], self.whole.attributes
         for use in list(result.uses):
             one = use.owner.operation
-            if is_op(one, READ) and one.results[0].type == value.type and reads_what_is_written(one, self.whole):
+            if one.name == READ and one.results[0].type == value.type and reads_what_is_written(one, self.whole):
                 one.results[0].replace_all_uses_with(value)
                 one.erase()
         if list(result.uses):
@@ -94,12 +96,11 @@ class MaskedWrite:
         self.insert.erase()
 
 
-def one_vector(tensor: ir.Value) -> ir.VectorType | None:
-    """The type, of rank 1, of the vector that has been written as this tensor, in bounds and in order; None for another tensor."""
-    op = tensor.owner
-    if not is_op(op, WRITE) or mask_of(op, 2) is not None or not all(flag.value for flag in op.attributes["in_bounds"]):
+def one_vector(op: ir.Operation) -> ir.VectorType | None:
+    """The type, of rank 1, of a vector that is written as a whole tensor, in bounds and in order; None for another write."""
+    if mask_of(op, 2) is not None or not all(flag.value for flag in op.attributes["in_bounds"]):
         return None
-    stored, shape = op.operands[0].type, list(tensor.type.shape)
+    stored, shape = op.operands[0].type, list(op.results[0].type.shape)
     sizes = [size for size in shape if size != 1]
     in_order = op.attributes["permutation_map"].value == ir.AffineMap.get_minor_identity(len(shape), stored.rank)
     if len(sizes) != 1 or [size for size in stored.shape if size != 1] != sizes or not in_order:
@@ -108,9 +109,10 @@ def one_vector(tensor: ir.Value) -> ir.VectorType | None:
     return ir.VectorType.get(sizes, stored.element_type) if all(map(is_zero, places)) else None
 
 
-def is_op(op: object, name: str) -> bool:
-    """Whether this is an op of a name; a block, which owns its arguments, is none."""
-    return not isinstance(op, ir.Block) and op.name == name     # pyright: ignore[reportAttributeAccessIssue]
+def made_by(name: str, value: ir.Value) -> ir.Operation | None:
+    """The op that makes a value, if it has this name."""
+    op = producer(value)
+    return op if op is not None and op.name == name else None
 
 
 def mask_of(transfer: ir.Operation, places: int) -> ir.Value | None:

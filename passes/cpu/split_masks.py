@@ -5,6 +5,7 @@ LLVM reads and writes such lanes one by one. The first 27 lanes are 16, 8, 2 and
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.structured.ops import producer
 from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
@@ -24,9 +25,7 @@ class SplitMasks(ModulePass):
     target: TargetText = option("llvm", "whose CPU may have masks")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.target(self.target).cpu
-        if machine is None:
-            return
+        machine = context.cpu(self.target)
         with module.context, ir.Location.unknown():
             for op in find(module.module.operation, LOAD, STORE):
                 bits = 8 * element_bytes(op.operands[0].type.element_type)
@@ -43,8 +42,8 @@ def mask_of(op: ir.Operation) -> ir.Value:
 
 def first_lanes(mask: ir.Value) -> int | None:
     """How many of the first lanes a constant mask has; None for another mask."""
-    op = mask.owner
-    if isinstance(op, ir.Block) or op.name not in ("arith.constant", "vector.constant_mask"):
+    op = producer(mask)
+    if op is None or op.name not in ("arith.constant", "vector.constant_mask"):
         return None
     if op.name == "vector.constant_mask":
         return next(iter(op.attributes["mask_dim_sizes"])) if mask.type.rank == 1 else None
