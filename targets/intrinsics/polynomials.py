@@ -99,6 +99,21 @@ def erf(b: Builder, x: ir.Value) -> ir.Value:
     return b.keep_sign(b.select(b.less(size, b.number(ERF_SPLIT)), near, far), x)
 
 
+# P(X > y) = q(y)^2 of a standard normal variable X for 0 <= y <= 11/2: absolute error 2^-25.8
+GELU_BOUND = 5.5
+NORMAL_ROOT = (2.180331648560241e-08, -6.729381425429892e-07, 8.499824616592377e-06, -5.4072312195785344e-05, 0.0001592695916770026,
+               -4.982505924999714e-05, -0.0004487386322580278, -0.002199900336563587, 0.0075872973538935184, 0.02457573264837265,
+               -0.05627473071217537, -0.28209415078163147, 0.7071067690849304)
+
+
+def gelu(b: Builder, x: ir.Value) -> ir.Value:
+    """x P(X <= x) of a standard normal variable X, P(X <= x) being 1/2 and, with the sign of x, 1/2 - P(X > |x|). 1.9 units in the last
+    place of x."""
+    root = b.polynomial(b.at_most(b.size(x), GELU_BOUND), NORMAL_ROOT)
+    share = b.keep_sign(b.fma(b.neg(root), root, b.number(0.5)), x)
+    return b.mul(x, b.add(share, b.number(0.5)))
+
+
 LOG_P = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1,
          -2.4999993993e-1, 3.3333331174e-1)
 

@@ -20,8 +20,8 @@ import references
 import sweep
 
 from legato.core.mlir import ir
-from legato.targets.cpu.activations import mish_of, sigmoid_of, silu_of, tanh_gelu_of
-from legato.targets.generic.activations import gelu_of, softplus_of
+from legato.targets.cpu.activations import gelu_of, mish_of, sigmoid_of, silu_of, tanh_gelu_of
+from legato.targets.generic.activations import softplus_of
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.intrinsics.ops import OPS, Ufunc
 
