@@ -16,7 +16,6 @@ from legato.targets.cpu.row_blocks import SHARE, row_block
 from legato.targets.cpu.script import ANY, Script
 from legato.targets.cpu.threads import parallel_part
 
-CACHE_WAY, WAYS = 4096, 8  # rows at multiples of this many bytes share a set of the L1 cache; its associativity
 # Registers that sums leave to what follows them, on CPUs whose multiply-adds of whole vectors need fewer sums to be busy:
 # on Zen 4 ResNet-50 takes 0.984 of the time, and no model longer.
 SPARED = 7
@@ -38,9 +37,9 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
     rows = 1 if single or form.row is None else form.extents[form.row]
     if matrices:
         return matrix_tiles(rows, form.extents[form.column] or 0, width)
-    conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
+    most = None if form.row_bytes is None else machine.rows_in_l1(form.row_bytes)
     registers = machine.registers - (SPARED if machine.multiply_adds == 1 else 0)
-    return choose(rows, form.extents[form.column], machine.lanes(form.bits), registers, width, WAYS if conflict else None,
+    return choose(rows, form.extents[form.column], machine.lanes(form.bits), registers, width, most,
                   form.bits / 8 / LINE if _rows_are_far(form, machine) else 0)
 
 

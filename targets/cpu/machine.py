@@ -5,6 +5,7 @@ from legato.core import cpu as cpus
 from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE
 from legato.core.errors import LegatoError
 
+CACHE_WAY = 4096  # bytes of the L1 cache by its associativity: the sets that one page reaches
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # the levels that tests cover: SSE4, AVX2, AVX-512
 
 
@@ -56,6 +57,11 @@ class Machine:
     def masks(self, bits: int) -> bool:
         """Whether elements of ``bits`` bits can be read and written under a mask."""
         return self.has("avx512bw") or (self.has("avx2") and bits >= 32)
+
+    def rows_in_l1(self, row_bytes: int) -> int | None:
+        """The lines, of rows of so many bytes, that the L1 cache holds where all of them share a set: its associativity. None where they
+        share none."""
+        return None if row_bytes % CACHE_WAY else self.l1_bytes // CACHE_WAY
 
     @property
     def multiply_adds(self) -> int:

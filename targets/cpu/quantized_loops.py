@@ -11,7 +11,6 @@ from legato.core.vector_loops import Size, Vectors, if_else, least, loop, plus, 
 from legato.dialects.relax.ops.quantized import rows_per_word
 from legato.targets.builders.sizes import dim
 from legato.targets.cpu import fixed_point
-from legato.targets.cpu.contraction import CACHE_WAY, WAYS
 from legato.targets.cpu.fixed_point import FixedPointRow
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.packed_integers import PackedIntegers
@@ -45,7 +44,7 @@ class QuantizedProduct:
         self.row_bytes = self.width * element_bytes(self.weight.type.element_type)
         self.is_large = prod(self.weight.type.shape[:-1]) * self.row_bytes >= COLD
         self.tiles = choose(self.rows if isinstance(self.rows, int) else None, self.width, self.lanes, machine.registers, None,
-                            WAYS if self.depth * 4 % CACHE_WAY == 0 else None)
+                            machine.rows_in_l1(self.depth * 4))
         self.tile = self.tiles.columns[0] if self.width % self.tiles.columns[0] == 0 else self.lanes
         self.at_once = self._blocks_at_once()
 

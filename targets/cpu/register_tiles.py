@@ -9,7 +9,7 @@ from functools import cache
 from legato.core.register_costs import step_time
 
 # Costs in a step of the reduction, in multiply-adds, besides those of core.register_costs
-PANEL_LOAD = 3  # a vector of the weight from the L2 cache
+PANEL_LOAD = 4.5  # a vector of the weight from the L2 cache: with 4 of them, fewer than 5 rows wait for it on Zen 5
 FAR_LOAD = 4  # a line of the other operand from beyond the L2 cache
 EXTRA_TILE = 1 / 32  # another kind of tile, relative to the whole: code size and compile time
 
@@ -66,22 +66,25 @@ def _widths(columns: int | None, width: int, lanes: int) -> tuple[int, ...]:
 
 
 def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, few: bool) -> list[tuple[int, ...]]:
-    """Ways to split the rows: a tile, and the rest as another one; by halves, or at once (``few``), if their number is not constant."""
+    """Ways to split the rows: a tile, and the rest as another one; by powers of two, or one by one (``few``), if their number is not
+    constant."""
     most = max(r for r in range(1, registers) if fits(r, vectors, registers) and r <= (limit or registers))
     if rows is None:
         power = 1 << (most.bit_length() - 1)
-        return [(power, 1) if few else tuple(power >> i for i in range(power.bit_length()))]
+        whole = tuple(power >> i for i in range(power.bit_length()))
+        return [(power, 1), (most, 1)] if few else [whole, (most, *whole[1:])]
     return [(tile, rows % tile) if rows % tile else (tile,) for tile in range(1, min(most, rows) + 1)]
 
 
 def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths: tuple[int, ...], lanes: int, far_lines: float) -> float:
-    """The steps of the whole product; per row (or column vector) if their number is not constant."""
+    """The steps of the whole product; per row (or column vector) if their number is not constant: of many rows, and of a single one, as
+    there are in generating text."""
     total, left = 0.0, widths[0] if columns is None else columns
     for width in widths:
         count, left = divmod(left, width)
         vectors = max(1, width // lanes)
         if rows is None:
-            total += count * steps(split[0], vectors, far_lines) / split[0]
+            total += count * (steps(split[0], vectors, far_lines) / split[0] + steps(1, vectors, far_lines)) / 2
         else:
             rests = sum(steps(rest, vectors, far_lines) for rest in split[1:])
             total += count * (rows // split[0] * steps(split[0], vectors, far_lines) + rests)

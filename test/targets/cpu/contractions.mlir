@@ -73,12 +73,12 @@ func.func private @rests(%x: tensor<23x64xf32>, %w: tensor<64x40xf32>, %out: ten
 
 // -----
 
-// Rows whose number is known at run time only: whole tiles of static size, then halves of the rest.
+// Rows whose number is known at run time only: whole tiles of static size, then powers of two of the rest.
 // CHECK-LABEL: func.func private @dynamic
-// AVX512: into vector<4x64xf32>
+// AVX512: into vector<6x64xf32>
 // AVX512: into vector<2x64xf32>
 // AVX512: into vector<64xf32>
-// AVX2: into vector<4x16xf32>
+// AVX2: into vector<6x16xf32>
 // AVX2: into vector<2x16xf32>
 // AVX2: into vector<16xf32>
 // CHECK-NOT: linalg.
