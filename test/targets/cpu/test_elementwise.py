@@ -53,6 +53,32 @@ def test_chains_of_every_shape(target):
         assert found.shape == shape and np.allclose(found, expected, rtol=2e-6, atol=0), shape
 
 
+CONSTANTS = [    # shapes of an input and of two constants beside it, whose steps change within a few elements
+    ((40, 4), (40, 1), (4,)),
+    (("n", 7, 4), (7, 1), (1, 1, 4)),
+    (("n", 30, 2), (1, 30, 1), (30, 2)),
+    ((3, 19, 23, 3), (3,), (23, 1)),
+    ((2, 64, 1, 3), (64, 1, 1), (1, 3)),
+    ((5, 3, 3, 3), (3, 1, 3), (1, 3, 1)),
+    ((1, 6), (5, 1), (6,)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i32"])
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_constants_beside_short_rows(target, dtype):
+    """(x + a) b through the whole pipeline, which repeats constants along short rows; one kernel a shape."""
+    net, arrays, right = Net(target, first=None), [], []
+    for shape, *constants in CONSTANTS:
+        x = values([11 if size == "n" else size for size in shape], dtype)
+        a, b = (values(one, dtype, seed) for seed, one in enumerate(constants, 1))
+        net.output(net.op("relax.multiply", [net.op("relax.add", [net.input(shape, dtype), net.weight(a)]), net.weight(b)]))
+        arrays.append(x)
+        right.append((x + a) * b)
+    for shape, found, expected in zip(CONSTANTS, net.run(*arrays), right):
+        assert np.array_equal(found, expected), shape
+
+
 BROADCASTS = [
     ((4, 5), (4, 1)),
     ((4, 5), (1, 5)),
