@@ -34,14 +34,18 @@ def onnxruntime_run(path: Path, inputs: Inputs, threads: int, precision: str) ->
 
 def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run | None:
     """A call of OpenVINO's CPU plugin, in the given precision: by itself it computes f32 models in bf16 where the CPU has that, all of
-    their ops. None where it is not installed."""
+    their ops, and those of f16 too where the CPU has no arithmetic of f16. None where it is not installed."""
     try:
         import openvino
     except ImportError:
         return None
     hint = "f32" if precision == "int8" else precision    # of what is not quantized
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
-    request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+    core = openvino.Core()
+    compiled = core.compile_model(str(path), "CPU", settings)
+    if precision == "f16" and compiled.get_property("INFERENCE_PRECISION_HINT") == openvino.Type.bf16:
+        compiled = core.compile_model(str(path), "CPU", settings | {"INFERENCE_PRECISION_HINT": "f32"})
+    request = compiled.create_infer_request()
     tensors = {name: openvino.Tensor(array) if precision != "bf16" or array.dtype != ml_dtypes.bfloat16
                else openvino.Tensor(array.view(np.uint16), array.shape, openvino.Type.bf16) for name, array in inputs.items()}
     return lambda: request.infer(tensors)

@@ -1,7 +1,7 @@
-"""relax-expand-constants: constants of elementwise ops that change their step within few elements, with an element for each of the result's.
+"""relax-expand-constants: constants of elementwise ops that change their step within few elements get one for each of the result's.
 
-Boxes of four numbers times one stride each, images of three channels less a mean of each: the constant steps along other axes than the other
-operand, so that vectors have four lanes, or three. Repeated along the last axes, it steps as that does, and both are one long row.
+Boxes of four numbers times one stride each, images of three channels less a mean of each: the constant steps along other axes than the
+other operand, so that vectors have four lanes, or three. Repeated along the last axes, it steps as that does, and both are one long row.
 """
 from dataclasses import dataclass
 from math import prod
@@ -59,9 +59,9 @@ def expand(op: ir.Operation, machine: CpuMachine, constants: Constants) -> None:
 
 
 def expanded(shape: list[dims.Size], result: list[dims.Size], lanes: int) -> list[int] | None:
-    """The shape of an operand that is repeated along the last axes of a result, as many as make a row of some vectors. None where it has one
-    element, where it has one step along axes that fill a vector of so many lanes, and where axes that it could be repeated along have sizes
-    that only the call knows."""
+    """The shape of an operand that is repeated along the last axes of a result, as many as make a row of some vectors. None where it has
+    one element, where it has one step along axes that fill a vector of so many lanes, and where axes that it could be repeated along have
+    sizes that only the call knows."""
     whole = [1] * (len(result) - len(shape)) + [size if isinstance(size, int) else 0 for size in shape]
     if set(whole) == {1} or not 1 < _run(whole, result) < lanes:
         return None
