@@ -61,5 +61,8 @@ DOT_PRODUCT = "tir.dot_product"    # of a bit field's extraction: SPIR-V's dot p
 # On divisions
 ESTIMATE = "tir.estimate"          # of 1 by a normal number: a relative error of 2^-14 is corrected by what follows
 
-# On roundings to bf16, and on exponentials
+# On roundings to bf16
 FLUSHES = "tir.flushes"            # denormal results may be zeros: what reads them takes them for zeros
+
+# On exponentials
+WEIGHS = "tir.weighs"              # a weight of a softmax: of no positive number, exact beside 1, and 0 in place of a denormal

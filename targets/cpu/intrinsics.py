@@ -6,7 +6,7 @@ from typing import Any
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math
 from legato.core.user_code import source_of
-from legato.dialects.tir.markers import FLUSHES
+from legato.dialects.tir.markers import WEIGHS
 from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.byte_tables import RULES as BYTE_TABLES
@@ -29,7 +29,7 @@ ONE_BY_ONE = {"math.tanh": f32.tanh, "math.erf": f32.erf}
 def exp(op, x):
     """e^x. Vectors are scaled by AVX-512's instruction, if available."""
     scale = scale_by_power if op.machine.has("avx512f") and fills_registers(x.type) else None
-    return f32.exp(Builder(x.type), x, scale, FLUSHES in op.op.attributes)
+    return (f32.weight if WEIGHS in op.op.attributes else f32.exp)(Builder(x.type), x, scale)
 
 
 @intrinsic("math.tanh", "math.erf", dtypes=("f32",))

@@ -1,7 +1,7 @@
 """softmax and log_softmax over one axis: maximum, exponentials, their sum, quotient."""
 from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, math
-from legato.dialects.tir.markers import FLUSHES
+from legato.dialects.tir.markers import WEIGHS
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.structured import elementwise, empty, reduce
@@ -30,7 +30,7 @@ def softmax(k, x, out):
     top = _greatest(e, x, empty(sizes, wide.type), axis)
 
     def power(x: ir.Value, top: ir.Value) -> ir.Value:
-        return marked(math.exp(arith.subf(read(x, e), top)), FLUSHES)
+        return marked(math.exp(arith.subf(read(x, e), top)), WEIGHS)
 
     powers = elementwise(empty(dims(x), wide.type), [x, (top, rest)], power)
     total = reduce(empty(sizes, wide.type), [powers], [axis], wide.const(0), lambda p, acc: arith.addf(p, acc))

@@ -7,7 +7,7 @@ from math import inf
 from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Size, joined, loop, plus, read, rounded_up, times, write
-from legato.dialects.tir.markers import FLUSHES
+from legato.dialects.tir.markers import WEIGHS
 from legato.passes.cpu.attention.state import AttentionState
 
 Score = Callable[[Size, ir.Value, int, Size | None], ir.Value]
@@ -36,7 +36,7 @@ class RowSoftmax:
             found = []
             for line, shift in zip(lines, shifts):
                 for j in self.tiles:
-                    power = marked(math.exp(arith.subf(self._stored(line, panel, j, None), shift)), FLUSHES)
+                    power = marked(math.exp(arith.subf(self._stored(line, panel, j, None), shift)), WEIGHS)
                     self.keep(power, line, panel, j)
                     found.append(arith.addf(sums[len(found)], power))
             return found

@@ -22,7 +22,7 @@
 // CHECK: vector.maskedload %[[MB]]
 // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 // CHECK: vector.reduction <maxnumf>
-// CHECK: math.exp %{{.*}} {tir.flushes} : vector<16xf32>
+// CHECK: math.exp %{{.*}} {tir.weighs} : vector<16xf32>
 // CHECK: vector.reduction <add>
 // CHECK: vector.fma
 // CHECK: vector.store %{{.*}}, %[[RESULT]]

@@ -9,7 +9,9 @@ from functions import CASES, DTYPES
 from scipy import special
 from thoroughly import first_of, thorough
 
-from legato.core.mlir import ir, passmanager
+from legato.core.ir_helpers import marked
+from legato.core.mlir import ir, math, passmanager
+from legato.dialects.tir.markers import WEIGHS
 from legato.targets.intrinsics.ops import OPS, Ufunc
 
 SPIRV = "#spirv.target_env<#spirv.vce<v1.5, [Shader, Float16, Float64, Int8, Int16, Int64], []>, #spirv.resource_limits<>>"
@@ -65,6 +67,27 @@ def test_activations_have_the_documented_errors(target):
                 errors = sweep.ulps(found, right, np.float32, scale)
                 worst = int(np.argmax(errors))
                 assert errors[worst] <= record[key]["ulps"] + 0.01, (key, form, x[worst], found[worst], right[worst])
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{cpu=x86-64-v3}"])
+def test_weights_of_a_softmax(target):
+    """Exponentials of no positive number, at every 1009th of them, infinity, NaNs of two payloads, and zeros."""
+    bits = np.arange(0x80000000, 0xFF800001, 1009, dtype=np.uint32)
+    special = np.array([0, 0x80000000, 0xFF800000, 0x7FC00000, 0x7FC00001, 0xC2AEAC4F, 0xC2AEAC50, 0xC2AEAC51], np.uint32)
+    x = np.concatenate([bits, special]).view(np.float32)
+    case = functions.Case(Ufunc("weight", lambda e, x: marked(math.exp(x), WEIGHS)), "f32")
+    compiled = sweep.Compiled([case], target)
+    with np.errstate(all="ignore"):
+        right = np.exp(x.astype(np.float64))
+    for form in ("scalar", "vector"):
+        found, = sweep.call(compiled, case, form, [x])
+        assert np.array_equal(np.isnan(found), np.isnan(x))
+        known = ~np.isnan(x)
+        normal = right[known] >= np.finfo(np.float32).tiny
+        assert (found[known][right[known] < np.finfo(np.float32).tiny * (1 - 1e-5)] == 0).all()
+        error = np.abs(found[known] - right[known])[normal] / np.spacing(right[known][normal].astype(np.float32))
+        beyond = error - x[known][normal] / -25     # of the multiple of ln 2
+        assert beyond.max() <= 1.9, (form, beyond.max(), x[known][normal][beyond.argmax()])
 
 
 def test_all_values_of_16_bits_are_tried():
