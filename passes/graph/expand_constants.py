@@ -50,7 +50,9 @@ def expand(op: ir.Operation, machine: CpuMachine, constants: Constants) -> None:
     result = dims.dims(op.results[0].type)
     for place, operand in enumerate(op.operands):
         shape = expanded(dims.dims(operand.type), result, machine.lanes(32))
-        array = constants.array(operand) if shape is not None else None
+        if shape is None:
+            continue
+        array = constants.array(operand)
         if array is None or array.itemsize * prod(shape) > MOST_BYTES:
             continue
         with ir.InsertionPoint(op), op.location:

@@ -30,8 +30,9 @@ def topk(k, x, out):
     if is_empty(out):
         return out
     count: Size = k.attrs["k"] if isinstance(k.attrs["k"], int) else k.index(k.attrs["k"])
-    keys, heap = _Keys(kind, k.attrs["largest"]), _KeyHeap(count)
-    lanes = _lanes(k.machine, kind) if axis == x.type.rank - 1 else 1
+    keys, heap = Keys(kind, k.attrs["largest"]), _KeyHeap(count)
+    vectors = isinstance(k.machine, Machine) and in_vectors(kind) and axis == x.type.rank - 1
+    lanes = 2 * k.machine.lanes(32) if vectors else 1
     root = index_value(0)
 
     def row(at: list[ir.Value], places: ir.Value) -> ir.Value:
@@ -54,7 +55,7 @@ def topk(k, x, out):
             last = ir.AffineMapAttr.get(ir.AffineMap.get(x.type.rank, 0, [ir.AffineExpr.get_dim(x.type.rank - 1)]))
             elements = vector.TransferReadOp(type_, x, slot(first), last, kind.const(0), ir.ArrayAttr.get([ir.BoolAttr.get(True)])).result
             better = vector.ReductionOp(boolean().type, vector.CombiningKind.OR, keys.beat(elements, worst)).result
-            is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, _constant(worst.type, FREE))
+            is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, constant(worst.type, FREE))
             return when(arith.ori(better, is_free), [slots, worst],
                         lambda: looped(plus(lanes, first), [slots, worst], offer, first))
 
@@ -62,7 +63,7 @@ def topk(k, x, out):
             """Moves the root, the worst in the heap, to the end; the key from there is sifted into the smaller heap."""
             end = arith.subi(index_value(minus(count, 1)), number)
             worst, moved = extract(slots, [root]), extract(slots, [end])
-            slots = tensor.InsertOp(_constant(moved.type, BEYOND), slots, [end]).result
+            slots = tensor.InsertOp(constant(moved.type, BEYOND), slots, [end]).result
             return [heap.sift(moved, slots), tensor.InsertOp(keys.place_of(worst, place), places, slot(end)).result]
 
         found = [slots := heap.empty(), extract(slots, [root])]
@@ -76,7 +77,7 @@ def topk(k, x, out):
     return rows(sizes, [], filled(out, place.const(-1)), row)
 
 
-class _Keys:
+class Keys:
     """Numbers of 64 bits that are greater for elements that come before: the element in the upper half, the index, inverted, in the lower.
     A NaN is greater than every number; zeros are equal, whatever their signs."""
 
@@ -86,37 +87,37 @@ class _Keys:
     def key(self, value: ir.Value, number: ir.Value) -> ir.Value:
         """The key of an element with an index."""
         i64 = ir.IntegerType.get_signless(64)
-        high = arith.shli(arith.extsi(i64, self._rank(value)), _constant(i64, 32))
-        return arith.ori(high, arith.xori(arith.index_cast(i64, number), _constant(i64, MOST)))
+        high = arith.shli(arith.extsi(i64, self.rank(value)), constant(i64, 32))
+        return arith.ori(high, arith.xori(arith.index_cast(i64, number), constant(i64, MOST)))
 
     def beat(self, values: ir.Value, key: ir.Value) -> ir.Value:
         """For each element of a vector whether it beats the one of a key with a smaller index."""
         i32 = ir.IntegerType.get_signless(32)
-        other = arith.trunci(i32, arith.shrsi(key, _constant(key.type, 32)))
-        ranks = self._rank(values)
+        other = arith.trunci(i32, arith.shrsi(key, constant(key.type, 32)))
+        ranks = self.rank(values)
         return arith.cmpi(arith.CmpIPredicate.sgt, ranks, vector.BroadcastOp(ranks.type, other).result)
 
     def place_of(self, key: ir.Value, place: Element) -> ir.Value:
         """The index in a key; -1 of a free slot."""
-        number = arith.andi(arith.xori(key, _constant(key.type, -1)), _constant(key.type, MOST))
+        number = arith.andi(arith.xori(key, constant(key.type, -1)), constant(key.type, MOST))
         number = number if place.bits == 64 else arith.trunci(place.type, number)
-        return arith.select(arith.cmpi(arith.CmpIPredicate.eq, key, _constant(key.type, FREE)), place.const(-1), number)
+        return arith.select(arith.cmpi(arith.CmpIPredicate.eq, key, constant(key.type, FREE)), place.const(-1), number)
 
-    def _rank(self, value: ir.Value) -> ir.Value:
+    def rank(self, value: ir.Value) -> ir.Value:
         """i32 that are ordered as elements, or vectors of them."""
         i32 = _like(value.type, ir.IntegerType.get_signless(32))
         if self.kind.is_float:
-            zero = _constant(value.type, 0.0)
+            zero = constant(value.type, 0.0)
             value = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, value, zero), zero, value)
             bits = arith.bitcast(i32, value)
-            flipped = arith.andi(arith.shrsi(bits, _constant(i32, 31)), _constant(i32, (1 << 31) - 1))
+            flipped = arith.andi(arith.shrsi(bits, constant(i32, 31)), constant(i32, (1 << 31) - 1))
             is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
-            rank = arith.select(is_nan, _constant(i32, (1 << 31) - 1), arith.xori(bits, flipped))
+            rank = arith.select(is_nan, constant(i32, (1 << 31) - 1), arith.xori(bits, flipped))
         elif self.kind.bits == 32:
-            rank = arith.xori(value, _constant(i32, -(1 << 31))) if self.kind.is_unsigned else value
+            rank = arith.xori(value, constant(i32, -(1 << 31))) if self.kind.is_unsigned else value
         else:
             rank = arith.extui(i32, value) if self.kind.is_unsigned else arith.extsi(i32, value)
-        return rank if self.largest else arith.xori(rank, _constant(i32, -1))
+        return rank if self.largest else arith.xori(rank, constant(i32, -1))
 
 
 class _KeyHeap:
@@ -128,8 +129,8 @@ class _KeyHeap:
     def empty(self) -> ir.Value:
         """One with free slots."""
         i64 = ir.IntegerType.get_signless(64)
-        slots = filled(empty([plus(times(self.count, 2), 1)], i64), _constant(i64, BEYOND))
-        free = _constant(i64, FREE)
+        slots = filled(empty([plus(times(self.count, 2), 1)], i64), constant(i64, BEYOND))
+        free = constant(i64, FREE)
         return looped(self.count, [slots], lambda number, slots: [tensor.InsertOp(free, slots, [number]).result])[0]
 
     def sift(self, item: ir.Value, slots: ir.Value) -> ir.Value:
@@ -149,18 +150,16 @@ class _KeyHeap:
         return tensor.InsertOp(item, slots, [hole]).result
 
 
-def _lanes(machine: object, kind: Element) -> int:
-    """Elements that are compared at once; 1 where they are not read in vectors."""
-    if not isinstance(machine, Machine) or (kind.is_float and kind.bits < 32) or kind.is_narrow or kind.is_bool:
-        return 1
-    return 2 * machine.lanes(32)
+def in_vectors(kind: Element) -> bool:
+    """Whether elements are read and ordered in vectors, as they are in memory."""
+    return not ((kind.is_float and kind.bits < 32) or kind.is_narrow or kind.is_bool)
 
 
 def _like(type_: ir.Type, element_type: ir.Type) -> ir.Type:
     return ir.VectorType.get(type_.shape, element_type) if isinstance(type_, ir.VectorType) else element_type
 
 
-def _constant(type_: ir.Type, number: int | float) -> ir.Value:
+def constant(type_: ir.Type, number: int | float) -> ir.Value:
     """A number, or a vector of it."""
     scalar = type_.element_type if isinstance(type_, ir.VectorType) else type_
     attribute = ir.FloatAttr.get(scalar, number) if isinstance(scalar, ir.FloatType) else ir.IntegerAttr.get(scalar, number)

@@ -42,13 +42,15 @@ def check(target: str, cases: list[tuple[np.ndarray, int, int, bool]], names: st
 @pytest.mark.parametrize("target", first_of(TARGETS))
 @pytest.mark.parametrize("kind", ["all", "few", "special"])
 def test_types(target, kind):
-    check(TARGETS[target], [(numbers((3, 75), dtype, kind), 20, 1, largest) for dtype in TYPES for largest in (True, False)])
+    """Of short rows, by ranks, and of long ones, by a heap."""
+    check(TARGETS[target], [(numbers((3, length), dtype, kind), 20, 1, largest) for dtype in TYPES for length in (75, 301)
+                            for largest in (True, False)])
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS))
 def test_sizes(target):
     f32 = np.dtype(np.float32)
-    check(TARGETS[target], [(numbers((2, n), f32, kind), k, 1, n % 2 == 0) for n in (1, 7, 15, 16, 17, 31, 32, 33, 48, 200)
+    check(TARGETS[target], [(numbers((2, n), f32, kind), k, 1, n % 2 == 0) for n in (1, 2, 7, 15, 16, 17, 33, 48, 64, 100, 128, 129, 200)
                             for k in (0, 1, 2, 3, n // 2, n) if k <= n for kind in ("few", "special")])
 
 
