@@ -21,6 +21,7 @@ PASSES: dict[str, str] = {
     "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",
     "relax-plane-convolutions": "passes.graph.plane_convolutions:PlaneConvolutions",
     "relax-widen-convolutions": "passes.graph.widen_convolutions:WidenConvolutions",
+    "relax-turn-short-rows": "passes.graph.turn_short_rows:TurnShortRows",
     "relax-expand-constants": "passes.graph.expand_constants:ExpandConstants",
     "relax-pad-columns": "passes.graph.pad_columns:PadColumns",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",

@@ -199,3 +199,26 @@ def test_a_row_is_read_and_written_once():
     tensors = str(net.lowered("scheduled"))
     assert tensors.count("vector.transfer_read") == 1 and tensors.count("vector.transfer_write") == 1
     assert "arith.divf %cst, " in tensors and "divf" not in [l for l in tensors.splitlines() if "vector<64" in l and "divf" in l]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_softmaxes_of_short_rows(target, dtype):
+    """Through the whole pipeline, which computes them as columns; with masks, infinities and NaNs."""
+    net, arrays, right = Net(target, first=None), [], []
+    generator = np.random.default_rng(7)
+    for shape in ((300, 2), (65, 3), ("n", 70, 4), (2, 9, 31, 7), (129, 15), (12, 5)):
+        x = generator.standard_normal([11 if size == "n" else size for size in shape]).astype(DTYPES[dtype]) * 5
+        rows = x.reshape(-1, x.shape[-1])
+        rows[3, 0], rows[5], rows[7, -1], rows[9, 0] = -np.inf, -1000, np.nan, np.inf
+        for name in ("relax.softmax", "relax.log_softmax"):
+            net.output(net.op(name, [net.input(shape, dtype)], axis=-1))
+            arrays.append(x)
+            with np.errstate(invalid="ignore"):
+                wide = x.astype(np.float64)
+                wide = wide - wide.max(-1, keepdims=True)
+                logarithm = wide - np.log(np.exp(wide).sum(-1, keepdims=True))
+            right.append(logarithm if name == "relax.log_softmax" else np.exp(logarithm))
+    tolerance = {"f32": 2e-6, "f16": 2e-3, "f64": 1e-14}[dtype]
+    for found, expected in zip(net.run(*arrays), right):
+        assert np.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
