@@ -15,7 +15,7 @@ from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
 
-WIDTHS = (2, 4, 1)      # vectors of features in a tile
+WIDTHS = (2, 4, 3, 5, 1)        # vectors of features in a tile: of equally fast ones, the first
 
 
 def vector_tiles(form: ConvolutionForm, machine: CpuMachine) -> PairTiles:

@@ -211,6 +211,25 @@ def test_f32_after_convolutions_of_bf16_stays_f32():
     np.testing.assert_allclose(results(["y"])[0], np.tanh(left) + right, rtol=0, atol=1e-6)
 
 
+def test_volumes_from_transposed_convolutions_are_pairs():
+    """The filter of a transposed convolution is a constant by the time that volumes become images, which are multiplied in pairs."""
+    rng = np.random.default_rng(8)
+    x, w = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((1, 16, 3, 4, 5), (16, 40, 3, 3, 3)))
+
+    def model(type_: int, filters: np.ndarray) -> bytes:
+        values = [helper.make_tensor("w", type_, w.shape, filters.tobytes(), raw=True)]
+        graph = helper.make_graph([helper.make_node("ConvTranspose", ["x", "w"], ["y"], pads=[1] * 6)], "g",
+                                  [helper.make_tensor_value_info("x", type_, x.shape)], [helper.make_tensor_value_info("y", type_, None)], values)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
+
+    module = legato.from_onnx(model(TensorProto.BFLOAT16, w))
+    assert '"tir.dot2_bf16bf16"' in str(legato.lower(module, "llvm{cpu=znver4}", last="scheduled"))
+    wide = model(TensorProto.FLOAT, w.astype(np.float32))
+    (expected,) = onnxruntime.InferenceSession(wide, providers=["CPUExecutionProvider"]).run(None, {"x": x.astype(np.float32)})
+    result = np.asarray(legato.compile(module)(x)).astype(np.float32)
+    np.testing.assert_allclose(result, expected, rtol=2**-8, atol=1e-4)
+
+
 def test_special_values():
     """NaN and infinities of inputs reach the positions whose windows hold them, and no others; padding is multiplied as zeros are."""
     rng = np.random.default_rng(2)
