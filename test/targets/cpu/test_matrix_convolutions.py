@@ -218,8 +218,8 @@ def test_volumes_from_transposed_convolutions_are_pairs():
 
     def model(type_: int, filters: np.ndarray) -> bytes:
         values = [helper.make_tensor("w", type_, w.shape, filters.tobytes(), raw=True)]
-        graph = helper.make_graph([helper.make_node("ConvTranspose", ["x", "w"], ["y"], pads=[1] * 6)], "g",
-                                  [helper.make_tensor_value_info("x", type_, x.shape)], [helper.make_tensor_value_info("y", type_, None)], values)
+        given, made = (helper.make_tensor_value_info(name, type_, shape) for name, shape in (("x", x.shape), ("y", None)))
+        graph = helper.make_graph([helper.make_node("ConvTranspose", ["x", "w"], ["y"], pads=[1] * 6)], "g", [given], [made], values)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
 
     module = legato.from_onnx(model(TensorProto.BFLOAT16, w))
