@@ -20,7 +20,7 @@ from legato.core.mlir import arith, ir, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
-from legato.passes.structured.group_factors import packs_pairs
+from legato.passes.structured.group_factors import convolves_groups, packs_pairs
 from legato.passes.structured.pack_weights import calls_by_callee
 
 REUSES = 4      # times that each element is multiplied, from which on widening it first is worth a pass over memory
@@ -53,7 +53,7 @@ def widen(op: StructuredOp, calls: Sequence[ir.Operation], machine: CpuMachine) 
     if len(rows) != 1 or not _is_half(op.inputs[rows[0]].type.element_type) or not isinstance(wide, ir.F32Type):
         return False
     form = ContractionForm.of_op(op)
-    if form is not None and (form.group is not None or packs_pairs(op, form, calls, machine)):
+    if form is not None and (form.group is not None or any(takes(op, form, calls, machine) for takes in (packs_pairs, convolves_groups))):
         return False    # an instruction takes both factors as they are
     taps = prod(op.extents[loop] for loop in form.filters) if form is not None else 1
     if 0 <= op.extents[column] * taps < REUSES or (op.extents[column] == DYNAMIC and _is_row(op, rows[0])):

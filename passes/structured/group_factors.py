@@ -86,6 +86,15 @@ def packs_pairs(op: StructuredOp, form: ContractionForm, calls: Sequence[ir.Oper
     return rows is not None and rows >= ENOUGH_ROWS and (columns is None or columns >= machine.lanes(form.bits))
 
 
+def convolves_groups(op: StructuredOp, form: ContractionForm, calls: Sequence[ir.Operation], machine: CpuMachine) -> bool:
+    """Whether a contraction is a convolution of bf16 in groups by a constant filter that was left to pairs in the lanes of vectors
+    (``relax-widen-convolutions``, ``tir-matrix-convolutions``)."""
+    if not machine.has("avx512bf16") or machine.has("amx-bf16") or not (form.is_window and form.batch):
+        return False
+    element = ir.BF16Type.get()
+    return all(value.type.element_type == element for value in op.inputs) and _is_constant(op.inputs[form.weight], calls)
+
+
 def _is_constant(weight: ir.Value, calls: Sequence[ir.Operation]) -> bool:
     """Whether every call passes a constant for the argument behind a factor, which may be transposed first."""
     op = producer(weight)
