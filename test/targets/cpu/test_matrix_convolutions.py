@@ -293,13 +293,15 @@ def test_volumes_from_transposed_convolutions_are_pairs():
     np.testing.assert_allclose(result, expected, rtol=2**-8, atol=1e-4)
 
 
-def test_special_values():
-    """NaN and infinities of inputs reach the positions whose windows hold them, and no others; padding is multiplied as zeros are."""
+@pytest.mark.parametrize("groups", [1, 2])
+def test_special_values(groups):
+    """NaN and infinities of inputs reach the positions, of their group, whose windows hold them, and no others; padding is multiplied as
+    zeros are."""
     rng = np.random.default_rng(2)
-    filters = np.abs(rng.standard_normal((16, 16, 3, 3))).astype(np.float32)
+    filters = np.abs(rng.standard_normal((16 * groups, 16 // groups, 3, 3))).astype(np.float32)
     x = np.ones((1, 16, 9, 9), np.float32)
     x[0, 3, 2, 2], x[0, 5, 7, 7] = np.nan, np.inf
-    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)], "g",
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, group=groups)], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(filters, "w")])
     bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
@@ -307,3 +309,4 @@ def test_special_values():
     places = np.zeros((9, 9))
     places[1:4, 1:4], places[6:9, 6:9] = np.nan, np.inf
     np.testing.assert_array_equal(np.where(np.isfinite(result[0, 4]), 0, result[0, 4]), places)
+    assert groups == 1 or np.isfinite(result[0, 16:]).all()
