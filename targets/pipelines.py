@@ -25,14 +25,14 @@ INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-size
 INTEGERS = "relax-integer-contractions{target=%s},"
 TRANSPOSED = "relax-transposed-convolutions"
 # in the form that schedules of CPUs are fastest for
-CONVOLUTIONS = "relax-plane-convolutions{target=%s},relax-widen-convolutions{target=%s}"
+CONVOLUTIONS = "relax-fold-constants,relax-plane-convolutions{target=%s},relax-widen-convolutions{target=%s}"
 GRAPH = ("relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s in-place=true},relax-fold-constants,relax-canonicalize,"
          "relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
-SPLIT = "tir-group-factors{target=%s},tir-widen-factors,tir-split-kernels,tir-merge-calls,tir-repeat-widenings"
+SPLIT = "tir-group-factors{target=%s},tir-widen-factors{target=%s},tir-split-kernels,tir-merge-calls,tir-repeat-widenings"
 FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
@@ -83,6 +83,7 @@ def cpu_stages(target: "Target") -> Stages:
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
+                  f"tir-pair-products{{target=%s}},"
                   f"{winograd}tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
                       "tir-expand-pads,tir-tile-attention{target=%s},"

@@ -112,6 +112,21 @@ class ConvolutionForm:
         return shape if len(shape) == 4 else [shape[0], 1, *shape[1:]]
 
     @property
+    def groups(self) -> int:
+        """All features are those of one group."""
+        return 1
+
+    @property
+    def made(self) -> Index:
+        """The index of what the epilogue makes, which is the kernel's result."""
+        return self.out
+
+    @property
+    def memory(self) -> list[ir.Value]:
+        """The tensors that the epilogue reads, besides the convolution's result."""
+        return [value for value, _ in self.reads]
+
+    @property
     def result(self) -> ir.Value:
         """The convolution's result, of which the epilogue makes the kernel's."""
         return self.op.results[0]

@@ -1,5 +1,5 @@
-"""The form of a kernel with one convolution of f32 of one to three dimensions, in groups or not, whose images may be bf16, or of bytes or
-integers of 16 bits: its windows, and the elementwise ops on its result.
+"""The form of a kernel with one convolution of f32 of one to three dimensions, in groups or not, whose images may be bf16, and with
+groups filters, too, or of bytes or integers of 16 bits: its windows, and the elementwise ops on its result.
 
 With groups, the kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's
 arguments. So are channels of which a lane of 32 bits has four bytes, or two integers of 16 bits, whose products an instruction sums. Where
@@ -50,8 +50,9 @@ class DirectForm:
         if contraction is None or len(contraction.batch) > 1 or not contraction.filters or contraction.weight != 1:
             return None
         op, found, grouped = contraction.op, contraction.heart.convolution, bool(contraction.batch)
-        image, *others = [value.type.element_type for value in op.operands]
-        plain = image in (ir.F32Type.get(), ir.BF16Type.get()) and all(element == ir.F32Type.get() for element in others)
+        image, filters, sums = [value.type.element_type for value in op.operands]
+        f32, bf16 = ir.F32Type.get(), ir.BF16Type.get()
+        plain = sums == f32 and image in (f32, bf16) and filters in ((f32, bf16) if grouped else (f32,))
         if not plain and (grouped or dot_product(contraction) is None):
             return None
         if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
@@ -79,8 +80,8 @@ class DirectForm:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether the images are rounded to bf16: so may the filter be."""
-        return isinstance(self.source.type.element_type, ir.BF16Type)
+        """Whether the images are rounded to bf16: so may the filter be; or the filter is."""
+        return ir.BF16Type.get() in (self.source.type.element_type, self.element)
 
     @property
     def groups(self) -> int:

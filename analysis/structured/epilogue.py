@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class Epilogue:
-    """What forms share whose op writes the elements of its result in order. A form has the ``kernel``, and defines ``terms`` and
-    ``result``."""
+    """What forms share. A form has the ``kernel``, and defines ``terms``, ``result``, and ``out`` where the kernel's result has another
+    order than the op's."""
 
     kernel: KernelOps
 
@@ -29,6 +29,11 @@ class Epilogue:
         raise NotImplementedError
 
     @property
+    def out(self) -> Index:
+        """The terms of an element of the kernel's result."""
+        return self.terms
+
+    @property
     def returned(self) -> ir.Value:
         """The kernel's result."""
         return self.kernel.ops[-1].operands[0]
@@ -36,12 +41,12 @@ class Epilogue:
     @cached_property
     def reads(self) -> list[tuple[ir.Value, Index]]:
         """The elements that the epilogue reads, besides those of the op's result."""
-        return [one for one in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if one[0] != self.result]
+        return [one for one in tensor_leaves(self.kernel, self.returned, self.out, self.result) if one[0] != self.result]
 
     def is_traceable(self, operands: Sequence[ir.Value]) -> bool:
         """Whether the epilogue takes each element of the result in its place, and what it reads, and these operands, are given."""
         try:
-            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.terms, self.result) if tensor == self.result}
+            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.out, self.result) if tensor == self.result}
             return own == {self.terms} and all(is_given(tensor) for tensor in [*operands, *(tensor for tensor, _ in self.reads)])
         except Untraceable:
             return False

@@ -5,7 +5,8 @@ First the image is copied, padded and rounded, so that the inputs of neighbourin
 one after the other through all rows, since a row of the copy is as long as one of positions. What is computed for the columns that this
 adds at the end of each row is not stored. Where windows are some steps apart, the copy consists of phases, one for each place in a step.
 Then tiles of positions are multiplied with panels of features, tap by tap. Of few channels, a position has all that its window reads in a
-row. Vectors take tiles of positions of one row, and nothing is computed for the ends of rows.
+row. Vectors take tiles of positions of one row, and nothing is computed for the ends of rows. Groups, which only vectors take, are copied
+apart, and multiplied one after the other.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.analysis.structured.ops import producer
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
@@ -28,12 +30,13 @@ from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.fuse_pointwise_depthwise import calls_to_merge
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
+from legato.passes.cpu.matrices.narrow import ConvolutionCalls, form_of, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
 from legato.passes.cpu.matrices.packing import FEW, PairTiles, pack_filters, packed_shape, read_shape
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import Constants, defining_op
+from legato.passes.graph.widen_convolutions import fills_lanes
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -70,16 +73,16 @@ class MatrixConvolutions(ModulePass):
             found: list[ConvolutionCalls] = []
             others: list[RoundingCalls] = []
             for kernel in tir.schedulable(module.module):
-                form, sites = context.kernels.of(kernel).convolution, calls.get(kernel.name.value, [])
+                form, sites = form_of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
                 if machine.rounds_factors and kernel.name.value not in widening:    # whose calls may end
                     others += [one for one in [RoundingCalls.of(context.kernels.of(kernel), sites)] if one is not None]
-                if form is None or not is_worth_it(form) or not are_constant(form.filter, sites):
+                if form is None or not is_worth_it(form, machine) or not are_constant(form.filter, sites):
                     continue
                 if not machine.has("amx-bf16") and target.winograd(context.kernels.of(kernel)) is not None:
                     continue
                 one = ConvolutionCalls(form, sites, all(call in merging for call in sites))
                 is_narrow = form.filter.type.element_type == ir.BF16Type.get()
-                if machine.rounds_factors or (is_narrow and makers(one, exact)):
+                if machine.rounds_factors or (is_narrow and (reads_bf16(form) or makers(one, exact))):
                     found.append(one)
             narrow = narrow_calls([*found, *others], None if machine.rounds_factors else exact)
             convolutions = [one.kernel for one in narrow if isinstance(one.kernel, ConvolutionCalls)]
@@ -88,14 +91,16 @@ class MatrixConvolutions(ModulePass):
                 one.apply()
                 context.kernels.drop(one.kernel.function)
             for one in convolutions:
-                if one.merges and isinstance(one.form.source.type.element_type, ir.BF16Type):
+                if one.merges and reads_bf16(one.form):
                     continue
-                read = read_shape(one.form.filter_shape, one.form.dilations)
-                tiles = matrix_tiles(one.form) if machine.has("amx-bf16") else vector_tiles(one.form, machine)
-                place, shape = one.form.filter.arg_number, packed_shape(read, tiles)
+                groups = one.form.groups
+                read = read_shape(one.form.filter_shape, one.form.dilations, groups)
+                tiles = tiles_of(one.form, machine)
+                place, shape = one.form.filter.arg_number, packed_shape(read, tiles, groups)
                 rewrite_kernel(one.form, machine, tiles, shape)
                 for call in one.calls:
-                    give_transformed(call, place, constants, made, "bf16", shape, BF16, partial(pack_filters, shape=read))
+                    give_transformed(call, place, constants, made, "bf16" if groups == 1 else f"groups{groups}.bf16", shape, BF16,
+                                     partial(pack_filters, shape=read, groups=groups))
 
 
 def makes_bf16(kernel: StructuredKernel) -> bool:
@@ -141,23 +146,35 @@ def read_before_widening(found: Sequence[ConvolutionCalls], kernels: Collection[
             maker.erase()
 
 
-def rewrite_kernel(form: ConvolutionForm, machine: CpuMachine, tiles: PairTiles, shape: list[int]) -> None:
+def tiles_of(form: ImageConvolutionForm, machine: CpuMachine) -> PairTiles:
+    """The sizes of a step, on matrices or on vectors."""
+    return matrix_tiles(form) if isinstance(form, ConvolutionForm) and machine.has("amx-bf16") else vector_tiles(form, machine)
+
+
+def reads_bf16(form: ImageConvolutionForm) -> bool:
+    """Whether images are bf16 in memory."""
+    return form.source.type.element_type == ir.BF16Type.get()
+
+
+def rewrite_kernel(form: ImageConvolutionForm, machine: CpuMachine, tiles: PairTiles, shape: list[int]) -> None:
     """Replaces the structured ops of one kernel by loops, and its filter by the packed one of this shape."""
     element = ir.BF16Type.get()
-    kind = MatrixConvolution if machine.has("amx-bf16") else VectorConvolution
-
     def build(buffers: Buffers) -> None:
         packed = bufferization.ToBufferOp(ir.MemRefType.get(shape, element), form.filter, read_only=True).result
-        kind(form, machine, tiles, buffers, packed).build()
+        if isinstance(form, ConvolutionForm) and machine.has("amx-bf16"):
+            MatrixConvolution(form, machine, tiles, buffers, packed).build()
+        else:
+            VectorConvolution(form, machine, tiles, buffers, packed).build()
 
-    into_loops(form.kernel.function, form.op.location, [form.source, *(value for value, _ in form.reads)], build)
+    into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build)
     retype(form.kernel.function, form.filter, shape, element)
 
 
-def is_worth_it(form: ConvolutionForm) -> bool:
-    """Whether the images are no volumes, all sizes but their number are known, and matrices are well filled."""
-    if form.depth is not None:
+def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
+    """Whether the images are no volumes, all sizes but their number are known, and matrices, or for groups vectors, are well filled."""
+    if form.depth is not None or (form.groups > 1 and machine.has("amx-bf16")):
         return False
     _, rows, columns, features = form.result_shape
-    summed = read_shape(form.filter_shape, form.dilations)[2]
-    return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and features >= FEW and summed >= LEAST
+    summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]
+    enough = fills_lanes(form.groups * features, form.groups, machine)
+    return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and enough and summed >= LEAST

@@ -6,6 +6,7 @@ once for all columns. ``tir-split-kernels`` makes that a kernel, and ``tir-fuse`
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -13,11 +14,14 @@ from typing import ClassVar
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.ops import DYNAMIC, producer
 from legato.core.elementwise import elementwise
+from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import copy, terminator
 from legato.core.mlir import arith, ir, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.structured.group_factors import convolves_groups, packs_pairs
+from legato.passes.structured.pack_weights import calls_by_callee
 
 REUSES = 4      # times that each element is multiplied, from which on widening it first is worth a pass over memory
 
@@ -28,16 +32,18 @@ class WidenFactors(ModulePass):
 
     name: ClassVar[str] = "tir-widen-factors"
     keeps_kernels: ClassVar[bool] = True
+    target: TargetText = option("llvm", "the target whose CPU may multiply pairs of bf16")
 
     def run(self, module: Module, context: PassContext) -> None:
+        machine, calls = context.cpu(self.target), calls_by_callee(module)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
                 found = [op for op in context.kernels.of(kernel).structured if op.kind == CONTRACTION]
-                if any([widen(op) for op in found]):
+                if any([widen(op, calls.get(kernel.name.value, []), machine) for op in found]):
                     context.kernels.drop(kernel)
 
 
-def widen(op: StructuredOp) -> bool:
+def widen(op: StructuredOp, calls: Sequence[ir.Operation], machine: CpuMachine) -> bool:
     """Widens the factor of one contraction. Returns whether there is one to widen."""
     column = op.out_loops[-1] if op.out_loops else None
     if column is None or len(op.inputs) != 2 or len(op.op.results) != 1:
@@ -47,7 +53,7 @@ def widen(op: StructuredOp) -> bool:
     if len(rows) != 1 or not _is_half(op.inputs[rows[0]].type.element_type) or not isinstance(wide, ir.F32Type):
         return False
     form = ContractionForm.of_op(op)
-    if form is not None and form.group is not None:
+    if form is not None and (form.group is not None or any(takes(op, form, calls, machine) for takes in (packs_pairs, convolves_groups))):
         return False    # an instruction takes both factors as they are
     taps = prod(op.extents[loop] for loop in form.filters) if form is not None else 1
     if 0 <= op.extents[column] * taps < REUSES or (op.extents[column] == DYNAMIC and _is_row(op, rows[0])):

@@ -1,9 +1,10 @@
 """relax-widen-convolutions: convolutions of f16 and bf16 as those of f32, whose sums are rounded, as theirs are.
 
-Winograd's algorithm, loops on windows that overlap, and those of groups read f32. The filter is widened at compile time, the image once, by
-the kernel that makes it. What the CPU multiplies in pairs of bf16 stays.
+Winograd's algorithm, loops on windows that overlap, and those of narrow groups read f32. The filter is widened at compile time, the image
+once, by the kernel that makes it. What the CPU multiplies in pairs of bf16 stays.
 """
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -14,13 +15,15 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
-from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.dialects.relax import dims
+from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import Reader
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 OPS = ("relax.conv1d", "relax.conv2d", "relax.conv3d")
 F32 = np.dtype(np.float32)
-FEW = 16    # features: pairs are multiplied in the lanes of vectors of as many
+FEW = 16            # features: pairs are multiplied in the lanes of vectors of as many
+FEW_CHANNELS = 8    # of a group: with fewer, loops on the channels of a tap take longer than the products
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,25 @@ def widen(op: ir.Operation, machine: CpuMachine, reader: Reader, made: dict[ir.V
 
 
 def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
-    """Whether a convolution is one of bf16 whose products the CPU sums in pairs: of many features in one group."""
+    """Whether a convolution is one of bf16 whose products the CPU sums in pairs: of many features in a group. Those of several groups are
+    of images of known sizes by constant filters, in the lanes of vectors (AVX512-BF16)."""
     attrs = relax.attributes_of(op)
-    features = op.operands[1].type.shape[attrs["kernel_layout"].index("O")]
-    return (machine.multiplies_pairs and isinstance(op.operands[0].type.element_type, ir.BF16Type) and attrs["groups"] == 1
-            and features >= FEW)
+    layout, filters = attrs["kernel_layout"], op.operands[1].type.shape
+    is_half = isinstance(op.operands[0].type.element_type, ir.BF16Type)
+    if not machine.multiplies_pairs or not is_half or not fills_lanes(filters[layout.index("O")], attrs["groups"], machine):
+        return False
+    if attrs["groups"] == 1:
+        return True
+    places = [attrs["data_layout"].find(axis) for axis in "HW"]
+    if op.name != "relax.conv2d" or not machine.has("avx512bf16") or machine.has("amx-bf16"):
+        return False
+    sizes = [dims.dims(value.type)[place] for value in (op.operands[0], op.results[0]) for place in places]
+    weight = defining_op(op.operands[1])
+    known = weight is not None and weight.name == CONSTANT and all(isinstance(size, int) for size in sizes)
+    return known and filters[layout.index("I")] >= FEW_CHANNELS and prod(op.results[0].type.shape[place] for place in places) >= FEW
+
+
+def fills_lanes(features: int, groups: int, machine: CpuMachine) -> bool:
+    """Whether a convolution of so many features has enough in each group for pairs in the lanes of vectors. Of groups of no more than half
+    a vector, f32 has two in a vector, whose products take as long as pairs of one."""
+    return features >= FEW if groups == 1 else 2 * features // groups > machine.lanes(32)

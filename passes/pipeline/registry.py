@@ -60,6 +60,7 @@ PASSES: dict[str, str] = {
     "tir-count-work": "passes.structured.count_work:CountWork",
     "tir-winograd-convolutions": "passes.cpu.winograd_convolutions:WinogradConvolutions",
     "tir-matrix-convolutions": "passes.cpu.matrix_convolutions:MatrixConvolutions",
+    "tir-pair-products": "passes.cpu.pair_products:PairProducts",
     "tir-direct-convolutions": "passes.cpu.direct_convolutions:DirectConvolutions",
     "tir-fuse-pointwise-depthwise": "passes.cpu.fuse_pointwise_depthwise:FusePointwiseDepthwise",
     "tir-column-convolutions": "passes.cpu.column_convolutions:ColumnConvolutions",

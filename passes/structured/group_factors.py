@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.contraction import VIEWS
-from legato.analysis.structured.groups import fills_registers
+from legato.analysis.structured.groups import ENOUGH_ROWS, fills_registers
 from legato.analysis.structured.ops import PARALLEL, producer
+from legato.analysis.structured.pair_product import in_order
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import copy
 from legato.core.mlir import ir, linalg, tensor
@@ -73,6 +74,25 @@ def fits_pairs(op: StructuredOp, form: ContractionForm, element: type[ir.Type], 
     elif columns is None or columns < machine.lanes(form.bits):
         return False
     return op.loops_of(1 - form.weight)[-1] == loop and loop in op.loops_of(form.weight)
+
+
+def packs_pairs(op: StructuredOp, form: ContractionForm, calls: Sequence[ir.Operation], machine: CpuMachine) -> bool:
+    """Whether a contraction's columns, which are not constant, are put into pairs at run time (``tir-pair-products``). That takes about as
+    long as the products of five rows, and each row's take half as long as those of widened factors. CPUs with AMX
+    multiply widened factors, as nothing else was timed on them."""
+    if not machine.has("avx512bf16") or machine.has("amx-bf16") or not in_order(op, form) or _is_constant(op.inputs[form.weight], calls):
+        return False
+    rows, columns = 0 if form.row is None else form.extents[form.row], form.extents[form.column]
+    return rows is not None and rows >= ENOUGH_ROWS and (columns is None or columns >= machine.lanes(form.bits))
+
+
+def convolves_groups(op: StructuredOp, form: ContractionForm, calls: Sequence[ir.Operation], machine: CpuMachine) -> bool:
+    """Whether a contraction is a convolution of bf16 in groups by a constant filter that was left to pairs in the lanes of vectors
+    (``relax-widen-convolutions``, ``tir-matrix-convolutions``)."""
+    if not machine.has("avx512bf16") or machine.has("amx-bf16") or not (form.is_window and form.batch):
+        return False
+    element = ir.BF16Type.get()
+    return all(value.type.element_type == element for value in op.inputs) and _is_constant(op.inputs[form.weight], calls)
 
 
 def _is_constant(weight: ir.Value, calls: Sequence[ir.Operation]) -> bool:

@@ -20,7 +20,7 @@ Products = Callable[[Positions, Size, Size, WindowLine, Sequence[ir.Value]], lis
 class FlatElements(Elements):
     """Elements of the tensors of a form's kernel, whose groups and features are one dimension."""
 
-    def __init__(self, form: DirectForm, buffers: Buffers, vectors: Vectors, places: Mapping[Term, Size], count: int | None,
+    def __init__(self, form: DirectForm, buffers: Buffers, vectors: Vectors, places: Mapping[Term, Size], count: Size | None,
                  known: Mapping[ir.Value, ir.Value]):
         super().__init__(form.kernel, buffers, vectors, places, "f", count, known)
         self.form = form

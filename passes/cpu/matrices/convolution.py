@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import Size, Vectors, in_parts, least, loop, minus, plus, quotient, remainder, times, value_of
@@ -21,20 +21,21 @@ WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
 
 @dataclass(frozen=True)
 class TilePlace:
-    """A tile of positions of the result. ``first``: its first position in what is read; ``h``, ``w``: the row and the column of that;
-    ``written``: how many of its positions another tile writes."""
+    """A tile of positions of a group of the result. ``first``: its first position in what is read; ``h``, ``w``: the row and the column of
+    that; ``written``: how many of its positions another tile writes."""
 
     first: Size
     h: Size
     w: Size
     written: Size
+    group: Size = 0
 
 
 class PairConvolution:
     """Builds the loops of one kernel at the insertion point; subclasses, those of a tile. ``weights``: the filters as
     ``packing.pack_filters`` orders them for these sizes of tiles."""
 
-    def __init__(self, form: ConvolutionForm, machine: CpuMachine, tiles: PairTiles, buffers: Buffers, weights: ir.Value):
+    def __init__(self, form: ImageConvolutionForm, machine: CpuMachine, tiles: PairTiles, buffers: Buffers, weights: ir.Value):
         self.form, self.buffers, self.weights, self.tiles = form, buffers, weights, tiles
         self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
         self.vectors, self.features = Vectors(machine.lanes(32)), form.filter_shape[3]
@@ -51,8 +52,8 @@ class PairConvolution:
         most = 1 if small else max(1, share // (tiles.positions * self.depth * PAIR))
         self.chunks = -(-self.count // most)
         self.chunk = -(-self.count // self.chunks)       # tiles
-        self.panels = weights.type.shape[0]
-        work = geometry.positions * geometry.taps[0] * geometry.taps[1] * geometry.run * self.features
+        self.panels = weights.type.shape[0] // form.groups
+        work = form.groups * geometry.positions * geometry.taps[0] * geometry.taps[1] * geometry.run * self.features
         self.threads = machine.threads if work >= WORTH_IT else 1
 
     @property
@@ -96,20 +97,27 @@ class PairConvolution:
         for a in range(0 if self.in_place else self.geometry.phases[0]):
             for b in range(self.geometry.phases[1]):
                 self._each(self.geometry.height, lambda row, _, a=a, b=b: self.copy.row(image, row, a, b))
-        self._each(self.chunks * self.panels, lambda item, thread: self._item(image, item, thread))
+        self._each(self.form.groups * self.chunks * self.panels, lambda item, thread: self._item(image, item, thread))
 
     def _each(self, count: int, body: Callable[[ir.Value, Size], None]) -> None:
         in_parts(count, self.threads, body)
 
     def _item(self, image: ir.Value, item: ir.Value, thread: Size) -> None:
-        """The products of a chunk of tiles with a panel of features."""
-        chunk, panel = quotient(item, self.panels), remainder(item, self.panels)
+        """The products of a chunk of tiles with a panel of features of a group."""
+        chunk, panel, group = quotient(item, self.panels), remainder(item, self.panels), 0
+        if self.form.groups > 1:
+            chunk, group = remainder(chunk, self.chunks), quotient(chunk, self.chunks)
         first = times(chunk, self.chunk)
         tiles = self.chunk if self.chunk * self.chunks == self.count else least(self.chunk, minus(self.count, first))
-        loop(0, tiles, 1, lambda number: self.tile(image, self._place(image, plus(first, number)), panel, thread))
+        loop(0, tiles, 1, lambda number: self.tile(image, self._placed(image, plus(first, number), group), panel, thread))
+
+    def _placed(self, image: ir.Value, number: Size, group: Size) -> TilePlace:
+        """The place of a tile of a group."""
+        place = self._place(image, number)
+        return place if self.form.groups == 1 else replace(place, first=plus(place.first, times(group, self.copy.group)), group=group)
 
     def _place(self, image: ir.Value, number: Size) -> TilePlace:
-        """The place of a tile."""
+        """The place of a tile of the first group."""
         geometry, positions = self.geometry, self.tiles.positions
         if self.tiles.in_rows:
             row, at = quotient(number, self.in_row), times(remainder(number, self.in_row), positions)

@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times
 from legato.passes.cpu.matrices.geometry import CopyGeometry
@@ -13,25 +13,35 @@ from legato.passes.cpu.matrices.steps import rounded, scratch_rows
 
 
 class ImageCopy:
-    """Memory for the copy of one image of a convolution, made at the insertion point. ``depth``: the elements of a position, of which
-    those after its own are zeros; ``length``: the positions of a phase. ``pairs``: the copy as [positions, depth / 2, 2]."""
+    """Memory for the copy of one image of a convolution, made at the insertion point. ``depth``: the elements of a position in a group, of
+    which those after its own are zeros; ``length``: the positions of a phase. ``pairs``: the copy as [positions, depth / 2, 2], group by
+    group."""
 
-    def __init__(self, form: ConvolutionForm, geometry: CopyGeometry, vectors: Vectors, source: ir.Value, depth: int, length: int):
+    def __init__(self, form: ImageConvolutionForm, geometry: CopyGeometry, vectors: Vectors, source: ir.Value, depth: int, length: int):
         self.form, self.geometry, self.vectors, self.depth, self.length = form, geometry, vectors, depth, length
         self.channels = form.filter_shape[2]
-        self.memory, self.pairs = scratch_rows(geometry.phases[0] * geometry.phases[1] * length, depth)
+        self.group = geometry.phases[0] * geometry.phases[1] * length      # positions
+        self.memory, self.pairs = scratch_rows(form.groups * self.group, depth)
         *outer, width, channels = source.type.shape
         row = ir.MemRefType.get([*outer, width * channels], source.type.element_type)
         last = len(outer)
         self.image = memref.CollapseShapeOp(row, source, [*([d] for d in range(last)), [last, last + 1]]).result
 
     def row(self, image: ir.Value, row: ir.Value, a: int, b: int) -> None:
-        """Copies one row of a phase: the image's row ``row * step + a``, and for each position the elements from column
+        """Copies one row of a phase, for all groups."""
+        if self.form.groups == 1:
+            self._row(image, row, a, b, 0)
+        else:
+            loop(0, self.form.groups, 1, lambda group: self._row(image, row, a, b, group))
+
+    def _row(self, image: ir.Value, row: ir.Value, a: int, b: int, group: Size) -> None:
+        """Copies one row of a phase for a group: the image's row ``row * step + a``, and for each position the elements from column
         ``position * step + b`` on, those of one column, or of all that a window reads."""
         geometry, begins, (_, height, width, _) = self.geometry, self.form.begins, self.form.source_shape
         step, run, pitch = geometry.step, geometry.run, geometry.pitch
         y = minus(plus(times(row, step[0]), a), begins[0])
-        start = plus(times(row, pitch), (a * geometry.phases[1] + b) * self.length)
+        start = plus(plus(times(row, pitch), (a * geometry.phases[1] + b) * self.length), times(group, self.group))
+        between, before = self.channels * self.form.groups, times(group, self.channels)     # columns; of other groups in a column
         columns = [w * step[1] + b - begins[1] for w in range(pitch)]
         inside = [w for w, x in enumerate(columns) if 0 <= x and x * self.channels + run <= width * self.channels]
         first, end = (inside[0], inside[-1] + 1) if inside else (0, 0)
@@ -40,7 +50,7 @@ class ImageCopy:
             loop(0, self.depth, self.vectors.lanes, lambda c: self._store(self._zeros(), plus(start, w), c))
 
         def copied(w: ir.Value) -> None:
-            lanes, at = self.vectors.lanes, times(plus(times(w, step[1]), b - begins[1]), self.channels)
+            lanes, at = self.vectors.lanes, plus(times(plus(times(w, step[1]), b - begins[1]), between), before)
             whole = run - run % lanes
             loop(0, whole, lanes, lambda c: self._store(self._rounded([image, y, plus(at, c)]), plus(start, w), c))
             for c in range(whole, self.depth, lanes):
@@ -55,7 +65,7 @@ class ImageCopy:
                     at = columns[w] * self.channels
                     low, high = max(0, -at), min(run, width * self.channels - at)
                     for c in range(0, self.depth, self.vectors.lanes):
-                        self._part(image, y, at + c, plus(start, w), c, low, high)
+                        self._part(image, y, plus(before, columns[w] * between + c), plus(start, w), c, low, high)
 
         def exists() -> None:
             at_edge(0, first)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.vector_loops import Size, plus, quotient, remainder, times
 from legato.passes.cpu.matrices.packing import read_shape
 
@@ -24,9 +24,9 @@ class CopyGeometry:
     dilation: tuple[int, int]
 
     @classmethod
-    def of(cls, form: ConvolutionForm) -> CopyGeometry:
+    def of(cls, form: ImageConvolutionForm) -> CopyGeometry:
         """That of a convolution of images, whose sizes are known."""
-        height, width, run, _ = read_shape(form.filter_shape, form.dilations)
+        height, width, run, _ = read_shape(form.filter_shape, form.dilations, form.groups)
         rows, columns = form.result_shape[1:3]
         return cls((height, width), run, rows, columns, form.strides, form.dilations)
 

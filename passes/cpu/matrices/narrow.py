@@ -7,7 +7,8 @@ from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured import StructuredKernel
+from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
@@ -22,7 +23,7 @@ from legato.passes.graph.functions import defining_op
 class ConvolutionCalls:
     """A kernel that becomes a product of matrices of bf16, and its calls."""
 
-    form: ConvolutionForm
+    form: ImageConvolutionForm
     calls: Sequence[ir.Operation]
     merges: bool = False
     """Whether it is merged with the convolution that reads it, where its images, and nothing else, are bf16."""
@@ -34,7 +35,7 @@ class ConvolutionCalls:
 
     def copied(self, function: func.FuncOp) -> ConvolutionCalls:
         """The same of a copy of the kernel."""
-        return replace(self, form=present(StructuredKernel(function).convolution))
+        return replace(self, form=present(form_of(StructuredKernel(function))))
 
     @property
     def image(self) -> int | None:
@@ -46,12 +47,18 @@ class ConvolutionCalls:
     @property
     def operands(self) -> set[int]:
         """The numbers of the operands that can be bf16: the image, and what the ops after the convolution read."""
+        image = None if self.form.source.type.element_type != ir.F32Type.get() else self.image
         if self.merges:
-            return set() if self.image is None else {self.image}
+            return set() if image is None else {image}
         read = {ir.BlockArgument(value).arg_number for value, _ in self.form.reads
                 if producer(value) is None and isinstance(value.type, ir.RankedTensorType) and value != self.form.source
                 and value.type.element_type == ir.F32Type.get()}
-        return read if self.image is None else {self.image, *read}
+        return read if image is None else {image, *read}
+
+
+def form_of(kernel: StructuredKernel) -> ImageConvolutionForm | None:
+    """The form of a kernel with a convolution of images, in groups or not; None for another kernel."""
+    return GroupedConvolutionForm.of(kernel) if kernel.convolution is None else kernel.convolution
 
 
 @dataclass(frozen=True)

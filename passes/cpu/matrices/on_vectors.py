@@ -3,22 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from legato.analysis.structured import ConvolutionForm
 from legato.analysis.structured.elements import Index, Term
+from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, memref
 from legato.core.register_costs import step_time
 from legato.core.vector_loops import Size, below, minus, plus, times, value_of, when
+from legato.passes.cpu.direct.loops import FlatElements
 from legato.passes.cpu.elements import Elements
 from legato.passes.cpu.matrices.convolution import PairConvolution, TilePlace
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
 
-WIDTHS = (2, 4, 1)      # vectors of features in a tile
+WIDTHS = (2, 4, 3, 5, 1)        # vectors of features in a tile: of equally fast ones, the first
 
 
-def vector_tiles(form: ConvolutionForm, machine: CpuMachine) -> PairTiles:
+def vector_tiles(form: ImageConvolutionForm, machine: CpuMachine) -> PairTiles:
     """The sizes of a step: as many sums as registers hold, of so many positions that few are computed twice."""
     geometry, lanes = CopyGeometry.of(form), machine.lanes(32)
     in_rows = geometry.pitch > geometry.columns
@@ -50,9 +51,10 @@ class VectorConvolution(PairConvolution):
     def tile(self, image: ir.Value, place: TilePlace, panel: Size, thread: Size) -> None:
         """Builds the products of a tile with a panel of features, and what writes their sums."""
         v, lanes, vectors = self.vectors, self.vectors.lanes, self.tiles.features // self.vectors.lanes
+        panel_of_all = plus(times(place.group, self.panels), panel)
 
         def step(first: Size, matrix: Size, block: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            filters = [load_pairs(v, self.rows, panel, matrix, PAIR * lanes * j) for j in range(vectors)]
+            filters = [load_pairs(v, self.rows, panel_of_all, matrix, PAIR * lanes * j) for j in range(vectors)]
             inputs = [spread_pair(v, self.read, plus(first, position), times(block, PAIR)) for position in range(self.tiles.positions)]
             return add_products(inputs, filters, sums)
 
@@ -65,9 +67,12 @@ class VectorConvolution(PairConvolution):
         ones, which another tile writes: their memory may be that of an operand."""
         form, geometry = self.form, self.geometry
         count = minus(self.features, feature) if self.features % self.tiles.features else None
+        feature = plus(times(tile.group, self.features), feature)
         mask = None if count is None else self.vectors.mask(count)
 
         def elements(places: dict[Term, Size], known: dict[ir.Value, ir.Value]) -> Elements:
+            if isinstance(form, GroupedConvolutionForm):
+                return FlatElements(form.direct, self.buffers, self.vectors, places, count, known)
             return Elements(form.kernel, self.buffers, self.vectors, places, "f", count, known)
 
         shared = self._read_once(elements({"n": image, "f": feature}, {}))
@@ -76,7 +81,7 @@ class VectorConvolution(PairConvolution):
             places: dict[Term, Size] = {"n": image, "h": h, "w": w, "f": feature}
 
             def write(places: dict[Term, Size] = places, value: ir.Value = value) -> None:
-                result = self.narrowed(elements(places, shared | {form.result: value}).tensor(form.returned, form.out))
+                result = self.narrowed(elements(places, shared | {form.result: value}).tensor(form.returned, form.made))
                 self.vectors.store_if(mask, result, self.out, *(term if isinstance(term, int) else places[term] for term in form.out))
 
             when(isinstance(tile.written, int) or below(minus(tile.written, 1), number), write)

@@ -26,21 +26,28 @@ class PairTiles:
         return -(-channels // (PAIR * self.depth))
 
 
-def read_shape(shape: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """How filters [height, width, channels, features] are read: of few channels, whole rows of a window are read like channels."""
+def read_shape(shape: Sequence[int], dilations: Sequence[int], groups: int) -> list[int]:
+    """How filters [height, width, channels, features] of a group are read: of few channels, which are all, whole rows of a window are read
+    like channels."""
     height, width, channels, features = shape
-    return [height, 1, width * channels, features] if channels < FEW and dilations[1] == 1 else [height, width, channels, features]
+    by_rows = channels < FEW and dilations[1] == 1 and groups == 1
+    return [height, 1, width * channels, features] if by_rows else [height, width, channels, features]
 
 
-def packed_shape(shape: Sequence[int], tiles: PairTiles) -> list[int]:
-    """The shape of packed filters, of what ``read_shape`` gives: panels of features, taps and blocks of channels, then a matrix of pairs of
-    channels."""
+def packed_shape(shape: Sequence[int], tiles: PairTiles, groups: int) -> list[int]:
+    """The shape of packed filters, of what ``read_shape`` gives: panels of features, group by group, taps and blocks of channels, then a
+    matrix of pairs of channels."""
     height, width, channels, features = shape
-    return [-(-features // tiles.features), height * width * tiles.blocks(channels), tiles.depth, tiles.features, PAIR]
+    return [groups * -(-features // tiles.features), height * width * tiles.blocks(channels), tiles.depth, tiles.features, PAIR]
 
 
-def pack_filters(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -> None:
-    """Writes filters, rounded to bf16, to ``result`` of the shape ``packed_shape``. ``shape``: how they are read."""
+def pack_filters(filters: np.ndarray, result: np.ndarray, shape: Sequence[int], groups: int) -> None:
+    """Writes filters of all groups, rounded to bf16, to ``result`` of the shape ``packed_shape``. ``shape``: how those of one are read."""
+    for part, panels in zip(np.split(filters, groups, axis=-1), np.split(result, groups), strict=True):
+        _pack_group(part, panels, shape)
+
+
+def _pack_group(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -> None:
     height, width, channels, features = shape
     panels, steps, deep, columns, pair = result.shape
     padded = np.zeros((height * width, steps // (height * width) * deep * pair, panels * columns), ml_dtypes.bfloat16)

@@ -28,18 +28,18 @@
 // CHECK-LABEL: func.func private @computed(
 // CHECK: linalg.conv_2d_nhwc_hwcf
 
-// On vectors, the sums of nine positions of a row, and of two vectors of features, are in registers; the columns of the filter are in panels
-// of 32, and a step takes one pair of the 20 of its 40 channels.
+// On vectors, the sums of three positions of a row, and of all five vectors of features, are in registers, and a step takes one pair of the 20
+// of its 40 channels. Of panels of 32 features, the last one would be mostly padding.
 // VECTORS-LABEL: func.func @main(
-// VECTORS: "relax.constant"{{.*}} -> tensor<3x180x1x32x2xbf16>
+// VECTORS: "relax.constant"{{.*}} -> tensor<1x180x1x80x2xbf16>
 // VECTORS-LABEL: func.func private @conv(
-// VECTORS: memref.collapse_shape {{.*}} : memref<3x180x1x32x2xbf16> into memref<3x180x64xbf16>
+// VECTORS: memref.collapse_shape {{.*}} : memref<1x180x1x80x2xbf16> into memref<1x180x160xbf16>
 // VECTORS: memref.alloc() {{.*}} : memref<{{[0-9]+}}x48xbf16>
-// VECTORS-COUNT-2: vector.load {{.*}} vector<32xbf16>
+// VECTORS-COUNT-5: vector.load {{.*}} vector<32xbf16>
 // VECTORS: vector.load {{.*}} vector<2xbf16>
 // VECTORS: vector.broadcast {{.*}} : i32 to vector<16xi32>
-// VECTORS-COUNT-18: "tir.dot2_bf16bf16"
-// VECTORS-COUNT-18: vector.maskedstore
+// VECTORS-COUNT-15: "tir.dot2_bf16bf16"
+// VECTORS-COUNT-3: vector.maskedstore
 // VECTORS-NOT: linalg
 // VECTORS-LABEL: func.func private @few(
 // VECTORS: linalg.conv_2d_nhwc_hwcf
@@ -61,6 +61,18 @@
 // VECTORS-NOT: @widened
 // VECTORS: call @narrow(%[[NARROW]], {{.*}} {relax.work = ["65536", "2000"]}
 
+// The groups of an image, which is bf16 already, are copied apart. Their filters are in panels of their own: three of one vector.
+// VECTORS-LABEL: func.func private @grouped(
+// VECTORS-SAME: %{{.*}}: tensor<1x6x5x48xbf16>, %{{.*}}: tensor<3x72x1x16x2xbf16>
+// VECTORS: memref.alloc() {{.*}} : memref<168x16xbf16>
+// VECTORS: scf.for %{{.*}} to %c3 step
+// VECTORS: "tir.dot2_bf16bf16"
+// VECTORS: vector.maskedstore {{.*}} memref<1x6x5x36xf32>
+// VECTORS-NOT: linalg
+
+// On matrices, groups are left as they are.
+// CHECK-LABEL: func.func private @grouped(
+// CHECK: linalg.generic
 // PLAIN-LABEL: func.func private @conv(
 // PLAIN: linalg.conv_2d_nhwc_hwcf
 
@@ -164,4 +176,38 @@ func.func private @narrow(%x: tensor<1x8x8x32xf32>, %w: tensor<1x1x32x16xf32>,
   %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
     ins(%x, %w : tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
   return %0 : tensor<1x8x8x16xf32>
+}
+
+func.func @groups(%x: tensor<1x6x5x48xbf16>) -> tensor<1x6x5x36xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3x3x16x36xbf16>} : () -> tensor<3x3x16x36xbf16>
+  %1 = tensor.empty() : tensor<1x6x5x36xf32>
+  %2 = func.call @grouped(%x, %0, %1) : (tensor<1x6x5x48xbf16>, tensor<3x3x16x36xbf16>, tensor<1x6x5x36xf32>) -> tensor<1x6x5x36xf32>
+  return %2 : tensor<1x6x5x36xf32>
+}
+func.func private @grouped(%x: tensor<1x6x5x48xbf16>, %w: tensor<3x3x16x36xbf16>,
+                           %out: tensor<1x6x5x36xf32> {bufferization.writable = true, tir.out}) -> tensor<1x6x5x36xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0.0 : bf16
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %none : bf16
+  } : tensor<1x6x5x48xbf16> to tensor<1x8x7x48xbf16>
+  %a = tensor.expand_shape %padded [[0], [1], [2], [3, 4]] output_shape [1, 8, 7, 3, 16] : tensor<1x8x7x48xbf16> into tensor<1x8x7x3x16xbf16>
+  %b = tensor.expand_shape %w [[0], [1], [2], [3, 4]] output_shape [3, 3, 16, 3, 12] : tensor<3x3x16x36xbf16> into tensor<3x3x16x3x12xbf16>
+  %c = tensor.expand_shape %out [[0], [1], [2], [3, 4]] output_shape [1, 6, 5, 3, 12] : tensor<1x6x5x36xf32> into tensor<1x6x5x3x12xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x6x5x3x12xf32>) -> tensor<1x6x5x3x12xf32>
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(n, h, w, g, f, i, j, c) -> (n, h + i, w + j, g, c)>, affine_map<(n, h, w, g, f, i, j, c) -> (i, j, c, g, f)>,
+                       affine_map<(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%a, %b : tensor<1x8x7x3x16xbf16>, tensor<3x3x16x3x12xbf16>) outs(%f : tensor<1x6x5x3x12xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %s: f32):
+    %1 = arith.extf %p : bf16 to f32
+    %2 = arith.extf %q : bf16 to f32
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<1x6x5x3x12xf32>
+  %d = tensor.collapse_shape %0 [[0], [1], [2], [3, 4]] : tensor<1x6x5x3x12xf32> into tensor<1x6x5x36xf32>
+  return %d : tensor<1x6x5x36xf32>
 }

@@ -1,4 +1,5 @@
-// RUN: legato-opt %s --tir-widen-factors --split-input-file | filecheck %s
+// RUN: legato-opt %s --tir-widen-factors='target=llvm{cpu=x86-64-v4}' --split-input-file | filecheck %s
+// RUN: legato-opt %s --tir-widen-factors='target=llvm{cpu=znver4}' --split-input-file | filecheck %s --check-prefixes=CHECK,PAIRS
 // The factor that register tiles read an element at a time is widened before the product; vectors of the weight stay half floats.
 
 // CHECK-LABEL: func.func private @matmul
@@ -62,4 +63,17 @@ func.func private @few_features(%x: tensor<1x8x16xbf16>, %w: tensor<3x16x16xbf16
   %1 = linalg.conv_1d_nwc_wcf {strides = dense<1> : tensor<1xi64>, dilations = dense<1> : tensor<1xi64>}
       ins(%x, %w : tensor<1x8x16xbf16>, tensor<3x16x16xbf16>) outs(%0 : tensor<1x6x16xf32>) -> tensor<1x6x16xf32>
   return %1 : tensor<1x6x16xf32>
+}
+
+// -----
+
+// Pairs of both factors are multiplied by instructions, where the CPU has these.
+// PAIRS-LABEL: func.func private @activations
+// PAIRS: linalg.matmul ins(%arg0, %arg1 : tensor<32x64xbf16>, tensor<64x96xbf16>)
+func.func private @activations(%x: tensor<32x64xbf16>, %w: tensor<64x96xbf16>, %out: tensor<32x96xf32> {tir.out, bufferization.writable = true})
+    -> tensor<32x96xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<32x96xf32>) -> tensor<32x96xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<32x64xbf16>, tensor<64x96xbf16>) outs(%0 : tensor<32x96xf32>) -> tensor<32x96xf32>
+  return %1 : tensor<32x96xf32>
 }

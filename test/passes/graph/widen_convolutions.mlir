@@ -13,6 +13,20 @@ func.func @groups(%x: tensor<1x4x5x5xbf16>) -> tensor<1x4x3x3xbf16> {
   return %0 : tensor<1x4x3x3xbf16>
 }
 
+// Groups stay that have many features, and enough channels.
+// CHECK-LABEL: func.func @pairs_of_groups(
+// CHECK: "relax.conv2d"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x16x6x6xbf16>, tensor<18x8x3x3xbf16>)
+// CHECK: "relax.conv2d"{{.*}}tensor<16x8x3x3xf32>
+// PLAIN-LABEL: func.func @pairs_of_groups(
+// PLAIN: "relax.conv2d"{{.*}}tensor<18x8x3x3xf32>
+func.func @pairs_of_groups(%x: tensor<1x16x6x6xbf16>) -> (tensor<1x18x4x4xbf16>, tensor<1x16x4x4xbf16>) {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<18x8x3x3xbf16>} : () -> tensor<18x8x3x3xbf16>
+  %v = "relax.constant"() {value = dense<0.5> : tensor<16x8x3x3xbf16>} : () -> tensor<16x8x3x3xbf16>
+  %0 = "relax.conv2d"(%x, %w) {groups = 2 : i64} : (tensor<1x16x6x6xbf16>, tensor<18x8x3x3xbf16>) -> tensor<1x18x4x4xbf16>
+  %1 = "relax.conv2d"(%x, %v) {groups = 2 : i64} : (tensor<1x16x6x6xbf16>, tensor<16x8x3x3xbf16>) -> tensor<1x16x4x4xbf16>
+  return %0, %1 : tensor<1x18x4x4xbf16>, tensor<1x16x4x4xbf16>
+}
+
 // Pairs of bf16 stay where the CPU multiplies them: of one group and many features.
 // CHECK-LABEL: func.func @pairs(
 // CHECK: "relax.conv2d"(%arg0, %{{.*}}) : (tensor<1x4x5x5xbf16>, tensor<16x4x3x3xbf16>)

@@ -34,6 +34,14 @@ CASES = [
     ((1, 5, 9, 3), 16, {"kernel_shape": [3, 9], "pads": [1, 4, 1, 4]}), ((1, 8, 10, 9), 16, {"kernel_shape": [1, 1], "pads": [0] * 4}),
     ((1, 16, 5, 6), 16, {"pads": [5, 4, 3, 6]}),
 ]
+GROUPS = [
+    ((1, 64, 9, 8), 80, {"group": 2}), ((2, 24, 7, 9), 54, {"group": 3}), ((1, 32, 8, 11), 64, {"group": 4, "strides": [2, 1]}),
+    ((1, 66, 9, 10), 34, {"group": 2, "kernel_shape": [5, 3], "pads": [2, 1, 2, 1], "strides": [2, 2]}),
+    ((1, 81, 17, 12), 255, {"group": 3, "kernel_shape": [7, 7], "pads": [3] * 4, "strides": [2, 2]}),
+    ((1, 34, 13, 6), 32, {"group": 2, "dilations": [2, 3], "pads": [2, 3, 2, 3]}),
+    ((1, 48, 6, 7), 36, {"group": 3}), ((1, 40, 6, 7), 96, {"group": 2, "kernel_shape": [1, 1], "pads": [0] * 4}),
+    ((1, 16, 3, 4), 32, {"group": 2, "pads": [1, 50, 1, 40]}),
+]
 
 
 SIGNALS = [
@@ -55,7 +63,7 @@ def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch
     constants = {"low": np.float32(0), "high": np.float32(1)}
     for number, (shape, features, differing) in enumerate(cases):
         attributes = {"kernel_shape": [3, 3], "pads": [1] * 4} | differing
-        filters = (features, shape[1], *attributes["kernel_shape"])
+        filters = (features, shape[1] // attributes.get("group", 1), *attributes["kernel_shape"])
         constants[f"w{number}"] = (rng.standard_normal(filters) * np.prod(filters[1:]) ** -0.5).astype(np.float32)
         constants[f"b{number}"] = rng.standard_normal(features).astype(np.float32)
         arrays[f"x{number}"] = rng.standard_normal(shape).astype(np.float32)
@@ -98,6 +106,61 @@ def test_chunks_of_positions(cpu, monkeypatch):
     """Where the inputs of all positions do not fit the cache, each chunk of them is multiplied by all panels of features."""
     monkeypatch.setattr("legato.passes.cpu.matrices.convolution.SHARE", 512)
     check(CASES[:6] + CASES[14:15], f"llvm{{{ROUNDED},cpu={cpu}}}")
+
+
+@pytest.mark.skipif(not ROUNDS or Machine.host().has("amx-bf16"), reason="AVX512-BF16 without AMX rounds those of groups")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_groups(batch, threads, monkeypatch):
+    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    check(GROUPS, f"llvm{{{ROUNDED},threads={threads}}}", batch)
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{threads=2}", "llvm{cpu=x86-64-v3}"])
+def test_groups_of_bf16(target):
+    """With a bias, and a tensor that is added; of more groups than a vector has features, and of too few features or channels, too."""
+    rng, nodes, arrays, constants = np.random.default_rng(9), [], {}, {}
+    cases = [*GROUPS, ((1, 48, 6, 7), 24, {"group": 3}), ((1, 8, 9, 6), 32, {"group": 2})]
+    for k, (shape, features, differing) in enumerate(cases):
+        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4} | differing
+        filters = (features, shape[1] // attributes["group"], *attributes["kernel_shape"])
+        arrays[f"x{k}"] = rng.standard_normal(shape).astype(ml_dtypes.bfloat16)
+        constants[f"w{k}"] = (rng.standard_normal(filters) * np.prod(filters[1:]) ** -0.5).astype(ml_dtypes.bfloat16)
+        constants[f"b{k}"] = rng.standard_normal(features).astype(ml_dtypes.bfloat16)
+        nodes += [helper.make_node("Conv", [f"x{k}", f"w{k}", f"b{k}"], [f"c{k}"], **attributes),
+                  helper.make_node("Relu", [f"c{k}"], [f"r{k}"]), helper.make_node("Add", [f"r{k}", f"c{k}"], [f"y{k}"])]
+
+    def model(type_: int, convert) -> bytes:
+        values = [helper.make_tensor(name, type_, array.shape, convert(array).tobytes(), raw=True) for name, array in constants.items()]
+        given = [helper.make_tensor_value_info(name, type_, array.shape) for name, array in arrays.items()]
+        made = [helper.make_tensor_value_info(f"y{k}", type_, None) for k in range(len(cases))]
+        graph = helper.make_graph(nodes, "g", given, made, values)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
+
+    wide = model(TensorProto.FLOAT, lambda array: array.astype(np.float32))
+    session = onnxruntime.InferenceSession(wide, providers=["CPUExecutionProvider"])
+    expected = session.run(None, {name: array.astype(np.float32) for name, array in arrays.items()})
+    results = legato.compile(legato.from_onnx(model(TensorProto.BFLOAT16, lambda array: array)), target)(*arrays.values())
+    for case, result, wanted in zip(cases, results, map(np.asarray, expected), strict=True):
+        assert np.abs(np.asarray(result).astype(np.float32) - wanted).max() <= 4 * 2.0**-8 * np.abs(wanted).max(), case
+
+
+def test_groups_are_multiplied_in_pairs():
+    """Of bf16 and of constant filters: neither the images nor the filters are widened; few channels or features of a group are."""
+    def lowered(channels: int, features: int, target: str) -> str:
+        w = np.ones((2 * features, channels, 3, 3), ml_dtypes.bfloat16)
+        given, made = (helper.make_tensor_value_info(name, TensorProto.BFLOAT16, shape)
+                       for name, shape in (("x", (1, 2 * channels, 8, 8)), ("y", None)))
+        values = [helper.make_tensor("w", TensorProto.BFLOAT16, w.shape, w.tobytes(), raw=True)]
+        graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, group=2)], "g", [given], [made], values)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+        return str(legato.lower(legato.from_onnx(model.SerializeToString()), target, last="fused"))
+
+    for channels, features in ((16, 20), (9, 16), (16, 9)):
+        text = lowered(channels, features, "llvm{cpu=znver4}")
+        assert '"tir.dot2_bf16bf16"' in text and "arith.extf" not in text
+    for channels, features, cpu in ((16, 8, "znver4"), (4, 16, "znver4"), (16, 20, "x86-64-v4"), (16, 20, "sapphirerapids")):
+        assert "tir.dot2" not in lowered(channels, features, f"llvm{{cpu={cpu}}}")
 
 
 @pytest.mark.parametrize("cpu", CPUS)
@@ -211,13 +274,34 @@ def test_f32_after_convolutions_of_bf16_stays_f32():
     np.testing.assert_allclose(results(["y"])[0], np.tanh(left) + right, rtol=0, atol=1e-6)
 
 
-def test_special_values():
-    """NaN and infinities of inputs reach the positions whose windows hold them, and no others; padding is multiplied as zeros are."""
+def test_volumes_from_transposed_convolutions_are_pairs():
+    """The filter of a transposed convolution is a constant by the time that volumes become images, which are multiplied in pairs."""
+    rng = np.random.default_rng(8)
+    x, w = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((1, 16, 3, 4, 5), (16, 40, 3, 3, 3)))
+
+    def model(type_: int, filters: np.ndarray) -> bytes:
+        values = [helper.make_tensor("w", type_, w.shape, filters.tobytes(), raw=True)]
+        given, made = (helper.make_tensor_value_info(name, type_, shape) for name, shape in (("x", x.shape), ("y", None)))
+        graph = helper.make_graph([helper.make_node("ConvTranspose", ["x", "w"], ["y"], pads=[1] * 6)], "g", [given], [made], values)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
+
+    module = legato.from_onnx(model(TensorProto.BFLOAT16, w))
+    assert '"tir.dot2_bf16bf16"' in str(legato.lower(module, "llvm{cpu=znver4}", last="scheduled"))
+    wide = model(TensorProto.FLOAT, w.astype(np.float32))
+    (expected,) = onnxruntime.InferenceSession(wide, providers=["CPUExecutionProvider"]).run(None, {"x": x.astype(np.float32)})
+    result = np.asarray(legato.compile(module)(x)).astype(np.float32)
+    np.testing.assert_allclose(result, expected, rtol=2**-8, atol=1e-4)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_special_values(groups):
+    """NaN and infinities of inputs reach the positions, of their group, whose windows hold them, and no others; padding is multiplied as
+    zeros are."""
     rng = np.random.default_rng(2)
-    filters = np.abs(rng.standard_normal((16, 16, 3, 3))).astype(np.float32)
+    filters = np.abs(rng.standard_normal((16 * groups, 16 // groups, 3, 3))).astype(np.float32)
     x = np.ones((1, 16, 9, 9), np.float32)
     x[0, 3, 2, 2], x[0, 5, 7, 7] = np.nan, np.inf
-    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)], "g",
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, group=groups)], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(filters, "w")])
     bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
@@ -225,3 +309,4 @@ def test_special_values():
     places = np.zeros((9, 9))
     places[1:4, 1:4], places[6:9, 6:9] = np.nan, np.inf
     np.testing.assert_array_equal(np.where(np.isfinite(result[0, 4]), 0, result[0, 4]), places)
+    assert groups == 1 or np.isfinite(result[0, 16:]).all()

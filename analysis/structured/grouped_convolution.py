@@ -1,0 +1,126 @@
+"""The form of a kernel with one convolution of images in groups, as ``ConvolutionForm`` has those of one group."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from legato.analysis.structured.contraction import ContractionForm
+from legato.analysis.structured.convolution import ConvolutionForm
+from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.elements import Index
+from legato.analysis.structured.kernel_ops import KernelOps
+from legato.core.ir_helpers import present
+from legato.core.mlir import ir
+
+
+@dataclass(frozen=True)
+class GroupedConvolutionForm:
+    """A convolution in groups of images of known sizes, whose filter has the features of all groups side by side. Sizes of channels and
+    features are those of one group."""
+
+    direct: DirectForm
+
+    @classmethod
+    def of(cls, kernel: KernelOps) -> GroupedConvolutionForm | None:
+        """The form of a kernel; None for another one, and for images of one dimension, and volumes."""
+        form = DirectForm.of(kernel)
+        return cls(form) if form is not None and form.groups > 1 and len(form.axes) == 2 else None
+
+    @property
+    def kernel(self) -> KernelOps:
+        """The kernel."""
+        return self.direct.kernel
+
+    @property
+    def contraction(self) -> ContractionForm:
+        """The roles of the convolution's loops."""
+        return self.direct.contraction
+
+    @property
+    def op(self) -> ir.Operation:
+        """The convolution."""
+        return self.direct.op
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.direct.groups
+
+    @property
+    def source(self) -> ir.Value:
+        """The images without padding, with the channels of all groups."""
+        return self.direct.source
+
+    @property
+    def begins(self) -> tuple[int, int]:
+        """The zeros before the first row, and the first column."""
+        rows, columns = self.direct.axes
+        return rows.begin, columns.begin
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """The rows, and the columns, between neighbouring windows."""
+        rows, columns = self.direct.axes
+        return rows.stride, columns.stride
+
+    @property
+    def dilations(self) -> tuple[int, int]:
+        """The rows, and the columns, between neighbouring taps of a window."""
+        rows, columns = self.direct.axes
+        return rows.dilation, columns.dilation
+
+    @property
+    def depth(self) -> None:
+        """There are no slices of volumes."""
+
+    @property
+    def filter(self) -> ir.BlockArgument:
+        """The filter, [height, width, channels, features of all groups]."""
+        return self.direct.filter
+
+    @property
+    def filter_shape(self) -> list[int]:
+        """The filter's height, width, channels and features."""
+        return [*list(self.filter.type.shape)[:3], self.direct.features]
+
+    @property
+    def source_shape(self) -> list[int]:
+        """The number, height and width of images, and the channels of all groups."""
+        return list(self.source.type.shape)
+
+    @property
+    def result_shape(self) -> list[int]:
+        """The number of images, rows, columns and features of the result."""
+        return [self.source_shape[0], *(axis.count for axis in self.direct.axes), self.direct.features]
+
+    @property
+    def result(self) -> ir.Value:
+        """The convolution's result, of which the epilogue makes the kernel's."""
+        return self.direct.result
+
+    @property
+    def returned(self) -> ir.Value:
+        """What the epilogue makes."""
+        return self.direct.returned
+
+    @property
+    def made(self) -> Index:
+        """The index of what the epilogue makes, by the terms that it has."""
+        return self.direct.own_terms
+
+    @property
+    def out(self) -> Index:
+        """The index of the kernel's result, in which the features of all groups are one dimension."""
+        return self.direct.terms
+
+    @property
+    def reads(self) -> list[tuple[ir.Value, Index]]:
+        """The elements that the epilogue reads, besides those of the convolution's result, by the terms that it has."""
+        return self.direct.reads
+
+    @property
+    def memory(self) -> list[ir.Value]:
+        """The tensors that have these, in which the features of all groups are one dimension."""
+        return [present(self.direct.flat(*one))[0] for one in self.reads]
+
+
+ImageConvolutionForm = ConvolutionForm | GroupedConvolutionForm

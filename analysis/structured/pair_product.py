@@ -1,0 +1,107 @@
+"""The form of a kernel with one product of two factors of bf16, whose pairs along the reduction one instruction multiplies and adds."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from legato.analysis.structured.contraction import ContractionForm
+from legato.analysis.structured.convolution import starts_at_zero
+from legato.analysis.structured.elements import Index, place
+from legato.analysis.structured.epilogue import Epilogue
+from legato.analysis.structured.kernel_ops import KernelOps
+from legato.analysis.structured.ops import StructuredOp, producer
+from legato.core.ir_helpers import present
+from legato.core.mlir import ir
+
+
+@dataclass(frozen=True)
+class PairProductForm(Epilogue):
+    """A product that sums ``left[..., row, depth] * right[..., depth, column]`` in f32 along one reduction, and elementwise ops on its
+    result. The terms of indices are the product's loops, as ``term`` names them."""
+
+    kernel: KernelOps
+    contraction: ContractionForm
+
+    @classmethod
+    def of(cls, kernel: KernelOps, contraction: ContractionForm | None) -> PairProductForm | None:
+        """The form of a kernel with this contraction; None for another kernel."""
+        if contraction is None or not in_order(contraction.heart, contraction):
+            return None
+        out = _out(contraction, kernel.ops[-1].operands[0])
+        if out is None or out[-1] != term(contraction.column):
+            return None
+        form = cls(kernel, contraction)
+        return form if form.is_traceable([form.left, form.right]) else None
+
+    @property
+    def left(self) -> ir.Value:
+        """The factor with the rows."""
+        return self.contraction.heart.inputs[1 - self.contraction.weight]
+
+    @property
+    def right(self) -> ir.Value:
+        """The factor with the columns."""
+        return self.contraction.heart.inputs[self.contraction.weight]
+
+    @property
+    def left_index(self) -> Index:
+        """The index of an element of the left factor."""
+        return self._index(1 - self.contraction.weight)
+
+    @property
+    def right_index(self) -> Index:
+        """The index of an element of the right factor."""
+        return self._index(self.contraction.weight)
+
+    @property
+    def terms(self) -> Index:
+        """The index of an element of the product."""
+        return self._index(2)
+
+    @property
+    def out(self) -> Index:
+        """The index of an element of the kernel's result, whose last term is the column."""
+        return present(_out(self.contraction, self.returned))
+
+    @property
+    def result(self) -> ir.Value:
+        """The product."""
+        return self.contraction.op.results[0]
+
+    @property
+    def outer(self) -> list[int]:
+        """The loops around those of a product of two matrices."""
+        form = self.contraction
+        return sorted([*form.batch, *form.rows[:-1], *form.columns[:-1]])
+
+    @property
+    def depth(self) -> int:
+        """The elements that are summed."""
+        return self.contraction.extents[self.contraction.reductions[0]] or 0
+
+    def _index(self, operand: int) -> Index:
+        heart = self.contraction.heart
+        return place(heart.maps[operand], {loop: term(loop) for loop in range(len(heart.extents))})
+
+
+def term(loop: int) -> str:
+    """The name of a loop of the product in indices."""
+    return f"loop{loop}"
+
+
+def in_order(op: StructuredOp, form: ContractionForm) -> bool:
+    """Whether a contraction sums products of two factors of bf16 in f32, from zero on, along one reduction of known size, neighbours in the
+    factor with the rows being elements along the reduction, and in the other one columns."""
+    element = ir.BF16Type.get()
+    types = [value.type.element_type for value in op.op.operands]
+    if types != [element, element, ir.F32Type.get()] or op.summed_product is None or form.is_window or len(form.reductions) != 1:
+        return False
+    plain = op.plain and starts_at_zero(op.op) and form.row is not None and form.extents[form.reductions[0]] is not None
+    return plain and op.loops_of(1 - form.weight)[-1] == form.reductions[0] and op.loops_of(form.weight)[-1] == form.column
+
+
+def _out(form: ContractionForm, returned: ir.Value) -> Index | None:
+    """The index of the returned value; None where it is a view of what the last op makes."""
+    if producer(returned) != form.last.op:
+        return None
+    by_dim = {dim: term(loop) for loop, dim in form.dims.items()}
+    return tuple(by_dim.get(dim, 0) if dim is not None else 0 for dim in form.last.out_loops)
