@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core.interfaces import CpuMachine
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -35,6 +36,9 @@ LIMIT = 1 << 31
 CONVOLUTIONS = {f"relax.conv{rank}d": rank for rank in (1, 2, 3)}
 LANES = 8       # of f32 in the vectors of CPUs that take 16 bits
 FEW_ROWS = 4    # of a product: up to so many, reading the weight is what takes time
+LANE = 4        # bytes, whose products an instruction sums
+COPIED, REUSED = 8, 4   # neighbouring channels, and features, of a group, from which on copies of volumes cost less than they save
+MOST_TAPS = 11  # of a row of windows in groups, which loops write out
 
 
 @dataclass(frozen=True)
@@ -52,22 +56,23 @@ class IntegerContractions(ModulePass):
         depth_last = context.target(self.target).cpu is None
         if depth_last and not context.gpu(self.target).multiplies_bytes:
             return
-        in_shorts = not depth_last and not (machine := context.cpu(self.target)).multiplies_bytes and machine.has("sse4.1")
+        machine = None if depth_last else context.cpu(self.target)
+        in_shorts = machine is not None and not machine.multiplies_bytes and machine.has("sse4.1")
         constants = Constants(module)
         for function in relax_functions(module):
             raised = Raised(signed=depth_last and context.gpu(self.target).multiplies_signed_bytes)
-            rewrite(function, Reader(constants), Shorts() if in_shorts else None, raised, depth_last)
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None, raised, machine)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, depth_last: bool) -> None:
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, machine: CpuMachine | None) -> None:
     """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``raised``: gives these the
-    signs that instructions take; ``depth_last``: whether the depth is the last axis of weights."""
+    signs that instructions take; ``machine``: None for GPUs, where the depth is the last axis of weights."""
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, raised, shorts, depth_last).integer()
-                if made is None and depth_last:
+                made = Contraction(op, reader, raised, shorts, machine).integer()
+                if made is None and machine is None:
                     made = pairs.product(op, reader, raised)
             if made is not None:
                 replace(op, made)
@@ -90,8 +95,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None, depth_last: bool):
-        self.op, self.reader, self.raised, self.depth_last = op, reader, raised, depth_last
+    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None, machine: CpuMachine | None):
+        self.op, self.reader, self.raised, self.machine, self.depth_last = op, reader, raised, machine, machine is None
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -124,11 +129,28 @@ class Contraction:
             return x.rank >= 2 and w.rank == 2 and not x.is_dynamic_dim(x.rank - 1)
         if not all(isinstance(size, int) for size in dims.dims(x)[1:]):
             return False  # the windows of images of sizes known only at run time are not copied
-        if self.rank == 3 and self.shorts is not None and self._is_transformed():
+        if self.rank == 3 and self.attrs["groups"] == 1 and self.shorts is not None and self._is_transformed():
             return False
         in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
-        in_groups = self.attrs["groups"] == 1 or (self.depth_last and self.rank < 3)
-        return in_groups and in_order and 0 not in self.op.results[0].type.shape
+        return self._takes_groups() and in_order and 0 not in self.op.results[0].type.shape
+
+    def _takes_groups(self) -> bool:
+        """Whether integers of the convolution's groups are multiplied: on CPUs by loops on windows, where instructions sum whole lanes of
+        channels."""
+        groups = self.attrs["groups"]
+        if groups == 1 or self.machine is None:
+            return groups == 1 or self.rank < 3
+        if not self.machine.has("sse4.1"):
+            return False
+        features, channels, *taps = self.op.operands[1].type.shape
+        if self.rank == 3:      # taps along the depth become channels, by copies of as many neighbours as a group has
+            if channels < COPIED or features // groups < REUSED:
+                return False
+            channels, taps = channels * taps[0], taps[1:]
+        lane = LANE if self.shorts is None else LANE // I16.itemsize
+        # without the instruction, bytes of several groups in a vector are shuffled by many
+        shuffles = self.machine.has("avx512vbmi") or channels % lane == 0 or features // groups > self.machine.lanes(32) // 2
+        return channels >= lane and math.prod(taps) > 1 and taps[-1] <= MOST_TAPS and (shuffles or lane != LANE)
 
     def _is_transformed(self) -> bool:
         """Whether Winograd's algorithm computes the convolution in f32, which takes half the time of products of 16 bits: channels and
@@ -201,8 +223,10 @@ class Contraction:
         if self.rank == 3:
             features, channels, *taps = w.shape
             images, strides = slices(x, taps, strides, [0] * 6, dilations)
+            images = by_groups(images, taps[0], self.attrs["groups"])
             filters = w.swapaxes(1, 2).reshape(features, taps[0] * channels, *taps[1:])
-            made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:], data_layout="NHWC")
+            made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:],
+                                        groups=self.attrs["groups"], data_layout="NHWC")
             return volume(made, sizes)
         if self.rank == 1:
             batch, channels, width = dims.dims(x.type)
@@ -257,6 +281,15 @@ class Contraction:
         if of_x is None or known is None:
             return [*([] if of_x is None else [of_x]), relax.constant(factor)]
         return [relax.constant((known.astype(F32) * factor).astype(F32))]
+
+
+def by_groups(images: ir.Value, taps: int, groups: int) -> ir.Value:
+    """Images whose last axis has the channels of all groups, once for each of ``taps``, with all taps of a group together."""
+    if groups == 1 or taps == 1:
+        return images
+    sizes = list(dims.dims(images.type))
+    split = relax.reshape(images, [*sizes[:3], taps, groups, sizes[3] // (taps * groups)])
+    return relax.reshape(relax.permute_dims(split, [0, 1, 2, 4, 3, 5]), sizes)
 
 
 def signed(weight: Weight) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=znver4}" | filecheck %s
 // RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=SHORTS
+// RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=cascadelake}" | filecheck %s --check-prefix=FEW
 
 // Without an instruction for bytes both factors are widened, whatever their signs; a product of few rows reads bytes.
 // SHORTS-LABEL: func.func @dequantized(
@@ -183,7 +184,7 @@ func.func @read_twice(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>,
 // GPU-LABEL: func.func @other_dimensions(
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)
 
-// Groups of filters are summed as integers on GPUs, and in floats on CPUs.
+// Groups of filters are summed as integers on GPUs, and on CPUs where a group's channels fill a lane.
 // GPU-LABEL: func.func @groups(
 // GPU: "relax.conv2d_integer"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x4x3x3xui8>, tensor<8x2x2x2xi8>)
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<1x4x1x9xui8>, tensor<4x1x1x2xi8>)
@@ -199,6 +200,38 @@ func.func @groups(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x9xui8>) -> (tensor<1x8
   %4 = "relax.astype"(%v) {dtype = f32} : (tensor<4x1x2xi8>) -> tensor<4x1x2xf32>
   %5 = "relax.conv1d"(%3, %4) {groups = 4 : i64} : (tensor<1x4x9xf32>, tensor<4x1x2xf32>) -> tensor<1x4x8xf32>
   return %2, %5 : tensor<1x8x2x2xf32>, tensor<1x4x8xf32>
+}
+
+// Images are padded by bytes; the taps of a volume's groups are put together. Narrow groups whose channels fill no whole lanes stay in
+// floats where no instruction shuffles bytes; windows of one element do.
+// CHECK-LABEL: func.func @groups_of_lanes(
+// CHECK: %[[PADDED:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 1, 1, 0, 0, 1, 1>, value = 5.000000e+00 : f64} : (tensor<?x20x3x3xui8
+// CHECK: "relax.conv2d_integer"(%[[PADDED]], %{{.*}}) {groups = 4 : i64} : (tensor<?x20x5x5xui8, {{.*}}>, tensor<8x5x2x2xi8>) -> tensor<?x8x4x4xi32
+// CHECK: "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 1, 2, 4, 3, 5>} : (tensor<2x3x3x2x2x8xui8>) -> tensor<2x3x3x2x2x8xui8>
+// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", groups = 2 : i64} : (tensor<2x3x3x32xui8>, tensor<8x16x2x2xi8>)
+// CHECK: "relax.conv2d"
+// SHORTS-LABEL: func.func @groups_of_lanes(
+// SHORTS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<?x20x5x5xi16
+// FEW-LABEL: func.func @groups_of_lanes(
+// FEW: "relax.conv2d"(%{{.*}}, %{{.*}}) {groups = 4
+func.func @groups_of_lanes(%x: tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>>, %y: tensor<1x16x3x3x3xui8>, %z: tensor<1x16x3x3xui8>)
+    -> (tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>, tensor<1x8x2x2x2xf32>, tensor<1x8x3x3xf32>) {
+  %w = "relax.constant"() {value = dense<1> : tensor<8x5x2x2xi8>} : () -> tensor<8x5x2x2xi8>
+  %v = "relax.constant"() {value = dense<1> : tensor<8x8x2x2x2xi8>} : () -> tensor<8x8x2x2x2xi8>
+  %u = "relax.constant"() {value = dense<1> : tensor<8x8x1x1xi8>} : () -> tensor<8x8x1x1xi8>
+  %zero = "relax.constant"() {value = dense<5> : tensor<i32>} : () -> tensor<i32>
+  %0 = "relax.astype"(%x) {dtype = i32} : (tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>>) -> tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>
+  %1 = "relax.subtract"(%0, %zero) : (tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>, tensor<i32>) -> tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>
+  %2 = "relax.astype"(%1) {dtype = f32} : (tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>) -> tensor<?x20x3x3xf32, #relax.dims<["n", 20, 3, 3]>>
+  %3 = "relax.astype"(%w) {dtype = f32} : (tensor<8x5x2x2xi8>) -> tensor<8x5x2x2xf32>
+  %4 = "relax.conv2d"(%2, %3) {groups = 4 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<?x20x3x3xf32, #relax.dims<["n", 20, 3, 3]>>, tensor<8x5x2x2xf32>) -> tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>
+  %5 = "relax.astype"(%y) {dtype = f32} : (tensor<1x16x3x3x3xui8>) -> tensor<1x16x3x3x3xf32>
+  %6 = "relax.astype"(%v) {dtype = f32} : (tensor<8x8x2x2x2xi8>) -> tensor<8x8x2x2x2xf32>
+  %7 = "relax.conv3d"(%5, %6) {groups = 2 : i64} : (tensor<1x16x3x3x3xf32>, tensor<8x8x2x2x2xf32>) -> tensor<1x8x2x2x2xf32>
+  %8 = "relax.astype"(%z) {dtype = f32} : (tensor<1x16x3x3xui8>) -> tensor<1x16x3x3xf32>
+  %9 = "relax.astype"(%u) {dtype = f32} : (tensor<8x8x1x1xi8>) -> tensor<8x8x1x1xf32>
+  %10 = "relax.conv2d"(%8, %9) {groups = 2 : i64} : (tensor<1x16x3x3xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x3x3xf32>
+  return %4, %7, %10 : tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>, tensor<1x8x2x2x2xf32>, tensor<1x8x3x3xf32>
 }
 
 // Products of two values that are not constant, on GPUs: the zero point of the left one needs sums of the right one's columns. Bytes whose
