@@ -7,8 +7,8 @@ and w signed, as instructions of CPUs take them.
 On CPUs without such an instruction both are widened to 16 bits, by the kernel that computes x and at compile time: one instruction sums
 pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
 
-Instructions of GPUs sum along rows of both factors: the depth is the last axis of weights there. Images are padded in the kernel that reads
-them, and products of two values that are not constant become sums of integers, too (``pairs``).
+Products of two values that are not constant become sums of integers, too (``pairs``). Instructions of GPUs sum along rows of both factors:
+the depth is the last axis of weights there. Images are padded in the kernel that reads them.
 """
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
-from legato.passes.graph.integers import pairs
+from legato.passes.graph.integers.groups import by_groups, takes_groups
+from legato.passes.graph.integers.pairs import FactorForms, product
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
 from legato.passes.graph.integers.raised import Raised
 from legato.passes.graph.integers.shorts import Shorts
@@ -36,9 +37,6 @@ LIMIT = 1 << 31
 CONVOLUTIONS = {f"relax.conv{rank}d": rank for rank in (1, 2, 3)}
 LANES = 8       # of f32 in the vectors of CPUs that take 16 bits
 FEW_ROWS = 4    # of a product: up to so many, reading the weight is what takes time
-LANE = 4        # bytes, whose products an instruction sums
-COPIED, REUSED = 8, 4   # neighbouring channels, and features, of a group, from which on copies of volumes cost less than they save
-MOST_TAPS = 11  # of a row of windows in groups, which loops write out
 
 
 @dataclass(frozen=True)
@@ -68,16 +66,20 @@ class IntegerContractions(ModulePass):
 def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, machine: CpuMachine | None) -> None:
     """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``raised``: gives these the
     signs that instructions take; ``machine``: None for GPUs, where the depth is the last axis of weights."""
+    lowered = None if machine is None else Raised(signed=True)
+    forms = FactorForms(raised, lowered, shorts)
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
                 made = Contraction(op, reader, raised, shorts, machine).integer()
-                if made is None and machine is None:
-                    made = pairs.product(op, reader, raised)
+                if made is None and (machine is None or machine.multiplies_bytes or shorts is not None):
+                    made = product(op, reader, forms)
             if made is not None:
                 replace(op, made)
     if shorts is None:
         raised.share(reader)
+        if lowered is not None:
+            lowered.share(reader)
     else:
         shorts.share()
 
@@ -135,22 +137,11 @@ class Contraction:
         return self._takes_groups() and in_order and 0 not in self.op.results[0].type.shape
 
     def _takes_groups(self) -> bool:
-        """Whether integers of the convolution's groups are multiplied: on CPUs by loops on windows, where instructions sum whole lanes of
-        channels."""
+        """Whether integers of the convolution's groups are multiplied."""
         groups = self.attrs["groups"]
         if groups == 1 or self.machine is None:
             return groups == 1 or self.rank < 3
-        if not self.machine.has("sse4.1"):
-            return False
-        features, channels, *taps = self.op.operands[1].type.shape
-        if self.rank == 3:      # taps along the depth become channels, by copies of as many neighbours as a group has
-            if channels < COPIED or features // groups < REUSED:
-                return False
-            channels, taps = channels * taps[0], taps[1:]
-        lane = LANE if self.shorts is None else LANE // I16.itemsize
-        # without the instruction, bytes of several groups in a vector are shuffled by many
-        shuffles = self.machine.has("avx512vbmi") or channels % lane == 0 or features // groups > self.machine.lanes(32) // 2
-        return channels >= lane and math.prod(taps) > 1 and taps[-1] <= MOST_TAPS and (shuffles or lane != LANE)
+        return takes_groups(self.op.operands[1].type.shape, groups, 8 if self.shorts is None else 16, self.machine)
 
     def _is_transformed(self) -> bool:
         """Whether Winograd's algorithm computes the convolution in f32, which takes half the time of products of 16 bits: channels and
@@ -281,15 +272,6 @@ class Contraction:
         if of_x is None or known is None:
             return [*([] if of_x is None else [of_x]), relax.constant(factor)]
         return [relax.constant((known.astype(F32) * factor).astype(F32))]
-
-
-def by_groups(images: ir.Value, taps: int, groups: int) -> ir.Value:
-    """Images whose last axis has the channels of all groups, once for each of ``taps``, with all taps of a group together."""
-    if groups == 1 or taps == 1:
-        return images
-    sizes = list(dims.dims(images.type))
-    split = relax.reshape(images, [*sizes[:3], taps, groups, sizes[3] // (taps * groups)])
-    return relax.reshape(relax.permute_dims(split, [0, 1, 2, 4, 3, 5]), sizes)
 
 
 def signed(weight: Weight) -> tuple[np.ndarray, np.ndarray]:

@@ -234,7 +234,7 @@ func.func @groups_of_lanes(%x: tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>
   return %4, %7, %10 : tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>, tensor<1x8x2x2x2xf32>, tensor<1x8x3x3xf32>
 }
 
-// Products of two values that are not constant, on GPUs: the zero point of the left one needs sums of the right one's columns. Bytes whose
+// Products of two values that are not constant: the zero point of the left one needs sums of the right one's columns. Bytes whose
 // zero point is -128 become unsigned, and need none. An attention whose weights are not quantized stays in floats.
 // GPU-LABEL: func.func @pairs(
 // GPU: %[[RAISED:.*]] = "relax.astype"({{.*}}) {dtype = ui8} : (tensor<2x9x16xi32>)
@@ -250,8 +250,28 @@ func.func @groups_of_lanes(%x: tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>
 // GPU: return
 // GPU-LABEL: func.func @float_weights(
 // GPU-NOT: _integer
+// GPU: return
+// On CPUs one factor is unsigned and the other signed, or both are widened, less their zero points; of whole lanes.
 // CHECK-LABEL: func.func @pairs(
+// CHECK: %[[RAISED:.*]] = "relax.astype"({{.*}}) {dtype = ui8} : (tensor<2x9x16xi32>)
+// CHECK: %[[TURNED:.*]] = "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 2, 1>} : (tensor<2x12x16xi8>)
+// CHECK: %[[SUMS:.*]] = "relax.matmul_integer"(%arg0, %[[TURNED]]) : (tensor<2x9x16xui8>, tensor<2x16x12xi8>) -> tensor<2x9x12xi32>
+// CHECK: "relax.sum"(%{{.*}}) {axis = array<i64: -2>} : (tensor<2x16x12xi32>)
+// CHECK: "relax.matmul_integer"(%[[RAISED]], %arg2) : (tensor<2x9x16xui8>, tensor<2x16x12xi8>)
+// CHECK-NOT: relax.sum
+// CHECK: return
+// CHECK-LABEL: func.func @float_weights(
 // CHECK-NOT: _integer
+// CHECK-LABEL: func.func @pairs_of_other_sizes(
+// CHECK: %[[LOWERED:.*]] = "relax.astype"({{.*}}) {dtype = i8} : (tensor<2x14x12xi32>)
+// CHECK: %[[X:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 0, 0, 0, 2>} : (tensor<2x?x14xui8, {{.*}}>)
+// CHECK: %[[Y:.*]] = "relax.pad"(%[[LOWERED]]) {pads = array<i64: 0, 0, 0, 0, 2, 0>} : (tensor<2x14x12xi8>)
+// CHECK: "relax.matmul_integer"(%[[X]], %[[Y]]) : (tensor<2x?x16xui8, {{.*}}>, tensor<2x16x12xi8>)
+// SHORTS-LABEL: func.func @pairs(
+// SHORTS: %[[LESS:.*]] = "relax.subtract"(%{{.*}}, %{{.*}}) : (tensor<2x9x16xi16>, tensor<i16>)
+// SHORTS: "relax.matmul_integer"(%[[LESS]], %{{.*}}) : (tensor<2x9x16xi16>, tensor<2x16x12xi16>) -> tensor<2x9x12xi32>
+// SHORTS-NOT: relax.sum
+// SHORTS: return
 func.func @pairs(%x: tensor<2x9x16xui8>, %y: tensor<2x12x16xi8>, %z: tensor<2x16x12xi8>, %p: tensor<2x9x16xi8>) -> (tensor<2x9x12xf32>, tensor<2x9x12xf32>) {
   %zx = "relax.constant"() {value = dense<10.0> : tensor<f32>} : () -> tensor<f32>
   %zp = "relax.constant"() {value = dense<-128.0> : tensor<f32>} : () -> tensor<f32>
@@ -274,4 +294,11 @@ func.func @float_weights(%x: tensor<2x9x16xui8>, %y: tensor<2x16x12xi8>, %v: ten
   %3 = "relax.softmax"(%2) : (tensor<2x9x12xf32>) -> tensor<2x9x12xf32>
   %4 = "relax.matmul"(%3, %v) : (tensor<2x9x12xf32>, tensor<2x12x8xf32>) -> tensor<2x9x8xf32>
   return %4 : tensor<2x9x8xf32>
+}
+
+func.func @pairs_of_other_sizes(%x: tensor<2x?x14xui8, #relax.dims<[2, "n", 14]>>, %y: tensor<2x14x12xui8>) -> tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>> {
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<2x?x14xui8, #relax.dims<[2, "n", 14]>>) -> tensor<2x?x14xf32, #relax.dims<[2, "n", 14]>>
+  %1 = "relax.astype"(%y) {dtype = f32} : (tensor<2x14x12xui8>) -> tensor<2x14x12xf32>
+  %2 = "relax.matmul"(%0, %1) : (tensor<2x?x14xf32, #relax.dims<[2, "n", 14]>>, tensor<2x14x12xf32>) -> tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>>
+  return %2 : tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>>
 }
