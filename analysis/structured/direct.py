@@ -3,7 +3,7 @@ groups filters, too, or of bytes or integers of 16 bits: its windows, and the el
 
 With groups, the kernel's ops split channels and features into groups and those of a group. Here they are one dimension, as in the kernel's
 arguments. So are channels of which a lane of 32 bits has four bytes, or two integers of 16 bits, whose products an instruction sums. Where
-these are in no whole lanes, a lane has neighbours of a window's row.
+these are in no whole lanes, a lane has neighbours of a window's row, or in groups the last lane channels of the one before, too.
 """
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class DirectForm:
         image, filters, sums = [value.type.element_type for value in op.operands]
         f32, bf16 = ir.F32Type.get(), ir.BF16Type.get()
         plain = sums == f32 and image in (f32, bf16) and filters in ((f32, bf16) if grouped else (f32,))
-        if not plain and (grouped or dot_product(contraction) is None):
+        if not plain and dot_product(contraction) is None:
             return None
         if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
             return None
-        splits = grouped or contraction.group is not None
+        splits = grouped or splits_channels(contraction)
         padded = _unpadded(op.operands[0]) if splits else unpadded(op.operands[0])
         if padded is None:
             return None
@@ -71,7 +71,7 @@ class DirectForm:
         if axes is None or not filters.type.has_static_shape:
             return None
         form = cls(kernel, contraction, source, ir.BlockArgument(filters), axes)
-        return form if form._is_traceable() else None
+        return form if (form.by_rows or form.channels >= form.per_lane) and form._is_traceable() else None
 
     @property
     def op(self) -> ir.Operation:
@@ -101,12 +101,13 @@ class DirectForm:
     @property
     def by_rows(self) -> bool:
         """Whether a lane has neighbouring elements of a window's row, not channels only."""
-        return self.per_lane > 1 and self.contraction.group is None
+        return self.per_lane > 1 and not splits_channels(self.contraction) and not self.contraction.batch
 
     @property
     def is_tiled(self) -> bool:
-        """Whether schedules of products compute the convolution, too: all but those of integers with strides, or in no whole lanes."""
-        return self.per_lane == 1 or (not self.by_rows and all(axis.stride == 1 for axis in self.axes))
+        """Whether schedules of products compute the convolution, too: all but those of integers in groups, with
+        strides, or in no whole lanes."""
+        return self.per_lane == 1 or (splits_channels(self.contraction) and all(axis.stride == 1 for axis in self.axes))
 
     @property
     def depth(self) -> int:
@@ -210,10 +211,15 @@ def _is_in_order(contraction: ContractionForm) -> bool:
     image, filters = dim_positions(heart.maps[0]), dim_positions(heart.maps[1])
     taps, channels = list(contraction.reductions[:rank]), list(contraction.reductions[rank:])
     widens_images = heart.body_names == ["arith.extf", "arith.mulf", "arith.addf", "linalg.yield"]
-    if len(channels) != (1 if contraction.group is None else 2) or not (widens_images or len(heart.body) in (3, 5)):
+    if len(channels) != (2 if splits_channels(contraction) else 1) or not (widens_images or len(heart.body) in (3, 5)):
         return False
     return (heart.out_loops == [*rows, *group, contraction.column] and image[0] == rows[0]
             and image[rank + 1:] == [*group, *channels] and filters == [*taps, *channels, *group, contraction.column])
+
+
+def splits_channels(contraction: ContractionForm) -> bool:
+    """Whether channels are split into lanes of integers. Those of groups are not; as many as a lane has look as if they were."""
+    return contraction.group is not None and not contraction.batch
 
 
 def dot_product(contraction: ContractionForm) -> str | None:

@@ -29,7 +29,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.direct import summed
 from legato.passes.cpu.direct.blocks import POSITIONS, Blocks, blocks_of, pack, pack_rows, parts_of, stays_in_cache
-from legato.passes.cpu.direct.grouped import GroupedLoops, RowLoops
+from legato.passes.cpu.direct.grouped import GroupedLoops, RowLoops, ShuffledLanes
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops
@@ -102,7 +102,8 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         return None
     blocks = blocks_of(form, machine)
     columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
-    joins = blocks.together * form.channels <= 2 * lanes and columns.taps * form.channels * POSITIONS <= MOST_PRODUCTS
+    joins = blocks.together * form.depth <= 2 * lanes and columns.taps * form.depth * POSITIONS <= MOST_PRODUCTS
+    joins = joins and (form.channels % form.per_lane == 0 or machine.has("avx512vbmi"))    # else bytes are shuffled by many instructions
     if sums_channels(form, lanes) and not (blocks.together > 1 and joins):
         packed = summed.packed_shape(shape, lanes * form.per_lane)
         return DirectPlan(summed.positions(machine.registers, form.features), packed, summed.pack,
@@ -141,6 +142,8 @@ def _integers(form: DirectForm, machine: CpuMachine, blocks: Blocks, units: int,
     columns, lanes = form.axes[-1], machine.lanes(32)
     if prod(axis.taps for axis in form.axes) == 1:
         return None
+    if blocks.together > 1:
+        return plan(lambda tiles, buffers, filters: ShuffledLanes(form, machine, tiles, blocks, buffers, filters), clips=False)
     if not form.by_rows:
         return plan(lambda tiles, buffers, filters: GroupedLoops(form, machine, tiles, blocks, buffers, filters, units, 1))
     row = columns.taps * form.channels

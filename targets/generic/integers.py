@@ -16,18 +16,18 @@ from legato.targets.rule import kernel
 LANE = 32   # bits of the sums
 
 
-def _group(*factors: ir.Value) -> int:
-    """The products that one lane sums."""
-    return LANE // max(value.type.element_type.width for value in factors)
+def lane_of(*factors: ir.Type) -> int:
+    """The products of tensors of these types that one lane sums."""
+    return LANE // max(type_.element_type.width for type_ in factors)
 
 
-def _summed(k, out: ir.Value, loops: str, reads: Sequence[tuple[ir.Value, str]]) -> ir.Value:
+def sum_products(k, out: ir.Value, loops: str, reads: Sequence[tuple[ir.Value, str]]) -> ir.Value:
     """The nest that adds the products of both operands, each widened by its own signedness."""
     a, b, wide = (Element(t.element_type) for t in (*k.input_types, k.output_types[0]))
     return compute(filled(out, wide.const(0)), loops, reads, lambda x, y, sums: wide.add(sums, wide.mul(a.cast(x, wide), b.cast(y, wide))))
 
 
-def _grouped(value: ir.Value, axis: int, group: int) -> ir.Value:
+def split(value: ir.Value, axis: int, group: int) -> ir.Value:
     """A view whose axis is split into groups."""
     sizes = dims(value)
     groups = [[i + (i > axis)] if i != axis else [i, i + 1] for i in range(len(sizes))]
@@ -38,24 +38,24 @@ def _grouped(value: ir.Value, axis: int, group: int) -> ir.Value:
 def matmul(k, a, b, out):
     """A nest over rows, columns and the reduction, in groups unless the matrix has a row for each column."""
     outer = [f"b{i}" for i in range(a.type.rank - 1)]
-    size, group = a.type.shape[-1], _group(a, b)
+    size, group = a.type.shape[-1], lane_of(a.type, b.type)
     if b.type.rank > 2:
         batch = [f"b{i}" for i in range(out.type.rank - 2)]
         places = ["n", "k"] if k.attrs["kernel_layout"] == "OI" else ["k", "n"]
         operands = [operand_of(a, out, batch, ["m", "k"]), operand_of(b, out, batch, places)]
-        return _summed(k, out, ", ".join([*batch, "m, n, +k"]), operands)
+        return sum_products(k, out, ", ".join([*batch, "m, n, +k"]), operands)
     if k.attrs["kernel_layout"] == "OI":
-        return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "n, k")])
+        return sum_products(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "n, k")])
     if ir.ShapedType.get_dynamic_size() in (size, b.type.shape[0]) or size % group:
-        return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "k, n")])
-    reads = [(_grouped(a, a.type.rank - 1, group), ", ".join([*outer, "k, q"])), (_grouped(b, 0, group), "k, q, n")]
-    return _summed(k, out, ", ".join([*outer, "n", "+k", "+q"]), reads)
+        return sum_products(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "k, n")])
+    reads = [(split(a, a.type.rank - 1, group), ", ".join([*outer, "k, q"])), (split(b, 0, group), "k, q, n")]
+    return sum_products(k, out, ", ".join([*outer, "n", "+k", "+q"]), reads)
 
 
 @kernel("relax.conv2d_integer")
 def convolution(k, x, w, out):
     """A nest over output positions and channels, the places of the window, and input channels, by neighbours if these are last."""
-    a, lane = k.attrs, _group(x, w)
+    a, lane = k.attrs, lane_of(x.type, w.type)
     layout, kernel_layout, padding, groups = a["data_layout"], a["kernel_layout"], a["padding"], a["groups"]
     if any(padding):
         x = pad_spatial(x, layout, padding[:2], padding[2:], Element(k.input_types[0].element_type).const(a["pad_value"]))
@@ -67,7 +67,7 @@ def convolution(k, x, w, out):
     def nest(into: ir.Value, image: ir.Value, filters: ir.Value, feature: str, channel: str, *own: str) -> ir.Value:
         """The sums. ``feature``, ``channel``: the indices of what is written and read; ``own``: of the filter's features and channels."""
         summed = ", ".join(f"+{axis}" for axis in ("k0", "k1", *(own[1].split(", ") if own[1] else ())))
-        return _summed(k, into, f"{indices(layout, N='n', H='o0', W='o1', C=feature)}, {summed}", [
+        return sum_products(k, into, f"{indices(layout, N='n', H='o0', W='o1', C=feature)}, {summed}", [
             (image, indices(layout, N="n", H=vertical, W=horizontal, C=channel)),
             (filters, indices(kernel_layout, O=own[0], H="k0", W="k1", I=own[1]))])
 
@@ -81,7 +81,7 @@ def convolution(k, x, w, out):
         return collapse(sums, axes_of_groups(out.type.rank, place))
     last = layout == "NHWC" and kernel_layout == "HWIO"
     if last and channels == x.type.shape[layout.index("C")] and channels % lane == 0:
-        return nest(out, _grouped(x, 3, lane), _grouped(w, 2, lane), "f", "c, q", "f", "c, q")
+        return nest(out, split(x, 3, lane), split(w, 2, lane), "f", "c, q", "f", "c, q")
     return nest(out, x, w, "f", "c", "f", "c")
 
 

@@ -81,39 +81,39 @@ def blocks_of(form: DirectForm, machine: CpuMachine) -> Blocks:
 
 def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
     """Writes filters, ``[..., width, channels, features]``, to ``result`` of the shape ``Blocks.packed_shape``, padded with zeros."""
-    count, height, channels, width, lanes = result.shape
-    if blocks.per_lane > 1:
-        padded = np.zeros((height, width, channels, blocks.per_lane, count * blocks.lanes), filters.dtype)
-        padded[..., :blocks.features] = filters.reshape(*padded.shape[:-1], blocks.features)
-        split = padded.reshape(*padded.shape[:-1], count, blocks.lanes)
-        result[...] = split.transpose(4, 0, 2, 1, 5, 3).reshape(result.shape)
-        return
-    whole = filters.reshape(height, width, channels, blocks.groups, blocks.features).swapaxes(1, 2)
-    if blocks.together == 1:
-        padded = np.zeros((*whole.shape[:4], blocks.each * lanes), filters.dtype)
-        padded[..., :blocks.features] = whole
-        result[...] = np.moveaxis(padded.reshape(height, channels, width, count, lanes), 3, 0)
-        return
-    used = blocks.together * blocks.features
-    padded = np.zeros((height, channels, width, count * used), filters.dtype)
-    padded[..., :blocks.groups * blocks.features] = whole.reshape(height, channels, width, -1)
-    result[...] = 0
-    result[..., :used] = np.moveaxis(padded.reshape(height, channels, width, count, used), 3, 0)
+    count, height, channels, width, _ = result.shape
+    whole = in_lanes(filters.reshape(height, width, -1, blocks.groups, blocks.features), 2, blocks.per_lane)
+    if blocks.together > 1:
+        padded = np.zeros((*whole.shape[:4], count * blocks.together, blocks.features), filters.dtype)
+        padded[..., :blocks.groups, :] = whole
+        whole = padded.reshape(*whole.shape[:4], count, blocks.together * blocks.features)
+    padded = np.zeros((*whole.shape[:5], blocks.each * blocks.lanes), filters.dtype)
+    padded[..., :whole.shape[-1]] = whole
+    split = padded.reshape(height, width, channels, blocks.per_lane, count, blocks.lanes)
+    result[...] = split.transpose(4, 0, 2, 1, 5, 3).reshape(result.shape)
 
 
 def pack_rows(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
     """Writes filters to ``result``, whose lanes have neighbouring elements of a window's row: the last ones those at its end, with zeros
     for elements that lanes before have."""
     count, height, _, groups, _ = result.shape
-    rows = filters.reshape(height, -1, blocks.features)
-    size, per = rows.shape[1], blocks.per_lane
-    padded = np.zeros((height, groups, per, count * blocks.lanes), filters.dtype)
-    for group in range(groups):
-        first = min(group * per, size - per)
-        own = slice(group * per - first, per)
-        padded[:, group, own, :blocks.features] = rows[:, group * per:first + per]
-    split = padded.reshape(height, groups, per, count, blocks.lanes)
+    padded = np.zeros((height, groups, blocks.per_lane, count * blocks.lanes), filters.dtype)
+    padded[..., :blocks.features] = in_lanes(filters.reshape(height, -1, blocks.features), 1, blocks.per_lane)
+    split = padded.reshape(height, groups, blocks.per_lane, count, blocks.lanes)
     result[...] = split.transpose(3, 0, 1, 4, 2).reshape(result.shape)
+
+
+def in_lanes(array: np.ndarray, axis: int, per_lane: int) -> np.ndarray:
+    """An array whose ``axis`` is split into lanes. The last one has the last elements, with zeros for those that lanes before have."""
+    size = array.shape[axis]
+    if size % per_lane == 0:
+        return array.reshape(*array.shape[:axis], size // per_lane, per_lane, *array.shape[axis + 1:])
+    starts = np.minimum(np.arange(0, size, per_lane), size - per_lane)
+    places = starts[:, None] + np.arange(per_lane)
+    lanes = np.take(array, places, axis)
+    has_before = places < np.arange(0, size, per_lane)[:, None]
+    lanes[(slice(None),) * axis + (has_before,)] = 0
+    return lanes
 
 
 def parts_of(form: DirectForm, machine: CpuMachine, blocks: Blocks) -> int:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from legato.analysis.structured.elements import Term
 from legato.core.mlir import ir, memref, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, times
+from legato.core.vector_loops import Size, Vectors, least, loop, plus, times
 from legato.dialects.tir import intrinsics
+from legato.passes.cpu.direct.loops import DirectLoops
+from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
 
@@ -19,11 +21,15 @@ class GroupedLoops(SpreadLoops):
         return [self.vectors.zeros(_lane())] * (tile.positions * len(counts))
 
     def filter(self, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:
-        lanes = Vectors(self.vectors.lanes * self.form.per_lane)
-        return vector.BitCastOp(self.vectors.of(_lane()), lanes.load(self.filters, block, tap, channel, column, 0)).result
+        return filter_lanes(self, block, tap, channel, column)
+
+    def first_of(self, lane: Size) -> Size:
+        per_lane, channels = self.form.per_lane, self.form.channels
+        first = times(lane, per_lane)
+        return least(first, channels - per_lane) if channels % per_lane else first
 
     def element(self, line: WindowLine, start: Size, column: int, channel: Size) -> ir.Value:
-        return self.lane_of(self.source, *self.source_at(line, start, column, times(channel, self.form.per_lane)))
+        return self.lane_of(self.source, *self.source_at(line, start, column, channel))
 
     def lane_of(self, buffer: ir.Value, *at: Size) -> ir.Value:
         """The integers of a lane, in all lanes."""
@@ -72,6 +78,34 @@ class RowLoops(GroupedLoops):
 
         found = loop(0, whole, 1, lambda group, *sums: of_lane(group, times(group, per), *sums), sums)
         return of_lane(whole, size - per, *found) if size % per else found
+
+
+class ShuffledLanes(ShuffledLoops):
+    """Loops of narrow groups: a shuffle, of bytes unless channels fill whole lanes, gives each feature's lane channels of its group."""
+
+    def zeros(self, tile: Positions) -> list[ir.Value]:
+        return [self.vectors.zeros(_lane())] * tile.positions
+
+    def shuffled(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:
+        per, channels, lanes = self.form.per_lane, self.form.channels, self.vectors.of(_lane())
+        if channels % per == 0:
+            whole = vector.BitCastOp(Vectors(values.type.shape[0] // per).of(_lane()), values).result
+            return vector.ShuffleOp(whole, whole, [place // per + number for place in places]).result
+        first = min(number * per, channels - per)
+        elements = vector.ShuffleOp(values, values, [place + first + part for place in places for part in range(per)]).result
+        return vector.BitCastOp(lanes, elements).result
+
+    def filter(self, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:
+        return filter_lanes(self, block, tap, channel, column)
+
+    def add(self, elements: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
+        return intrinsics.build(self.form.product, elements, weights, sums)
+
+
+def filter_lanes(loops: DirectLoops, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:
+    """A vector of the filter: lanes of neighbouring elements for the features of a block."""
+    integers = Vectors(loops.vectors.lanes * loops.form.per_lane).load(loops.filters, block, tap, channel, column, 0)
+    return vector.BitCastOp(loops.vectors.of(_lane()), integers).result
 
 
 def _lane() -> ir.Type:

@@ -35,27 +35,44 @@ class ShuffledLoops(DirectLoops):
     def _tile(self, row: WindowRow, group: Size, groups: int, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for ``groups`` groups from ``group`` on."""
         blocks = self.blocks
-        products = partial(self._shuffled, quotient(group, blocks.together), times(group, blocks.channels), groups)
+        products = partial(self._shuffled, quotient(group, blocks.together), times(group, self.form.channels), groups)
         count = groups * blocks.features
         places = {**row.places, "f": times(group, blocks.features)}
-        self.write(self.sums_of(row, tile, start, 1, products), start, places, None if count == self.vectors.lanes else count)
+        sums = self.sums_of(row, tile, start, 1, products, self.zeros(tile))
+        self.write(sums, start, places, None if count == self.vectors.lanes else count)
 
     def _shuffled(self, block: Size, channel: Size, groups: int, tile: Positions, start: Size, tap: Size, line: WindowLine,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, of ``groups`` groups, the first one's first channel being ``channel``."""
-        v, channels, features = self.vectors, self.blocks.channels, self.blocks.features
-        columns, found = self.columns_of(tile), list(sums)
-        values = {column: self._channels(groups * channels, self.source_at(line, start, column, channel)) for column in columns}
-        for number in range(channels):
-            filters = [v.load(self.filters, block, tap, number, j, 0) for j in range(self.columns.taps)]
-            lanes = [min(lane // features, groups - 1) * channels + number for lane in range(v.lanes)]
+        columns, found, count = self.columns_of(tile), list(sums), groups * self.form.channels
+        values = {column: some(self.source, count, self.source_at(line, start, column, channel)) for column in columns}
+        for number in range(self.blocks.channels):
+            filters = [self.filter(block, tap, number, j) for j in range(self.columns.taps)]
+            places = [min(lane // self.blocks.features, groups - 1) * self.form.channels for lane in range(self.vectors.lanes)]
             for column, uses in columns.items():
-                value = vector.ShuffleOp(values[column], values[column], lanes).result
+                value = self.shuffled(values[column], number, places)
                 for position, j in uses:
-                    found[position] = vector.FMAOp(value, filters[j], found[position]).result
+                    found[position] = self.add(value, filters[j], found[position])
         return found
 
-    def _channels(self, count: int, at: Sequence[Size]) -> ir.Value:
-        """``count`` neighbouring channels, in a vector of the next power of two."""
-        v = Vectors(1 << (count - 1).bit_length())
-        return v.load_if(None if v.lanes == count else v.mask(count), self.source, *at)
+    def zeros(self, tile: Positions) -> list[ir.Value]:
+        """What the products of a tile are added to."""
+        return [self.vectors.splat(0)] * tile.positions
+
+    def shuffled(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:
+        """A channel of each lane's group. ``places``: where the groups begin among the values."""
+        return vector.ShuffleOp(values, values, [place + number for place in places]).result
+
+    def filter(self, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:
+        """A vector of the filter: a channel's elements for the features of a block."""
+        return self.vectors.load(self.filters, block, tap, channel, column, 0)
+
+    def add(self, elements: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
+        """Sums with the products of elements and a vector of the filter."""
+        return vector.FMAOp(elements, weights, sums).result
+
+
+def some(buffer: ir.Value, count: int, at: Sequence[Size]) -> ir.Value:
+    """``count`` neighbouring elements, in a vector of the next power of two."""
+    v = Vectors(1 << (count - 1).bit_length())
+    return v.load_if(None if v.lanes == count else v.mask(count), buffer, *at)

@@ -69,7 +69,7 @@ class SpreadLoops(DirectLoops):
         def tiles(group: Size, feature: Size, counts: Sequence[int]) -> None:
             block = plus(times(group, blocks.each), quotient(feature, lanes))
             place = plus(times(group, blocks.features), feature)
-            self.each_tile(partial(self._tile, row, block, times(group, blocks.channels), place, counts))
+            self.each_tile(partial(self._tile, row, block, times(group, self.form.channels), place, counts))
 
         def of_group(group: ir.Value) -> None:
             if whole:
@@ -140,8 +140,10 @@ class SpreadLoops(DirectLoops):
             if self.units > 1:
                 self._fetch(row, tile, start, plus(block, vectors), tap, number)
 
+            place = self.first_of(number)
+
             def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
-                value = self.element(line, start, column, plus(channel, number))
+                value = self.element(line, start, column, plus(channel, place))
                 for position, j in uses:
                     for part in range(vectors):
                         at = position * vectors + part
@@ -155,6 +157,10 @@ class SpreadLoops(DirectLoops):
     def filter(self, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:
         """A vector of the filter: a channel's elements for the features of a block."""
         return self.vectors.load(self.filters, block, tap, channel, column, 0)
+
+    def first_of(self, lane: Size) -> Size:
+        """The first channel of a lane, in its group."""
+        return lane
 
     def element(self, line: WindowLine, start: Size, column: int, channel: Size) -> ir.Value:
         """An element of the image, in all lanes."""

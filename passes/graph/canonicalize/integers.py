@@ -25,13 +25,15 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """conv2d_integer of one group, with channels last and a constant kernel: a matmul_integer of its windows, unless computed directly."""
     x, w = op.operands
     attrs, weight = attributes(op), r.array(w)
-    plain = (attrs["data_layout"], attrs["kernel_layout"], attrs["groups"]) == ("NHWC", "HWIO", 1)
+    plain = (attrs["data_layout"], attrs["kernel_layout"]) == ("NHWC", "HWIO")
     if weight is None or not plain or any(attrs["padding"]):
         return None
     batch, *size, channels = dims.dims(x.type)
     out = dims.dims(op.results[0].type)
     if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
         return None
+    if attrs["groups"] > 1:
+        return _direct(r, op, weight)
     if _is_direct_by_rows(weight, out[1:3], attrs["dilations"]):
         return None
     if _is_direct(_with_whole_groups(weight, 2), out[1:3], attrs["strides"]):
@@ -63,7 +65,8 @@ def _direct(r: GraphRewriter, op: ir.Operation, weight: np.ndarray) -> ir.Value 
     """The convolution of an image with zeros around it as that of the image, padded by the kernel, which leaves out products of these; of
     whole groups of channels. None where it is this already."""
     x, w = op.operands
-    attrs, missing = attributes(op), -weight.shape[2] % (LANE // weight.itemsize)
+    attrs = attributes(op)
+    missing = -weight.shape[2] % (LANE // weight.itemsize) if attrs["groups"] == 1 else 0
     pad = r.find(x, "pad")
     given = None if pad is None else attributes(pad)
     if pad is not None and given is not None and given["mode"] == "constant" and not given["value"] and min(given["pads"]) >= 0 \

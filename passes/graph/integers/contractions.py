@@ -7,8 +7,8 @@ and w signed, as instructions of CPUs take them.
 On CPUs without such an instruction both are widened to 16 bits, by the kernel that computes x and at compile time: one instruction sums
 pairs of products of these, where a step on bytes would widen them in registers, again for each row and each column that they meet.
 
-Instructions of GPUs sum along rows of both factors: the depth is the last axis of weights there. Images are padded in the kernel that reads
-them, and products of two values that are not constant become sums of integers, too (``pairs``).
+Products of two values that are not constant become sums of integers, too (``pairs``). Instructions of GPUs sum along rows of both factors:
+the depth is the last axis of weights there. Images are padded in the kernel that reads them.
 """
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core.interfaces import CpuMachine
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
-from legato.passes.graph.integers import pairs
+from legato.passes.graph.integers.groups import by_groups, takes_groups
+from legato.passes.graph.integers.pairs import FactorForms, product
 from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
 from legato.passes.graph.integers.raised import Raised
 from legato.passes.graph.integers.shorts import Shorts
@@ -52,27 +54,32 @@ class IntegerContractions(ModulePass):
         depth_last = context.target(self.target).cpu is None
         if depth_last and not context.gpu(self.target).multiplies_bytes:
             return
-        in_shorts = not depth_last and not (machine := context.cpu(self.target)).multiplies_bytes and machine.has("sse4.1")
+        machine = None if depth_last else context.cpu(self.target)
+        in_shorts = machine is not None and not machine.multiplies_bytes and machine.has("sse4.1")
         constants = Constants(module)
         for function in relax_functions(module):
             raised = Raised(signed=depth_last and context.gpu(self.target).multiplies_signed_bytes)
-            rewrite(function, Reader(constants), Shorts() if in_shorts else None, raised, depth_last)
+            rewrite(function, Reader(constants), Shorts() if in_shorts else None, raised, machine)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, depth_last: bool) -> None:
+def rewrite(function: func.FuncOp, reader: Reader, shorts: Shorts | None, raised: Raised, machine: CpuMachine | None) -> None:
     """Rewrites the contractions of one function. ``shorts``: widens factors; None where bytes are multiplied; ``raised``: gives these the
-    signs that instructions take; ``depth_last``: whether the depth is the last axis of weights."""
+    signs that instructions take; ``machine``: None for GPUs, where the depth is the last axis of weights."""
+    lowered = None if machine is None else Raised(signed=True)
+    forms = FactorForms(raised, lowered, shorts)
     for op in graph_ops(function):
         if op.name in ("relax.matmul", *CONVOLUTIONS):
             with ir.InsertionPoint(op), op.location:
-                made = Contraction(op, reader, raised, shorts, depth_last).integer()
-                if made is None and depth_last:
-                    made = pairs.product(op, reader, raised)
+                made = Contraction(op, reader, raised, shorts, machine).integer()
+                if made is None and (machine is None or machine.multiplies_bytes or shorts is not None):
+                    made = product(op, reader, forms)
             if made is not None:
                 replace(op, made)
     if shorts is None:
         raised.share(reader)
+        if lowered is not None:
+            lowered.share(reader)
     else:
         shorts.share()
 
@@ -90,8 +97,8 @@ def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
 class Contraction:
     """A matmul or a convolution, and how it reads a quantized input and weight."""
 
-    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None, depth_last: bool):
-        self.op, self.reader, self.raised, self.depth_last = op, reader, raised, depth_last
+    def __init__(self, op: ir.Operation, reader: Reader, raised: Raised, shorts: Shorts | None, machine: CpuMachine | None):
+        self.op, self.reader, self.raised, self.machine, self.depth_last = op, reader, raised, machine, machine is None
         self.attrs = relax.attributes_of(op)
         self.is_matmul = op.name == "relax.matmul"
         self.rank = CONVOLUTIONS.get(op.name, 0)    # spatial axes
@@ -124,11 +131,17 @@ class Contraction:
             return x.rank >= 2 and w.rank == 2 and not x.is_dynamic_dim(x.rank - 1)
         if not all(isinstance(size, int) for size in dims.dims(x)[1:]):
             return False  # the windows of images of sizes known only at run time are not copied
-        if self.rank == 3 and self.shorts is not None and self._is_transformed():
+        if self.rank == 3 and self.attrs["groups"] == 1 and self.shorts is not None and self._is_transformed():
             return False
         in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
-        in_groups = self.attrs["groups"] == 1 or (self.depth_last and self.rank < 3)
-        return in_groups and in_order and 0 not in self.op.results[0].type.shape
+        return self._takes_groups() and in_order and 0 not in self.op.results[0].type.shape
+
+    def _takes_groups(self) -> bool:
+        """Whether integers of the convolution's groups are multiplied."""
+        groups = self.attrs["groups"]
+        if groups == 1 or self.machine is None:
+            return groups == 1 or self.rank < 3
+        return takes_groups(self.op.operands[1].type.shape, groups, 8 if self.shorts is None else 16, self.machine)
 
     def _is_transformed(self) -> bool:
         """Whether Winograd's algorithm computes the convolution in f32, which takes half the time of products of 16 bits: channels and
@@ -201,8 +214,10 @@ class Contraction:
         if self.rank == 3:
             features, channels, *taps = w.shape
             images, strides = slices(x, taps, strides, [0] * 6, dilations)
+            images = by_groups(images, taps[0], self.attrs["groups"])
             filters = w.swapaxes(1, 2).reshape(features, taps[0] * channels, *taps[1:])
-            made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:], data_layout="NHWC")
+            made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:],
+                                        groups=self.attrs["groups"], data_layout="NHWC")
             return volume(made, sizes)
         if self.rank == 1:
             batch, channels, width = dims.dims(x.type)

@@ -1,10 +1,13 @@
-"""Products of two quantized values that are not constant, as in attention: sums of products of bytes on GPUs.
+"""Products of two quantized values that are not constant, as in attention: sums of products of bytes.
 
 ``((x - zx) * sx) @ ((y - zy) * sy)`` becomes ``(x @ y - zx * sums of y's columns - zy * sums of x's rows + depth * zx * zy) * (sx * sy)``;
-zero points of 0 need none. A product whose result a softmax reads and whose weights are multiplied in floats stays in floats: one launch
-computes such an attention.
+zero points of 0 need none. On CPUs one factor is unsigned and the other signed, and their depth is padded to whole lanes of an instruction;
+without one for bytes, both are widened to 16 bits, less their zero points. A product whose result a softmax reads and whose weights are
+multiplied in floats stays in floats: one kernel computes such an attention.
 """
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,18 +16,35 @@ from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import defining_op, permutation_of
 from legato.passes.graph.integers.quantized import BYTES, VIEWS, Quantized, Reader, dtype_of
-from legato.passes.graph.integers.raised import I8, I32, Raised
+from legato.passes.graph.integers.raised import I8, I32, U8, Raised
+from legato.passes.graph.integers.shorts import SHORT, Shorts
 
 F32 = np.dtype(np.float32)
 LIMIT = 1 << 31
-LEAST = 8    # rows and columns from which on matrix instructions pay
+LANE = 4     # bytes, whose products an instruction of CPUs sums
+LEAST = 8    # rows (on GPUs), columns and steps of the depth, from which on instructions pay
 
 
-def product(op: ir.Operation, reader: Reader, raised: Raised) -> tuple[ir.Value, ir.Value] | None:
+@dataclass(frozen=True)
+class FactorForms:
+    """What gives bytes the form that instructions take: ``raised`` other signs; on CPUs, ``lowered`` those of the second factor, or
+    ``shorts`` 16 bits."""
+
+    raised: Raised
+    lowered: Raised | None = None
+    shorts: Shorts | None = None
+
+    @property
+    def least_rows(self) -> int:
+        """The rows from which on instructions pay."""
+        return LEAST if self.lowered is None and self.shorts is None else 1
+
+
+def product(op: ir.Operation, reader: Reader, forms: FactorForms) -> tuple[ir.Value, ir.Value] | None:
     """The sums in i32, and what replaces the op's result; None where a factor is not quantized by one scale and zero point, or sums in i32
-    might not be exact. ``raised``: gives factors other signs."""
+    might not be exact."""
     result = dtype_of(op.results[0])
-    if result not in (I32, F32) or not _takes(op) or (result == F32 and _feeds_attention(op.results[0])):
+    if result not in (I32, F32) or not _takes(op, forms.least_rows) or (result == F32 and _feeds_attention(op.results[0])):
         return None
     depth = dims.dims(op.operands[0].type)[-1]
     assert isinstance(depth, int)
@@ -33,22 +53,37 @@ def product(op: ir.Operation, reader: Reader, raised: Raised) -> tuple[ir.Value,
     left, right = (reader.activation(operand) for operand in op.operands)
     if left is None or right is None or (result == I32 and (left.scale is not None or right.scale is not None)):
         return None
-    (x, zx), (y, zy) = (_factor(one, reader, raised) for one in (left, right))
-    sums = _corrected((x, zx), (_turned(y), zy), depth)
+    sums = _sums(left, right, depth, reader, forms)
     scaled = sums if result == I32 else relax.astype(sums, dtype=result)
     for scale in _scales(left.scale, right.scale, reader):
         scaled = relax.multiply(scaled, scale)
     return sums, scaled
 
 
-def _takes(op: ir.Operation) -> bool:
+def _sums(left: Quantized, right: Quantized, depth: int, reader: Reader, forms: FactorForms) -> ir.Value:
+    """The sums of products of the factors' integers less their zero points."""
+    if forms.shorts is not None:
+        x, y = (_difference(one, reader, forms.shorts) for one in (left, right))
+        return relax.matmul_integer(_in_lanes(x, -1), _in_lanes(y, -2))
+    if forms.lowered is None:
+        (x, zx), (y, zy) = (_factor(one, reader, forms.raised) for one in (left, right))
+        return _corrected((x, zx), (_turned(y), zy), depth)
+    signs = forms.raised, forms.lowered
+    if (dtype_of(left.integers), dtype_of(right.integers)) == (I8, U8):
+        signs = forms.lowered, forms.raised
+    (x, zx), (y, zy) = (_of_signs(one, reader, wanted) for one, wanted in zip((left, right), signs, strict=True))
+    return _corrected((_in_lanes(x, -1), zx), ((_in_lanes(y, -2), "IO"), zy), depth)
+
+
+def _takes(op: ir.Operation, least_rows: int) -> bool:
     """Whether an op is a product of matrices, in known batches, that instructions may multiply."""
-    if op.name != "relax.matmul":
+    if op.name != "relax.matmul" or 0 in op.results[0].type.shape:
         return False
     a, b = (dims.dims(operand.type) for operand in op.operands)
     if len(a) < 2 or len(b) < 2 or dims.UNKNOWN in (*a, *b) or not isinstance(a[-1], int):
         return False
-    return not any(isinstance(size, int) and size < LEAST for size in (a[-2], b[-1], a[-1]))
+    sizes = (a[-2], least_rows), (b[-1], LEAST), (a[-1], LEAST)
+    return not any(isinstance(size, int) and size < least for size, least in sizes)
 
 
 def _feeds_attention(value: ir.Value) -> bool:
@@ -71,11 +106,36 @@ def _feeds_attention(value: ir.Value) -> bool:
 def _factor(x: Quantized, reader: Reader, raised: Raised) -> tuple[ir.Value, ir.Value | int]:
     """The bytes of a factor, and its zero point: a number where it is constant. Bytes get other signs where instructions take no
     others, and where their zero point becomes 0, as that of a softmax does."""
-    zero = 0 if x.zero is None else x.zero if (array := reader.few(x.zero)) is None else int(array)
+    zero = _zero(x, reader)
     gains = raised.dtype == I8 or (isinstance(zero, int) and raised.zero(zero) == 0)
     if dtype_of(x.integers) == raised.dtype or not gains:
         return x.integers, zero
     return raised.of(x.integers), raised.zero(zero)
+
+
+def _of_signs(x: Quantized, reader: Reader, signs: Raised) -> tuple[ir.Value, ir.Value | int]:
+    """The bytes of a factor with these signs, and their zero point."""
+    zero = _zero(x, reader)
+    return (x.integers, zero) if dtype_of(x.integers) == signs.dtype else (signs.of(x.integers), signs.zero(zero))
+
+
+def _difference(x: Quantized, reader: Reader, shorts: Shorts) -> ir.Value:
+    """A factor less its zero point, in 16 bits."""
+    zero, value = _zero(x, reader), shorts.of(x.integers)
+    if zero == 0:
+        return value
+    return relax.subtract(value, relax.constant(SHORT.type(zero)) if isinstance(zero, int) else relax.astype(zero, dtype=SHORT))
+
+
+def _zero(x: Quantized, reader: Reader) -> ir.Value | int:
+    """The zero point of a factor: a number where it is constant."""
+    return 0 if x.zero is None else x.zero if (array := reader.few(x.zero)) is None else int(array)
+
+
+def _in_lanes(value: ir.Value, axis: int) -> ir.Value:
+    """A factor whose depth, ``axis`` from the end, is padded with zeros to whole lanes."""
+    rank, missing = value.type.rank, -value.type.shape[axis] % (LANE // dtype_of(value).itemsize)
+    return value if not missing else relax.pad(value, pads=[0] * rank + [missing if d == rank + axis else 0 for d in range(rank)])
 
 
 def _turned(y: ir.Value) -> tuple[ir.Value, str]:

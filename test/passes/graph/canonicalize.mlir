@@ -130,6 +130,16 @@ func.func @direct_convolutions_of_bytes(%x: tensor<?x16x16x8xui8, #relax.dims<["
   return %1, %3, %4 : tensor<?x8x9x16xi32, #relax.dims<["n", 8, 9, 16]>>, tensor<?x16x16x16xi32, #relax.dims<["n", 16, 16, 16]>>, tensor<1x8x8x16xi32>
 }
 
+// So are those in groups, of any channels.
+// CHECK-LABEL: func.func @groups_of_bytes(
+// CHECK: "relax.conv2d_integer"(%arg0, %{{.*}}) {{.*}}groups = 2 : i64, kernel_layout = "HWIO", padding = array<i64: 1, 1, 0, 0>} : (tensor<1x8x8x10xui8>
+func.func @groups_of_bytes(%x: tensor<1x8x8x10xui8>) -> tensor<1x7x7x16xi32> {
+  %w = "relax.constant"() {value = dense<1> : tensor<3x3x5x16xi8>} : () -> tensor<3x3x5x16xi8>
+  %0 = "relax.pad"(%x) {pads = array<i64: 0, 1, 1, 0, 0, 0, 0, 0>} : (tensor<1x8x8x10xui8>) -> tensor<1x9x9x10xui8>
+  %1 = "relax.conv2d_integer"(%0, %w) {data_layout = "NHWC", groups = 2 : i64, kernel_layout = "HWIO"} : (tensor<1x9x9x10xui8>, tensor<3x3x5x16xi8>) -> tensor<1x7x7x16xi32>
+  return %1 : tensor<1x7x7x16xi32>
+}
+
 // The greatest of dequantized bytes is that of the bytes.
 // CHECK-LABEL: func.func @pool_of_bytes(
 // CHECK: %[[POOL:.*]] = "relax.max_pool2d"(%arg0)

@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=znver4}" | filecheck %s
 // RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=SHORTS
+// RUN: legato-opt %s --relax-integer-contractions="target=llvm{cpu=cascadelake}" | filecheck %s --check-prefix=FEW
 
 // Without an instruction for bytes both factors are widened, whatever their signs; a product of few rows reads bytes.
 // SHORTS-LABEL: func.func @dequantized(
@@ -183,7 +184,7 @@ func.func @read_twice(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>,
 // GPU-LABEL: func.func @other_dimensions(
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {dilations = array<i64: 1, 2>, strides = array<i64: 1, 3>} : (tensor<1x4x1x11xui8>, tensor<8x4x1x3xi8>)
 
-// Groups of filters are summed as integers on GPUs, and in floats on CPUs.
+// Groups of filters are summed as integers on GPUs, and on CPUs where a group's channels fill a lane.
 // GPU-LABEL: func.func @groups(
 // GPU: "relax.conv2d_integer"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x4x3x3xui8>, tensor<8x2x2x2xi8>)
 // GPU: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<1x4x1x9xui8>, tensor<4x1x1x2xi8>)
@@ -201,7 +202,39 @@ func.func @groups(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x9xui8>) -> (tensor<1x8
   return %2, %5 : tensor<1x8x2x2xf32>, tensor<1x4x8xf32>
 }
 
-// Products of two values that are not constant, on GPUs: the zero point of the left one needs sums of the right one's columns. Bytes whose
+// Images are padded by bytes; the taps of a volume's groups are put together. Narrow groups whose channels fill no whole lanes stay in
+// floats where no instruction shuffles bytes; windows of one element do.
+// CHECK-LABEL: func.func @groups_of_lanes(
+// CHECK: %[[PADDED:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 1, 1, 0, 0, 1, 1>, value = 5.000000e+00 : f64} : (tensor<?x20x3x3xui8
+// CHECK: "relax.conv2d_integer"(%[[PADDED]], %{{.*}}) {groups = 4 : i64} : (tensor<?x20x5x5xui8, {{.*}}>, tensor<8x5x2x2xi8>) -> tensor<?x8x4x4xi32
+// CHECK: "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 1, 2, 4, 3, 5>} : (tensor<2x3x3x2x2x8xui8>) -> tensor<2x3x3x2x2x8xui8>
+// CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", groups = 2 : i64} : (tensor<2x3x3x32xui8>, tensor<8x16x2x2xi8>)
+// CHECK: "relax.conv2d"
+// SHORTS-LABEL: func.func @groups_of_lanes(
+// SHORTS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<?x20x5x5xi16
+// FEW-LABEL: func.func @groups_of_lanes(
+// FEW: "relax.conv2d"(%{{.*}}, %{{.*}}) {groups = 4
+func.func @groups_of_lanes(%x: tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>>, %y: tensor<1x16x3x3x3xui8>, %z: tensor<1x16x3x3xui8>)
+    -> (tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>, tensor<1x8x2x2x2xf32>, tensor<1x8x3x3xf32>) {
+  %w = "relax.constant"() {value = dense<1> : tensor<8x5x2x2xi8>} : () -> tensor<8x5x2x2xi8>
+  %v = "relax.constant"() {value = dense<1> : tensor<8x8x2x2x2xi8>} : () -> tensor<8x8x2x2x2xi8>
+  %u = "relax.constant"() {value = dense<1> : tensor<8x8x1x1xi8>} : () -> tensor<8x8x1x1xi8>
+  %zero = "relax.constant"() {value = dense<5> : tensor<i32>} : () -> tensor<i32>
+  %0 = "relax.astype"(%x) {dtype = i32} : (tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>>) -> tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>
+  %1 = "relax.subtract"(%0, %zero) : (tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>, tensor<i32>) -> tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>
+  %2 = "relax.astype"(%1) {dtype = f32} : (tensor<?x20x3x3xi32, #relax.dims<["n", 20, 3, 3]>>) -> tensor<?x20x3x3xf32, #relax.dims<["n", 20, 3, 3]>>
+  %3 = "relax.astype"(%w) {dtype = f32} : (tensor<8x5x2x2xi8>) -> tensor<8x5x2x2xf32>
+  %4 = "relax.conv2d"(%2, %3) {groups = 4 : i64, padding = array<i64: 1, 1, 1, 1>} : (tensor<?x20x3x3xf32, #relax.dims<["n", 20, 3, 3]>>, tensor<8x5x2x2xf32>) -> tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>
+  %5 = "relax.astype"(%y) {dtype = f32} : (tensor<1x16x3x3x3xui8>) -> tensor<1x16x3x3x3xf32>
+  %6 = "relax.astype"(%v) {dtype = f32} : (tensor<8x8x2x2x2xi8>) -> tensor<8x8x2x2x2xf32>
+  %7 = "relax.conv3d"(%5, %6) {groups = 2 : i64} : (tensor<1x16x3x3x3xf32>, tensor<8x8x2x2x2xf32>) -> tensor<1x8x2x2x2xf32>
+  %8 = "relax.astype"(%z) {dtype = f32} : (tensor<1x16x3x3xui8>) -> tensor<1x16x3x3xf32>
+  %9 = "relax.astype"(%u) {dtype = f32} : (tensor<8x8x1x1xi8>) -> tensor<8x8x1x1xf32>
+  %10 = "relax.conv2d"(%8, %9) {groups = 2 : i64} : (tensor<1x16x3x3xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x3x3xf32>
+  return %4, %7, %10 : tensor<?x8x4x4xf32, #relax.dims<["n", 8, 4, 4]>>, tensor<1x8x2x2x2xf32>, tensor<1x8x3x3xf32>
+}
+
+// Products of two values that are not constant: the zero point of the left one needs sums of the right one's columns. Bytes whose
 // zero point is -128 become unsigned, and need none. An attention whose weights are not quantized stays in floats.
 // GPU-LABEL: func.func @pairs(
 // GPU: %[[RAISED:.*]] = "relax.astype"({{.*}}) {dtype = ui8} : (tensor<2x9x16xi32>)
@@ -217,8 +250,28 @@ func.func @groups(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x9xui8>) -> (tensor<1x8
 // GPU: return
 // GPU-LABEL: func.func @float_weights(
 // GPU-NOT: _integer
+// GPU: return
+// On CPUs one factor is unsigned and the other signed, or both are widened, less their zero points; of whole lanes.
 // CHECK-LABEL: func.func @pairs(
+// CHECK: %[[RAISED:.*]] = "relax.astype"({{.*}}) {dtype = ui8} : (tensor<2x9x16xi32>)
+// CHECK: %[[TURNED:.*]] = "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 2, 1>} : (tensor<2x12x16xi8>)
+// CHECK: %[[SUMS:.*]] = "relax.matmul_integer"(%arg0, %[[TURNED]]) : (tensor<2x9x16xui8>, tensor<2x16x12xi8>) -> tensor<2x9x12xi32>
+// CHECK: "relax.sum"(%{{.*}}) {axis = array<i64: -2>} : (tensor<2x16x12xi32>)
+// CHECK: "relax.matmul_integer"(%[[RAISED]], %arg2) : (tensor<2x9x16xui8>, tensor<2x16x12xi8>)
+// CHECK-NOT: relax.sum
+// CHECK: return
+// CHECK-LABEL: func.func @float_weights(
 // CHECK-NOT: _integer
+// CHECK-LABEL: func.func @pairs_of_other_sizes(
+// CHECK: %[[LOWERED:.*]] = "relax.astype"({{.*}}) {dtype = i8} : (tensor<2x14x12xi32>)
+// CHECK: %[[X:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 0, 0, 0, 2>} : (tensor<2x?x14xui8, {{.*}}>)
+// CHECK: %[[Y:.*]] = "relax.pad"(%[[LOWERED]]) {pads = array<i64: 0, 0, 0, 0, 2, 0>} : (tensor<2x14x12xi8>)
+// CHECK: "relax.matmul_integer"(%[[X]], %[[Y]]) : (tensor<2x?x16xui8, {{.*}}>, tensor<2x16x12xi8>)
+// SHORTS-LABEL: func.func @pairs(
+// SHORTS: %[[LESS:.*]] = "relax.subtract"(%{{.*}}, %{{.*}}) : (tensor<2x9x16xi16>, tensor<i16>)
+// SHORTS: "relax.matmul_integer"(%[[LESS]], %{{.*}}) : (tensor<2x9x16xi16>, tensor<2x16x12xi16>) -> tensor<2x9x12xi32>
+// SHORTS-NOT: relax.sum
+// SHORTS: return
 func.func @pairs(%x: tensor<2x9x16xui8>, %y: tensor<2x12x16xi8>, %z: tensor<2x16x12xi8>, %p: tensor<2x9x16xi8>) -> (tensor<2x9x12xf32>, tensor<2x9x12xf32>) {
   %zx = "relax.constant"() {value = dense<10.0> : tensor<f32>} : () -> tensor<f32>
   %zp = "relax.constant"() {value = dense<-128.0> : tensor<f32>} : () -> tensor<f32>
@@ -241,4 +294,11 @@ func.func @float_weights(%x: tensor<2x9x16xui8>, %y: tensor<2x16x12xi8>, %v: ten
   %3 = "relax.softmax"(%2) : (tensor<2x9x12xf32>) -> tensor<2x9x12xf32>
   %4 = "relax.matmul"(%3, %v) : (tensor<2x9x12xf32>, tensor<2x12x8xf32>) -> tensor<2x9x8xf32>
   return %4 : tensor<2x9x8xf32>
+}
+
+func.func @pairs_of_other_sizes(%x: tensor<2x?x14xui8, #relax.dims<[2, "n", 14]>>, %y: tensor<2x14x12xui8>) -> tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>> {
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<2x?x14xui8, #relax.dims<[2, "n", 14]>>) -> tensor<2x?x14xf32, #relax.dims<[2, "n", 14]>>
+  %1 = "relax.astype"(%y) {dtype = f32} : (tensor<2x14x12xui8>) -> tensor<2x14x12xf32>
+  %2 = "relax.matmul"(%0, %1) : (tensor<2x?x14xf32, #relax.dims<[2, "n", 14]>>, tensor<2x14x12xf32>) -> tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>>
+  return %2 : tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>>
 }
