@@ -50,9 +50,9 @@ class DirectForm:
         if contraction is None or len(contraction.batch) > 1 or not contraction.filters or contraction.weight != 1:
             return None
         op, found, grouped = contraction.op, contraction.heart.convolution, bool(contraction.batch)
-        image, filters, sums = [value.type.element_type for value in op.operands]
+        image, weight, sums = [value.type.element_type for value in op.operands]
         f32, bf16 = ir.F32Type.get(), ir.BF16Type.get()
-        plain = sums == f32 and image in (f32, bf16) and filters in ((f32, bf16) if grouped else (f32,))
+        plain = sums == f32 and image in (f32, bf16) and weight in ((f32, bf16) if grouped else (f32,))
         if not plain and dot_product(contraction) is None:
             return None
         if found is None or not starts_at_zero(op) or not _is_in_order(contraction):
