@@ -1,6 +1,7 @@
 """Convolutions of bf16, and with ``matmul-precision=bf16`` of f32 that is rounded to it, against onnxruntime on the rounded numbers in f32.
 All cases of a test are one model."""
 from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -62,7 +63,7 @@ def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch
     rng, nodes, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], {}
     constants = {"low": np.float32(0), "high": np.float32(1)}
     for number, (shape, features, differing) in enumerate(cases):
-        attributes = {"kernel_shape": [3, 3], "pads": [1] * 4} | differing
+        attributes: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [1] * 4} | differing
         filters = (features, shape[1] // attributes.get("group", 1), *attributes["kernel_shape"])
         constants[f"w{number}"] = (rng.standard_normal(filters) * np.prod(filters[1:]) ** -0.5).astype(np.float32)
         constants[f"b{number}"] = rng.standard_normal(features).astype(np.float32)
@@ -288,7 +289,7 @@ def test_volumes_from_transposed_convolutions_are_pairs():
     module = legato.from_onnx(model(TensorProto.BFLOAT16, w))
     assert '"tir.dot2_bf16bf16"' in str(legato.lower(module, "llvm{cpu=znver4}", last="scheduled"))
     wide = model(TensorProto.FLOAT, w.astype(np.float32))
-    (expected,) = onnxruntime.InferenceSession(wide, providers=["CPUExecutionProvider"]).run(None, {"x": x.astype(np.float32)})
+    expected = np.asarray(onnxruntime.InferenceSession(wide, providers=["CPUExecutionProvider"]).run(None, {"x": x.astype(np.float32)})[0])
     result = np.asarray(legato.compile(module)(x)).astype(np.float32)
     np.testing.assert_allclose(result, expected, rtol=2**-8, atol=1e-4)
 
