@@ -115,7 +115,7 @@ def test_another_target_is_not_found(target):
 
 @pytest.mark.parametrize("change", [
     (cache_keys, "FORMAT", "0"), (cache_keys, "_version", lambda package: "1"), (cache_keys, "_own_code", lambda: "edited"),
-    (cpu, "host_features", lambda: frozenset({"avx2"})), (cpu, "host_caches", lambda: None), (cpu, "host_name", lambda: "znver5")],
+    (cpu, "host_features", lambda: frozenset({"avx2"})), (cpu, "host_caches", lambda: None), (cpu, "host_name", lambda: "another")],
     ids=["format", "packages", "own-code", "features", "caches", "cpu"])
 def test_the_key_depends_on_the_compiler_and_the_machine(monkeypatch, change):
     lowered, module = legato.lower(legato.from_onnx(model())).module, legato.from_onnx(model())
