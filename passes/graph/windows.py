@@ -8,6 +8,7 @@ from legato.dialects import relax
 from legato.dialects.relax import dims
 
 FEW_CHANNELS = 16   # bytes, which are copied slower than longer pieces
+MOST_TAPS = 11      # of a window's row, which loops on integers write out
 
 
 def windows(x: ir.Value, kernel: Sequence[int], out: Sequence[dims.Size], strides: Sequence[int], dilations: Sequence[int]) -> ir.Value:

@@ -15,7 +15,7 @@ from legato.targets.builders.sizes import dims
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk import Keys, constant, in_vectors
+from legato.targets.cpu.topk import Keys, constant, in_vectors, last_axis, neighbours
 from legato.targets.cpu.vectorizer import next_power_of_two
 from legato.targets.generic.topk import rows
 from legato.targets.rule import kernel
@@ -47,7 +47,7 @@ def topk_by_rank(k, x, out):
             return [tensor.InsertOp(index().cast(extract(order, [number]), place), places, slot(number)).result]
 
         if axis == x.type.rank - 1 and in_vectors(kind):
-            numbers = ranks.in_vectors(lambda at: keys.rank(_read(x, slot(at), ranks.lanes, kind.const(0))))
+            numbers = ranks.in_vectors(lambda at: keys.rank(neighbours(x, slot(at), ranks.lanes, kind.const(0), size % ranks.lanes == 0)))
         else:
             numbers = ranks.one_by_one(lambda at: keys.rank(read(extract(x, slot(at)), kind)))
         order = ranks.order(numbers)
@@ -102,7 +102,7 @@ class _Ranks:
     def _counts(self, keys: ir.Value) -> list[ir.Value]:
         """For each element the number of those that come before it. Of equal ones these are the earlier ones: all in vectors before its
         own, none in those behind it."""
-        own = [_read(keys, [index_value(number * self.lanes)], self.lanes, constant(self.element, 0)) for number in range(self.count)]
+        own = [neighbours(keys, [index_value(number * self.lanes)], self.lanes, constant(self.element, 0)) for number in range(self.count)]
         lanes = ir.DenseElementsAttr.get([ir.IntegerAttr.get(self.element, lane) for lane in range(self.lanes)], self.type)
         number_of_lane, one = arith.ConstantOp(self.type, lanes).result, constant(self.type, 1)
         counts = [constant(self.type, 0)] * self.count
@@ -129,22 +129,10 @@ class _Ranks:
         return empty([self.count * self.lanes], type_)
 
 
-def _last(source: ir.Value) -> ir.AffineMapAttr:
-    rank = source.type.rank
-    return ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(rank - 1)]))
-
-
-def _read(source: ir.Value, at: list[ir.Value], lanes: int, beyond: ir.Value) -> ir.Value:
-    """A vector of neighbours, some number in lanes beyond the last of them."""
-    type_ = ir.VectorType.get([lanes], source.type.element_type)
-    inside = source.type.shape[-1] % lanes == 0
-    return vector.TransferReadOp(type_, source, at, _last(source), beyond, ir.ArrayAttr.get([ir.BoolAttr.get(inside)])).result
-
-
 def _write(value: ir.Value, target: ir.Value, at: ir.Value) -> ir.Value:
     """A tensor of one axis with a vector of neighbours."""
     inside = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
-    return vector.TransferWriteOp(target.type, value, target, [at], _last(target), inside).result
+    return vector.TransferWriteOp(target.type, value, target, [at], last_axis(target), inside).result
 
 
 RULES = (topk_by_rank,)

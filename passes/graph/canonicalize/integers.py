@@ -14,10 +14,9 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.passes.graph.rewriter import GraphRewriter, attributes
-from legato.passes.graph.windows import FEW_CHANNELS, windows
+from legato.passes.graph.windows import FEW_CHANNELS, MOST_TAPS, windows
 
 LANE = 4    # bytes
-MOST_TAPS = 11     # of a window's row, which loops write out
 FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 

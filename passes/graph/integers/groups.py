@@ -6,9 +6,9 @@ from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
+from legato.passes.graph.windows import MOST_TAPS
 
 LANE = 32               # bits, whose products an instruction sums
-MOST_TAPS = 11          # of a row of windows, which loops write out
 COPIED, REUSED = 8, 4   # neighbouring channels, and features, of a group, from which on copies of volumes cost less than they save
 
 
