@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from legato.core.cpu_table import COLD, LINE
+from legato.core.cpu_table import LINE
 from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import ancestors, body, find, index
 from legato.core.mlir import arith, ir, memref
+from legato.core.vector_loops import Size, plus, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
+from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -52,8 +54,7 @@ def _weights(loop: ir.Operation) -> Iterator[ir.Operation]:
         return
     for op in ops:
         if op.name == "vector.transfer_read" and isinstance(op.operands[0].owner, ir.Block):
-            type_ = op.operands[0].type
-            if type_.has_static_shape and prod(type_.shape) * element_bytes(type_.element_type) >= COLD and _steps_through(op, loop):
+            if is_cold(op.operands[0]) and _steps_through(op, loop):
                 yield op
 
 
@@ -145,24 +146,16 @@ def _depends(value: ir.Value, loop: ir.Operation) -> bool:
 
 def _prefetch_block(read: ir.Operation, loop: ir.Operation, block: NextBlock) -> None:
     """Fetches, in each step of the reduction, a few bytes of the next block into the second-level cache."""
-    buffer = read.operands[0]
-    shape, width = list(buffer.type.shape), _width(read)
+    shape, width = list(read.operands[0].type.shape), _width(read)
     first, *places = _places(read)
     elements = prod(shape[1:])
-    part = 1 << max(0, -(-width // block.tiles) - 1).bit_length()    # of a step: a power of two, so that parts of tiles may overlap
-    line = LINE // element_bytes(buffer.type.element_type)
     with _in_front(read, loop), read.location:
-        flat = memref.CollapseShapeOp(ir.MemRefType.get([prod(shape)], buffer.type.element_type), buffer, [[*range(len(shape))]]).result
-        tile: ir.Value = index(0)
+        tile: Size = 0
         for around, count in block.rows:
             lower, _, step = list(around.operands)[:3]
-            number = arith.divui(arith.subi(_variable(around), lower), step)
-            tile = arith.addi(arith.muli(tile, index(count)), number)
-        steps = arith.muli(tile, index(elements // width))
+            tile = plus(times(tile, count), arith.divui(arith.subi(_variable(around), lower), step))
+        number = times(tile, elements // width)
         for axis, place in enumerate(places, 1):
             if (stride := prod(shape[axis + 1:]) // width):
-                steps = arith.addi(steps, arith.muli(place, index(stride)))
-        start = arith.muli(arith.addi(first, index(1)), index(elements))
-        at = arith.addi(start, arith.muli(steps, index(part)))
-        for offset in range(0, part, line):
-            memref.PrefetchOp(flat, [arith.addi(at, index(offset)) if offset else at], False, 2, True)
+                number = plus(number, times(place, stride))
+        fetch_part(flattened(read.operands[0]), times(plus(first, 1), elements), number, width, block.tiles)

@@ -22,13 +22,14 @@ WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
 @dataclass(frozen=True)
 class TilePlace:
     """A tile of positions of a group of the result. ``first``: its first position in what is read; ``h``, ``w``: the row and the column of
-    that; ``written``: how many of its positions another tile writes."""
+    that; ``written``: how many of its positions another tile writes; ``number``: that of the tile in its chunk."""
 
     first: Size
     h: Size
     w: Size
     written: Size
     group: Size = 0
+    number: Size = 0
 
 
 class PairConvolution:
@@ -109,11 +110,11 @@ class PairConvolution:
             chunk, group = remainder(chunk, self.chunks), quotient(chunk, self.chunks)
         first = times(chunk, self.chunk)
         tiles = self.chunk if self.chunk * self.chunks == self.count else least(self.chunk, minus(self.count, first))
-        loop(0, tiles, 1, lambda number: self.tile(image, self._placed(image, plus(first, number), group), panel, thread))
+        loop(0, tiles, 1, lambda number: self.tile(image, self._placed(image, first, number, group), panel, thread))
 
-    def _placed(self, image: ir.Value, number: Size, group: Size) -> TilePlace:
-        """The place of a tile of a group."""
-        place = self._place(image, number)
+    def _placed(self, image: ir.Value, chunk: Size, number: Size, group: Size) -> TilePlace:
+        """The place of a tile of a group, in the chunk that begins with the tile ``chunk``."""
+        place = replace(self._place(image, plus(chunk, number)), number=number)
         return place if self.form.groups == 1 else replace(place, first=plus(place.first, times(group, self.copy.group)), group=group)
 
     def _place(self, image: ir.Value, number: Size) -> TilePlace:

@@ -15,6 +15,7 @@ from legato.passes.cpu.matrices.convolution import PairConvolution, TilePlace
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
+from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 
 WIDTHS = (2, 4, 3, 5, 1)        # vectors of features in a tile: of equally fast ones, the first
 
@@ -35,7 +36,8 @@ def vector_tiles(form: ImageConvolutionForm, machine: CpuMachine) -> PairTiles:
 
 
 class VectorConvolution(PairConvolution):
-    """The loops of one kernel: each step multiplies a pair of channels of every position with those of all features."""
+    """The loops of one kernel: each step multiplies a pair of channels of every position with those of all features, and fetches a part of
+    the next panel's filters."""
 
     @property
     def overlaps(self) -> bool:
@@ -46,6 +48,7 @@ class VectorConvolution(PairConvolution):
         panels, steps, *tile = self.weights.type.shape
         type_ = ir.MemRefType.get([panels, steps, tile[0] * tile[1] * tile[2]], self.weights.type.element_type)
         self.rows = memref.CollapseShapeOp(type_, self.weights, [[0], [1], [2, 3, 4]]).result
+        self.is_cold, self.flat = is_cold(self.weights), flattened(self.weights)
         super().build()
 
     def tile(self, image: ir.Value, place: TilePlace, panel: Size, thread: Size) -> None:
@@ -53,7 +56,12 @@ class VectorConvolution(PairConvolution):
         v, lanes, vectors = self.vectors, self.vectors.lanes, self.tiles.features // self.vectors.lanes
         panel_of_all = plus(times(place.group, self.panels), panel)
 
+        _, steps, width = self.rows.type.shape
+
         def step(first: Size, matrix: Size, block: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
+            if self.is_cold:
+                number = plus(times(place.number, steps), matrix)
+                fetch_part(self.flat, times(plus(panel_of_all, 1), steps * width), number, width, self.chunk)
             filters = [load_pairs(v, self.rows, panel_of_all, matrix, PAIR * lanes * j) for j in range(vectors)]
             inputs = [spread_pair(v, self.read, plus(first, position), times(block, PAIR)) for position in range(self.tiles.positions)]
             return add_products(inputs, filters, sums)

@@ -55,6 +55,13 @@
 // VECTORS-LABEL: func.func private @pointwise(
 // VECTORS-SAME: %{{.*}}: tensor<1x8x8x32xbf16>
 
+// Of a filter that leaves the cache between two calls, each step fetches a part of the next panel: 16 elements in each of five tiles.
+// VECTORS-LABEL: func.func private @large(
+// VECTORS: %[[FLAT:.*]] = memref.collapse_shape {{.*}} into memref<262144xbf16>
+// VECTORS: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data
+// VECTORS-NOT: memref.prefetch
+// VECTORS: "tir.dot2_bf16bf16"
+
 // An image that was widened from bf16 is read before that: the call that widens it ends, and is given nothing to round.
 // VECTORS-LABEL: func.func @widened_first(
 // VECTORS-SAME: %[[NARROW:.*]]: tensor<1x8x8x32xbf16>
@@ -147,6 +154,21 @@ func.func private @pointwise(%x: tensor<1x8x8x32xf32>, %w: tensor<1x1x32x16xf32>
   %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
     ins(%x, %w : tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
   return %0 : tensor<1x8x8x16xf32>
+}
+
+func.func @large_first(%x: tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<1x1x512x512xf32>} : () -> tensor<1x1x512x512xf32>
+  %1 = tensor.empty() : tensor<1x8x8x512xf32>
+  %2 = func.call @large(%x, %0, %1) : (tensor<1x8x8x512xf32>, tensor<1x1x512x512xf32>, tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32>
+  return %2 : tensor<1x8x8x512xf32>
+}
+func.func private @large(%x: tensor<1x8x8x512xf32>, %w: tensor<1x1x512x512xf32>,
+                         %out: tensor<1x8x8x512xf32> {bufferization.writable = true, tir.out}) -> tensor<1x8x8x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x8x8x512xf32>, tensor<1x1x512x512xf32>) outs(%f : tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32>
+  return %0 : tensor<1x8x8x512xf32>
 }
 
 func.func @widened_first(%x: tensor<1x8x8x32xbf16>) -> tensor<1x8x8x16xf32> {

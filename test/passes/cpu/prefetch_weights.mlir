@@ -69,14 +69,15 @@ func.func private @small(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %out: memr
 // CHECK: %[[B:.*]] = affine.apply
 // CHECK: scf.for %[[ROW:[^ ]*]] = %[[C0:[^ ]*]] to %{{[^ ]*}} step %[[C8:[^ ]*]]
 // CHECK: scf.for %[[K:[^ ]*]] =
-// CHECK: %[[FLAT:.*]] = memref.collapse_shape %arg1 {{.*}} into memref<98304xf32>
 // CHECK: %[[DONE:.*]] = arith.subi %[[ROW]], %[[C0]]
 // CHECK: %[[TILE:.*]] = arith.divui %[[DONE]], %[[C8]]
 // CHECK: %[[NUMBER:.*]] = arith.addi %{{.*}}, %[[TILE]]
 // CHECK: %[[BEFORE:.*]] = arith.muli %[[NUMBER]], %{{.*}}
+// CHECK: %[[FLAT:.*]] = memref.collapse_shape %arg1 {{.*}} into memref<98304xf32>
 // CHECK: %[[NEXT:.*]] = arith.addi %[[B]], %{{.*}}
 // CHECK: %[[START:.*]] = arith.muli %[[NEXT]], %{{.*}}
-// CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data : memref<98304xf32>
+// CHECK: %[[AT:.*]] = arith.addi %[[START]], %{{.*}}
+// CHECK: memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data : memref<98304xf32>
 // CHECK-COUNT-2: memref.prefetch %arg1[%[[B]], {{.*}} locality<3>
 // CHECK-NOT: memref.prefetch
 // CHECK: vector.transfer_read %arg0

@@ -1,0 +1,30 @@
+"""Blocks of a packed weight that are fetched into the second-level cache while the one before is read."""
+from math import prod
+
+from legato.core.cpu_table import COLD, LINE
+from legato.core.dtypes import element_bytes
+from legato.core.mlir import ir, memref
+from legato.core.vector_loops import Size, plus, times, value_of
+
+
+def is_cold(weight: ir.Value) -> bool:
+    """Whether a weight of known shape leaves the inner caches between two calls of its kernel."""
+    type_ = weight.type
+    return type_.has_static_shape and prod(type_.shape) * element_bytes(type_.element_type) >= COLD
+
+
+def flattened(weight: ir.Value) -> ir.Value:
+    """A view of all elements in one dimension."""
+    type_ = ir.MemRefType.get([prod(weight.type.shape)], weight.type.element_type)
+    return memref.CollapseShapeOp(type_, weight, [[*range(weight.type.rank)]]).result
+
+
+def fetch_part(flat: ir.Value, start: Size, step: Size, width: int, tiles: int) -> None:
+    """Fetches a part of the block whose first element is ``start``, at the insertion point, which a loop over the steps of the block at
+    hand passes, for each of ``tiles`` tiles: all of them fetch all. Behind the weight's end that does no harm.
+
+    ``step``: the number of this step among those of all tiles; ``width``: elements of one."""
+    part = 1 << (-(-width // tiles) - 1).bit_length()    # of a step: a power of two, so that parts of tiles may overlap
+    at = plus(start, times(step, part))
+    for first in range(0, part, LINE // element_bytes(flat.type.element_type)):
+        memref.PrefetchOp(flat, [value_of(plus(at, first))], False, 2, True)
