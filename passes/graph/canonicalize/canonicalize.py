@@ -12,6 +12,9 @@ from legato.passes.graph.canonicalize import (
     attention as canonicalize_attention,
 )
 from legato.passes.graph.canonicalize import (
+    convolutions as canonicalize_convolutions,
+)
+from legato.passes.graph.canonicalize import (
     dequantized as canonicalize_dequantized,
 )
 from legato.passes.graph.canonicalize import (
@@ -28,7 +31,7 @@ from legato.passes.graph.functions import Constants, erase_dead, relax_functions
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions,
+FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_convolutions, canonicalize_affine, canonicalize_fusions,
             canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
 MAX_SWEEPS = 64
 

@@ -172,36 +172,6 @@ def pool_of_all(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return (relax.mean if op.name.startswith("relax.avg") else relax.max)(x, axis=spatial, keepdims=True)
 
 
-def pad_into_convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """A convolution of an image padded with zeros: the padding becomes the convolution's."""
-    image, weight = op.operands
-    pad = r.find(image, "pad", once=True)
-    if pad is None:
-        return None
-    padding, attrs = attributes(pad), attributes(op)
-    amounts, rank = padding["pads"], image.type.rank
-    spatial = [axis for axis, letter in enumerate(attrs["data_layout"]) if letter not in "NC"]
-    outside = [amounts[axis + half] for axis in range(rank) if axis not in spatial for half in (0, rank)]
-    if padding["mode"] != "constant" or padding["value"] != 0 or any(outside) or min(amounts) < 0:
-        return None
-    extra = [amounts[axis] for axis in spatial] + [amounts[axis + rank] for axis in spatial]
-    attrs["padding"] = [a + b for a, b in zip(attrs["padding"], extra)]
-    return present(relax.op_class(op)).build(pad.operands[0], weight, **attrs)
-
-
-def convolution_by_scalars(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """A depthwise convolution by one element, of stride 1 and without padding: a multiplication of each channel."""
-    image, weight = op.operands
-    attrs, sizes = attributes(op), dims(weight.type)
-    channels, axis = attrs["groups"], attrs["data_layout"].index("C")
-    others = [size for size, letter in zip(sizes, attrs["kernel_layout"]) if letter != "O"]
-    if any(size != 1 for size in others) or [dims(value.type)[axis] for value in (image, op.results[0])] != [channels] * 2:
-        return None
-    if any(attrs["padding"]) or any(step != 1 for step in attrs["strides"]) or op.results[0].type.element_type != image.type.element_type:
-        return None
-    return relax.multiply(image, relax.reshape(weight, [channels] + [1] * (image.type.rank - 1 - axis)))
-
-
 _BROADCASTING = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE and len(cls.OPERANDS) > 1)
 
 PATTERNS = (
@@ -218,6 +188,4 @@ PATTERNS = (
     (_BROADCASTING, unneeded_broadcast),
     ("sum mean prod max min", reduction_of_ones),
     ("avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d", pool_of_all),
-    ("conv1d conv2d conv3d", pad_into_convolution),
-    ("conv1d conv2d conv3d", convolution_by_scalars),
 )

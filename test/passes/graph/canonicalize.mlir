@@ -267,3 +267,20 @@ func.func @mixed(%x: tensor<2x20x8xf32>) -> tensor<5x4x16xf32> {
   %2 = "relax.permute_dims"(%1) {axes = array<i64: 2, 1, 0>} : (tensor<16x4x5xf32>) -> tensor<5x4x16xf32>
   return %2 : tensor<5x4x16xf32>
 }
+
+// Taps 36 apart reach beyond an image of 16 rows: only the one in the middle reads it. In 12 columns, the last one of those 6 apart reads
+// nothing but padding. Padding before the first useful tap can't be less than nothing, and infinities times zero are no numbers.
+// CHECK-LABEL: func.func @taps_in_padding(
+// CHECK-DAG: %[[MIDDLE:.*]] = "relax.constant"() {value = dense<{{\[\[\[\[}}2.000000e+00, 3.000000e+00]]]]> : tensor<1x1x1x2xf32>}
+// CHECK: "relax.conv2d"(%arg0, %[[MIDDLE]]) {dilations = array<i64: 36, 6>, padding = array<i64: 0, 0, 0, 6>}
+// CHECK: "relax.conv2d"(%arg0, %{{.*}}) {{.*}}padding = array<i64: 30, 0, 30, 0>} : {{.*}}tensor<1x1x3x1xf32>
+// CHECK: "relax.conv2d"(%arg0, %{{.*}}) {{.*}}padding = array<i64: 36, 0, 36, 0>} : {{.*}}tensor<1x1x3x1xf32>
+func.func @taps_in_padding(%x: tensor<1x1x16x12xf32>) -> (tensor<1x1x16x12xf32>, tensor<1x1x4x12xf32>, tensor<1x1x16x12xf32>) {
+  %w = "relax.constant"() {value = dense<[[[[0.0, 1.0, 9.0], [2.0, 3.0, 9.0], [4.0, 5.0, 9.0]]]]> : tensor<1x1x3x3xf32>} : () -> tensor<1x1x3x3xf32>
+  %v = "relax.constant"() {value = dense<[[[[0.0], [1.0], [2.0]]]]> : tensor<1x1x3x1xf32>} : () -> tensor<1x1x3x1xf32>
+  %i = "relax.constant"() {value = dense<[[[[0x7F800000], [1.0], [2.0]]]]> : tensor<1x1x3x1xf32>} : () -> tensor<1x1x3x1xf32>
+  %0 = "relax.conv2d"(%x, %w) {padding = array<i64: 36, 0, 36, 12>, dilations = array<i64: 36, 6>} : (tensor<1x1x16x12xf32>, tensor<1x1x3x3xf32>) -> tensor<1x1x16x12xf32>
+  %1 = "relax.conv2d"(%x, %v) {padding = array<i64: 30, 0, 30, 0>, dilations = array<i64: 36, 1>} : (tensor<1x1x16x12xf32>, tensor<1x1x3x1xf32>) -> tensor<1x1x4x12xf32>
+  %2 = "relax.conv2d"(%x, %i) {padding = array<i64: 36, 0, 36, 0>, dilations = array<i64: 36, 1>} : (tensor<1x1x16x12xf32>, tensor<1x1x3x1xf32>) -> tensor<1x1x16x12xf32>
+  return %0, %1, %2 : tensor<1x1x16x12xf32>, tensor<1x1x4x12xf32>, tensor<1x1x16x12xf32>
+}

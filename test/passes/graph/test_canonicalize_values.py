@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from graphs import build, check, names, weights
 
+from legato.core.ir_helpers import find
 from legato.dialects import relax
 from legato.passes.graph.canonicalize.canonicalize import Canonicalize
 from legato.passes.graph.fold_constants import FoldConstants
@@ -291,3 +292,15 @@ def test_a_depthwise_convolution_by_one_element_is_a_product():
     others = ((4, 4, 4, {"strides": [2, 1]}), (4, 4, 4, {"padding": [1, 0, 0, 0]}), (4, 8, 4, {}), (4, 4, 2, {}))
     for other in (convolution(*sizes, **attributes) for *sizes, attributes in others):
         assert "conv2d" in names(check(build([[2, 4, 5, 6]], other), [Canonicalize()]))
+
+
+@pytest.mark.parametrize("op, shape, sizes, taps, attributes, left", [
+    ("conv2d", [2, 4, 5, 6], (8, 4), (3, 3), {"padding": [12, 1, 12, 1], "dilations": [12, 1]}, (1, 3)),
+    ("conv2d", [1, 4, 9, 3], (4, 2), (5, 4), {"padding": [8, 3, 16, 20], "dilations": [4, 5], "strides": [2, 3], "groups": 2}, (5, 2)),
+    ("conv1d", [2, 3, 7], (5, 3), (4,), {"padding": [9, 17], "dilations": [8]}, (1,)),
+    ("conv3d", [1, 2, 3, 4, 5], (4, 2), (2, 3, 3), {"padding": [0, 6, 7, 3, 6, 7], "dilations": [2, 6, 7]}, (2, 1, 1)),
+])  # fmt: skip
+def test_taps_that_read_nothing_but_padding_go(op, shape, sizes, taps, attributes, left):
+    module = check(build([shape], lambda x: getattr(relax, op)(x, weights(*sizes, *taps), **attributes)), [Canonicalize()])
+    (convolution,) = find(module.module.operation, f"relax.{op}")
+    assert tuple(convolution.operands[1].type.shape) == (*sizes, *left)
