@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
+from legato.analysis.structured.window import WindowAxis
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import Size, Vectors, in_parts, least, loop, minus, plus, quotient, remainder, times, value_of
@@ -14,6 +15,7 @@ from legato.passes.cpu.matrices.copies import ImageCopy
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import rounded
+from legato.passes.cpu.window_loops import span_of
 
 SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
 WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
@@ -135,21 +137,38 @@ class PairConvolution:
         """Builds the products of a tile with a panel of features, and what writes their sums."""
         raise NotImplementedError
 
-    def sums_of(self, first: Size, step: Callable[..., list[ir.Value]], sums: list[ir.Value]) -> list[ir.Value]:
-        """The sums over all taps and blocks of channels. ``step(first, matrix, block, sums)`` adds those of one block, of which ``matrix``
-        is the number in the packed filters, to those of the positions from ``first`` on."""
-        (height, width), deep = self.geometry.taps, self.blocks
+    def sums_of(self, tile: TilePlace, step: Callable[..., list[ir.Value]], sums: list[ir.Value]) -> list[ir.Value]:
+        """The sums over the taps that some position of a tile reads in the image, and over blocks of channels. ``step(first, matrix, block,
+        sums)`` adds those of one block, of which ``matrix`` is the number in the packed filters, to those of the positions from ``first``
+        on."""
+        width, deep = self.geometry.taps[1], self.blocks
+        (top, bottom), (left, right) = self._taps_inside(tile)
 
         def row(i: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            return loop(0, width, 1, lambda j, *carried: tap(i, j, carried), sums)
+            return loop(left, right, 1, lambda j, *carried: tap(i, j, carried), sums)
 
         def tap(i: ir.Value, j: ir.Value, sums: tuple[ir.Value, ...]) -> list[ir.Value]:
-            place, phase = self.geometry.shifted(first, i, j)
+            place, phase = self.geometry.shifted(tile.first, i, j)
             begin = place if self.in_place else plus(place, times(phase, self.length))
             matrix = times(plus(times(i, width), j), deep)
             return loop(0, deep, 1, lambda block, *carried: step(begin, plus(matrix, block), block, carried), sums)
 
-        return loop(0, height, 1, row, sums)
+        return loop(top, bottom, 1, row, sums)
+
+    def _taps_inside(self, tile: TilePlace) -> list[tuple[Size, Size]]:
+        """Down and across, the first tap that some position of a tile reads in the image, and the one behind the last: padding is zeros."""
+        form, geometry, across = self.form, self.geometry, self.tiles.positions - 1
+        last, rows = plus(tile.w, across), 0 if self.tiles.in_rows else quotient(plus(tile.w, across), geometry.pitch)
+        found: list[tuple[Size, Size]] = []
+        for number, (first, end, more) in enumerate([(tile.h, plus(tile.h, rows), 0), (tile.w, last, across)]):
+            axis = WindowAxis(form.source_shape[1 + number], form.result_shape[1 + number], form.begins[number], form.strides[number],
+                              form.dilations[number], geometry.taps[number])
+            is_outside = max(axis.reads(0, axis.count)[2:]) > more * axis.stride       # whether a tap of the first or the last tile is
+            if axis.taps > 1 and is_outside and (self.tiles.in_rows or number == 0):
+                found.append((span_of(axis, end).taps[0], span_of(axis, first).taps[1]))
+            else:
+                found.append((0, axis.taps))
+        return found
 
     def narrowed(self, value: ir.Value) -> ir.Value:
         """A vector of the result as it is stored."""

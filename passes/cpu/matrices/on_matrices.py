@@ -37,7 +37,7 @@ class MatrixConvolution(PairConvolution):
             right = read_matrix(self.weights, [panel, matrix, 0, 0, 0], [depth, features, PAIR])
             return [contracted(left, right, *sums)]
 
-        write_sums(self.sums_of(place.first, step, [no_sums(positions, features)])[0], self.sums, thread, 0, 0)
+        write_sums(self.sums_of(place, step, [no_sums(positions, features)])[0], self.sums, thread, 0, 0)
         self._outputs(image, place, panel, thread)
 
     def _outputs(self, image: ir.Value, tile: TilePlace, panel: Size, thread: Size) -> None:

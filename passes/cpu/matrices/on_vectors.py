@@ -66,7 +66,7 @@ class VectorConvolution(PairConvolution):
             inputs = [spread_pair(v, self.read, plus(first, position), times(block, PAIR)) for position in range(self.tiles.positions)]
             return add_products(inputs, filters, sums)
 
-        sums = self.sums_of(place.first, step, [v.splat(0)] * (self.tiles.positions * vectors))
+        sums = self.sums_of(place, step, [v.splat(0)] * (self.tiles.positions * vectors))
         for j in range(vectors):
             self._write(image, place, plus(times(panel, self.tiles.features), j * lanes), sums[j::vectors])
 

@@ -35,6 +35,12 @@
 // VECTORS-LABEL: func.func private @conv(
 // VECTORS: memref.collapse_shape {{.*}} : memref<1x180x1x80x2xbf16> into memref<1x180x160xbf16>
 // VECTORS: memref.alloc() {{.*}} : memref<{{[0-9]+}}x48xbf16>
+// Of the first row's windows, the taps that lie in the padding above the image are left out.
+// VECTORS: %[[TOP:.*]] = arith.subi %c1, %{{.*}} : index
+// VECTORS: %[[FIRST:.*]] = arith.maxsi %[[TOP]], %c0 : index
+// VECTORS: %[[END:.*]] = arith.minsi %{{.*}}, %c3 : index
+// VECTORS: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step %c1
+// VECTORS: scf.for %{{.*}} = %c0 to %c3 step %c1
 // VECTORS-COUNT-5: vector.load {{.*}} vector<32xbf16>
 // VECTORS: vector.load {{.*}} vector<2xbf16>
 // VECTORS: vector.broadcast {{.*}} : i32 to vector<16xi32>
