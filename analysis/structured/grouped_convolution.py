@@ -8,8 +8,11 @@ from legato.analysis.structured.convolution import ConvolutionForm
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Index
 from legato.analysis.structured.kernel_ops import KernelOps
+from legato.analysis.structured.window import WindowAxis
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
+
+ONE_ROW = WindowAxis(size=1, count=1, begin=0, stride=1, dilation=1, taps=1)
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,15 @@ class GroupedConvolutionForm:
 
     @classmethod
     def of(cls, kernel: KernelOps) -> GroupedConvolutionForm | None:
-        """The form of a kernel; None for another one, and for images of one dimension, and volumes."""
+        """The form of a kernel; None for another one, and for volumes."""
         form = DirectForm.of(kernel)
-        return cls(form) if form is not None and form.groups > 1 and len(form.axes) == 2 else None
+        return cls(form) if form is not None and form.groups > 1 and len(form.axes) <= 2 else None
+
+    @property
+    def axes(self) -> tuple[WindowAxis, WindowAxis]:
+        """The windows down and across; an image of one dimension is one row."""
+        rows, columns = (ONE_ROW, *self.direct.axes)[-2:]
+        return rows, columns
 
     @property
     def kernel(self) -> KernelOps:
@@ -53,19 +62,19 @@ class GroupedConvolutionForm:
     @property
     def begins(self) -> tuple[int, int]:
         """The zeros before the first row, and the first column."""
-        rows, columns = self.direct.axes
+        rows, columns = self.axes
         return rows.begin, columns.begin
 
     @property
     def strides(self) -> tuple[int, int]:
         """The rows, and the columns, between neighbouring windows."""
-        rows, columns = self.direct.axes
+        rows, columns = self.axes
         return rows.stride, columns.stride
 
     @property
     def dilations(self) -> tuple[int, int]:
         """The rows, and the columns, between neighbouring taps of a window."""
-        rows, columns = self.direct.axes
+        rows, columns = self.axes
         return rows.dilation, columns.dilation
 
     @property
@@ -74,23 +83,24 @@ class GroupedConvolutionForm:
 
     @property
     def filter(self) -> ir.BlockArgument:
-        """The filter, [height, width, channels, features of all groups]."""
+        """The filter, [height, width, channels, features of all groups], or of one spatial dimension."""
         return self.direct.filter
 
     @property
     def filter_shape(self) -> list[int]:
         """The filter's height, width, channels and features."""
-        return [*list(self.filter.type.shape)[:3], self.direct.features]
+        return [*(axis.taps for axis in self.axes), self.direct.channels, self.direct.features]
 
     @property
     def source_shape(self) -> list[int]:
         """The number, height and width of images, and the channels of all groups."""
-        return list(self.source.type.shape)
+        images, *_, channels = self.source.type.shape
+        return [images, *(axis.size for axis in self.axes), channels]
 
     @property
     def result_shape(self) -> list[int]:
         """The number of images, rows, columns and features of the result."""
-        return [self.source_shape[0], *(axis.count for axis in self.direct.axes), self.direct.features]
+        return [self.source_shape[0], *(axis.count for axis in self.axes), self.direct.features]
 
     @property
     def result(self) -> ir.Value:

@@ -67,7 +67,7 @@ def widen(op: ir.Operation, machine: CpuMachine, reader: Reader, made: dict[ir.V
 
 def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
     """Whether a convolution is one of bf16 whose products the CPU sums in pairs: of many features in a group. Those of several groups are
-    of images of known sizes by constant filters, in the lanes of vectors (AVX512-BF16)."""
+    of images of known sizes, not of volumes, by constant filters, in the lanes of vectors (AVX512-BF16)."""
     attrs = relax.attributes_of(op)
     layout, filters = attrs["kernel_layout"], op.operands[1].type.shape
     is_half = isinstance(op.operands[0].type.element_type, ir.BF16Type)
@@ -75,8 +75,8 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
         return False
     if attrs["groups"] == 1:
         return True
-    places = [attrs["data_layout"].find(axis) for axis in "HW"]
-    if op.name != "relax.conv2d" or not machine.has("avx512bf16") or machine.has("amx-bf16"):
+    places = [place for place, axis in enumerate(attrs["data_layout"]) if axis not in "NC"]
+    if op.name == "relax.conv3d" or not machine.has("avx512bf16") or machine.has("amx-bf16"):
         return False
     sizes = [dims.dims(value.type)[place] for value in (op.operands[0], op.results[0]) for place in places]
     weight = defining_op(op.operands[1])

@@ -13,7 +13,7 @@ func.func @groups(%x: tensor<1x4x5x5xbf16>) -> tensor<1x4x3x3xbf16> {
   return %0 : tensor<1x4x3x3xbf16>
 }
 
-// Groups stay that have many features, and enough channels.
+// Groups stay that have many features, and enough channels, also those of one spatial dimension.
 // CHECK-LABEL: func.func @pairs_of_groups(
 // CHECK: "relax.conv2d"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x16x6x6xbf16>, tensor<18x8x3x3xbf16>)
 // CHECK: "relax.conv2d"{{.*}}tensor<16x8x3x3xf32>
@@ -25,6 +25,16 @@ func.func @pairs_of_groups(%x: tensor<1x16x6x6xbf16>) -> (tensor<1x18x4x4xbf16>,
   %0 = "relax.conv2d"(%x, %w) {groups = 2 : i64} : (tensor<1x16x6x6xbf16>, tensor<18x8x3x3xbf16>) -> tensor<1x18x4x4xbf16>
   %1 = "relax.conv2d"(%x, %v) {groups = 2 : i64} : (tensor<1x16x6x6xbf16>, tensor<16x8x3x3xbf16>) -> tensor<1x16x4x4xbf16>
   return %0, %1 : tensor<1x18x4x4xbf16>, tensor<1x16x4x4xbf16>
+}
+
+// CHECK-LABEL: func.func @pairs_of_signals(
+// CHECK: "relax.conv1d"(%arg0, %{{.*}}) {groups = 2 : i64} : (tensor<1x16x20xbf16>, tensor<18x8x3xbf16>)
+// PLAIN-LABEL: func.func @pairs_of_signals(
+// PLAIN: "relax.conv1d"{{.*}}tensor<18x8x3xf32>
+func.func @pairs_of_signals(%x: tensor<1x16x20xbf16>) -> tensor<1x18x18xbf16> {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<18x8x3xbf16>} : () -> tensor<18x8x3xbf16>
+  %0 = "relax.conv1d"(%x, %w) {groups = 2 : i64} : (tensor<1x16x20xbf16>, tensor<18x8x3xbf16>) -> tensor<1x18x18xbf16>
+  return %0 : tensor<1x18x18xbf16>
 }
 
 // Pairs of bf16 stay where the CPU multiplies them: of one group and many features.
