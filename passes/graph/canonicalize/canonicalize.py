@@ -12,6 +12,9 @@ from legato.passes.graph.canonicalize import (
     attention as canonicalize_attention,
 )
 from legato.passes.graph.canonicalize import (
+    branches as canonicalize_branches,
+)
+from legato.passes.graph.canonicalize import (
     convolutions as canonicalize_convolutions,
 )
 from legato.passes.graph.canonicalize import (
@@ -31,15 +34,15 @@ from legato.passes.graph.functions import Constants, erase_dead, relax_functions
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_convolutions, canonicalize_affine, canonicalize_fusions,
-            canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
+FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_convolutions, canonicalize_affine, canonicalize_branches,
+            canonicalize_fusions, canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
 MAX_SWEEPS = 64
 
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Simplifies graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their decompositions,
-    products of bytes in groups of four.
+    """Simplifies graphs: algebra, shapes, batch norm and per-channel factors into weights, parallel convolutions into one, known ops from
+    their decompositions, products of bytes in groups of four.
 
     Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal.
     """

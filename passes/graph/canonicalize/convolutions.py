@@ -35,7 +35,8 @@ def convolution_by_scalars(r: GraphRewriter, op: ir.Operation) -> ir.Value | Non
         return None
     if any(attrs["padding"]) or any(step != 1 for step in attrs["strides"]) or op.results[0].type.element_type != image.type.element_type:
         return None
-    return relax.multiply(image, relax.reshape(weight, [channels] + [1] * (image.type.rank - 1 - axis)))
+    shape, array = [channels] + [1] * (image.type.rank - 1 - axis), r.array(weight)
+    return relax.multiply(image, relax.reshape(weight, shape) if array is None else r.constant(array.reshape(shape), weight))
 
 
 def taps_in_padding(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
