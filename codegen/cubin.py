@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from legato.codegen.ptx import TRITON
+
 LOGGER = logging.getLogger(__name__)
 
 
@@ -29,8 +31,9 @@ def cubin(text: str, chip: str) -> bytes | None:
 
 
 def find_ptxas() -> str | None:
-    """NVIDIA's assembler: of the path, a CUDA installation, or a package of NVIDIA's; None if there is none."""
+    """NVIDIA's assembler: of the path, a CUDA installation, a package of NVIDIA's, or Triton; None if there is none."""
     roots = [os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
     places = [*(Path(root, "bin", "ptxas") for root in roots if root),
-              *(found for d in sys.path for found in Path(d, "nvidia").glob("*/bin/ptxas"))]
+              *(found for d in sys.path for found in Path(d, "nvidia").glob("*/bin/ptxas")),
+              *(Path(d, TRITON, "bin", "ptxas") for d in sys.path)]
     return shutil.which("ptxas") or next((str(place) for place in places if os.access(place, os.X_OK)), None)
