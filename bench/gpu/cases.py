@@ -98,7 +98,7 @@ def layer_norm(rows: int, columns: int) -> KernelShape:
                        lambda t, a, b, c: t.nn.functional.layer_norm(a, (columns,), b, c, 1e-5))
 
 
-# of a function that makes sizes smaller; what is about the memory's bandwidth moves more bytes than a GPU's cache has (50 MB on an H200)
+# of a function that makes sizes smaller; what is about the memory's bandwidth moves more bytes than a GPU's cache has (60 MB on an H200)
 KERNELS: dict[str, Callable[[Callable[[int], int]], KernelShape]] = {
     "gemm-4096": lambda s: product(s(4096), s(4096), s(4096)), "bert-qkv": lambda s: product(s(128), s(768), s(768)),
     "bert-ffn": lambda s: product(s(128), s(3072), s(768)), "bert-ffn-out": lambda s: product(s(128), s(768), s(3072)),
