@@ -84,15 +84,27 @@ def export(name: str, directory: Path) -> None:
             export(original, directory)
         _quantize(path.with_stem(original), path)
         return
+    np.savez(path.with_suffix(".npz"), **write(*build(name), path))
+
+
+def build(name: str) -> tuple[torch.nn.Module, Tensors]:
+    """A model of ``MODELS`` for inference, with random weights, and its inputs; the same ones each time."""
     torch.manual_seed(0)
     model, given = MODELS[name]()
     for parameter in model.parameters():     # ViT's last product starts as zeros, of which results say nothing
         if parameter.dim() > 1 and not parameter.any():
-            torch.nn.init.normal_(parameter, std=0.02)
+            torch.nn.init.normal_(parameter.data, std=0.02)
+    return model.eval(), given
+
+
+def write(model: torch.nn.Module, given: Tensors, path: Path) -> dict[str, np.ndarray]:
+    """Writes a model to ``path``. Returns its inputs, by name."""
     names = [f"input{i}" for i in range(len(given))]
-    program = torch.onnx.export(model.eval(), given, dynamo=True, input_names=names, verbose=False, opset_version=20)
+    with torch.no_grad():
+        program = torch.onnx.export(model, given, dynamo=True, input_names=names, verbose=False, opset_version=20)
+    assert program is not None
     program.save(str(path), external_data=False)
-    np.savez(path.with_suffix(".npz"), **{key: value.numpy() for key, value in zip(names, given)})
+    return {key: value.numpy() for key, value in zip(names, given)}
 
 
 def _quantize(path: Path, result: Path) -> None:

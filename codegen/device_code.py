@@ -1,5 +1,5 @@
 """The kernels of a lowered module: their LLVM IR, and their PTX, with a cubin made of it, in the module's own code."""
-from legato.codegen.cubin import cubin
+from legato.codegen.cubin import assembled
 from legato.codegen.native.body import bytes_text, constant_text
 from legato.codegen.ptx import ptx
 from legato.core.errors import LegatoError
@@ -39,9 +39,10 @@ def embed_kernels(module: ir.Module) -> None:
         return
     chip = main.attributes[CHIP].value
     text = ptx(list(device_code(module).values()), chip) if kernels else ""
+    text, binary = assembled(text, chip) if kernels and CUBIN in main.attributes else (text, None)
     made = [constant_text(PTX, text)]
     if CUBIN in main.attributes:
-        made.append(bytes_text(BINARY, (cubin(text, chip) if kernels else None) or NO_BINARY, attributes=ALIGNED))
+        made.append(bytes_text(BINARY, binary or NO_BINARY, attributes=ALIGNED))
     with module.context, ir.Location.unknown():
         for op in (*kernels, *(named[name] for name in (PTX, BINARY) if name in named)):
             op.operation.erase()

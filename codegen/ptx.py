@@ -13,6 +13,7 @@ from legato.core.errors import LegatoError
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+TRITON = "triton/backends/nvidia"       # where Triton has what it needs of CUDA
 DEVICE_FUNCTION = re.compile(r"__nv_\w+")
 # in PTX 8.4 and later, of CUDA 12.4: products of floats of 8 bits, and those of a warpgroup of signed by unsigned bytes
 NEW_PRODUCT = re.compile(r"llvm\.nvvm\.mma\.m16n8k32\.row\.col\.f32\.e\dm\d|wgmma\.mma_async\.[\w.]*\.s32\.(u8\.s8|s8\.u8)")
@@ -71,11 +72,13 @@ def link_libdevice(llvm: Any, module: Any) -> None:
 
 
 def find_libdevice(wanted: list[str]) -> Path:
-    """NVIDIA's device library: from LEGATO_LIBDEVICE, the package nvidia-nvvm, or a CUDA installation. LegatoError if it is not found."""
+    """NVIDIA's device library: from LEGATO_LIBDEVICE, the package nvidia-nvvm, a CUDA installation, or Triton, which comes with PyTorch.
+    LegatoError if it is not found."""
     given = os.environ.get("LEGATO_LIBDEVICE")
     places = [Path(given)] if given else [
         *(found for d in sys.path for found in Path(d, "nvidia").glob(f"*/{LIBDEVICE}")),
-        *(Path(root, LIBDEVICE) for root in (os.environ.get("CUDA_HOME"), "/usr/local/cuda") if root)]
+        *(Path(root, LIBDEVICE) for root in (os.environ.get("CUDA_HOME"), "/usr/local/cuda") if root),
+        *(Path(d, TRITON, "lib", Path(LIBDEVICE).name) for d in sys.path)]
     for place in places:
         if place.is_file():
             return place

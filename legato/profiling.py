@@ -29,7 +29,8 @@ def _peaks_for(executable: Executable, found: "runs_of.Profile") -> "runs_of.Pea
     """The peaks of what ran the kernels; None if they are not known."""
     if executable.signature.device == "cuda":
         figures = cuda_figures()
-        return runs_of.Peaks(figures.gflops, figures.bandwidth)
+        known = figures.gflops and figures.bandwidth     # drivers say 0 of clocks that they do not tell
+        return runs_of.Peaks(figures.gflops, figures.bandwidth) if known else None
     return None if found.device else measured_peaks(executable.signature.threads)
 
 

@@ -1,9 +1,8 @@
-"""What is measured: kernels and models as ONNX files, whose operands are all inputs, so that every engine computes the same."""
+"""Kernels that are measured, as ONNX files, whose operands are all inputs, so that every engine computes the same."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-
-from bench import models
 
 DIRECTORY = Path("build/bench/gpu")
 TYPES = {"f32": (np.float32, TensorProto.FLOAT), "tf32": (np.float32, TensorProto.FLOAT), "f16": (np.float16, TensorProto.FLOAT16),
@@ -26,7 +23,9 @@ Torch = Callable[..., Any]      # torch, then the inputs' tensors
 @dataclass(frozen=True)
 class GpuCase:
     """A model file with inputs. ``precision``: f32, tf32 (f32 whose products may round factors to 11 bits), f16 or bf16. ``flops``: of a
-    call, 0 where not counted; ``bytes``: that it has to read and write. ``torch``: the same in torch, or None."""
+    call, 0 where not counted; ``bytes``: that it has to read and write. ``torch``: the same in torch, or ``module``, one of torch's;
+    None for both without it. ``reference``: the file of the same model in f32, if ``path`` cannot be read as one. ``is_model``: whether it
+    is a whole model, of many launches."""
 
     name: str
     precision: str
@@ -35,6 +34,9 @@ class GpuCase:
     flops: int
     bytes: int
     torch: Torch | None = None
+    module: Any = None
+    reference: Path | None = None
+    is_model: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,17 +98,17 @@ def layer_norm(rows: int, columns: int) -> KernelShape:
                        lambda t, a, b, c: t.nn.functional.layer_norm(a, (columns,), b, c, 1e-5))
 
 
-KERNELS: dict[str, Callable[[Callable[[int], int]], KernelShape]] = {   # of a function that makes sizes smaller
+# of a function that makes sizes smaller; what is about the memory's bandwidth moves more bytes than a GPU's cache has (60 MB on an H200)
+KERNELS: dict[str, Callable[[Callable[[int], int]], KernelShape]] = {
     "gemm-4096": lambda s: product(s(4096), s(4096), s(4096)), "bert-qkv": lambda s: product(s(128), s(768), s(768)),
     "bert-ffn": lambda s: product(s(128), s(3072), s(768)), "bert-ffn-out": lambda s: product(s(128), s(768), s(3072)),
-    "gemv": lambda s: product(1, s(4096), s(4096)), "attention-128": lambda s: attention(1, 12, s(128), 64),
+    "gemv": lambda s: product(1, s(8192), s(8192)), "attention-128": lambda s: attention(1, 12, s(128), 64),
     "attention-1024": lambda s: attention(1, s(32), s(1024), 64), "conv3x3": lambda s: convolution(s(56), 64, 64, 3, 1),
     "conv1x1": lambda s: convolution(14, s(256), s(1024), 1, 1), "conv3x3/2": lambda s: convolution(s(56), s(128), s(128), 3, 2),
     "conv-first": lambda s: convolution(s(224), 3, 64, 7, 2), "elementwise": lambda s: elementwise(s(8192), s(8192)),
-    "transpose": lambda s: transpose((s(8192), s(8192)), (1, 0)), "heads": lambda s: transpose((s(32), 128, 12, 64), (0, 2, 1, 3)),
-    "softmax": lambda s: softmax(s(8192), s(1024)), "layernorm": lambda s: layer_norm(s(8192), s(768)),
+    "transpose": lambda s: transpose((s(8192), s(8192)), (1, 0)), "heads": lambda s: transpose((s(256), 128, 12, 64), (0, 2, 1, 3)),
+    "softmax": lambda s: softmax(s(32768), s(1024)), "layernorm": lambda s: layer_norm(s(32768), s(768)),
 }
-MODELS = ("resnet50", "minilm", "bert")
 
 
 def kernel_cases(name: str, small: bool, precisions: Sequence[str]) -> Iterator[GpuCase]:
@@ -134,38 +136,3 @@ def moved(of: KernelShape, inputs: dict[str, np.ndarray]) -> int:
     (made,) = onnx.shape_inference.infer_shapes(model).graph.output
     width = next(iter(inputs.values())).itemsize
     return sum(array.nbytes for array in inputs.values()) + width * prod(d.dim_value for d in made.type.tensor_type.shape.dim)
-
-
-def model_case(name: str) -> GpuCase:
-    """A model of batch 1 in f32. ImportError for BERT where torch and transformers are not installed."""
-    if name == "bert":
-        return bert()
-    (case,) = models.cases(name, shipped=False)
-    return GpuCase(name, "f32", case.path, case.inputs, 0, 0)
-
-
-def bert(layers: int = 12, length: int = 128) -> GpuCase:
-    """BERT base with random weights, exported by torch, which runs the same module."""
-    import torch  # pyright: ignore[reportMissingImports]
-    from transformers import BertConfig, BertModel  # pyright: ignore[reportMissingImports]
-
-    torch.manual_seed(0)
-    module = BertModel(BertConfig(num_hidden_layers=layers), add_pooling_layer=False).eval()
-    words = np.random.default_rng(0).integers(0, 30000, (1, length))
-    path = DIRECTORY / "bert.onnx"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    program = torch.onnx.export(module, (torch.from_numpy(words),), dynamo=True, input_names=["words"], output_names=["y"])
-    assert program is not None
-    program.save(str(path), external_data=True)
-    return GpuCase("bert", "f32", path, {"words": words}, 0, 0, partial(_call, module))
-
-
-def _call(module: Any, torch: Any, words: Any) -> Any:
-    """The module's result, on the device of its argument."""
-    return module.to(words.device)(words).last_hidden_state
-
-
-def known() -> tuple[str, ...]:
-    """The names of all cases."""
-    return (*KERNELS, *MODELS)
-

@@ -1,4 +1,5 @@
-"""What runs a case: Legato, on Vulkan also without matrices, torch as it is and compiled, onnxruntime on the GPU. ``ENGINES`` by name."""
+"""What runs a case: Legato, models on CUDA also as graphs, on Vulkan without matrices, torch as it is and compiled, onnxruntime on the GPU.
+``ENGINES`` by name."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -19,6 +20,9 @@ from legato.targets.catalog import Catalog
 PROFILED = 5        # runs whose kernels are timed
 PACKAGES = ("legato", "torch", "onnxruntime-gpu", "onnxruntime")
 BF16 = "bfloat16"
+CUDA = "CUDAExecutionProvider"      # of onnxruntime
+GRAPHS = "graphs="                  # an option of nvvm
+OWN = ("legato", "legato graphs")   # the engines that are Legato's
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,15 @@ def legato_run(case: GpuCase, target: str) -> GpuRun:
         arguments = list(case.inputs.values())
         return GpuRun(lambda: executable(*arguments), lambda: None, as_array, lambda: kernel_seconds(executable, arguments))
     tensors = [on_device(torch, array) for array in case.inputs.values()]
-    return GpuRun(lambda: executable(*tensors), torch.cuda.synchronize, lambda made: from_device(torch, torch.from_dlpack(made)),
+    return GpuRun(lambda: executable(*tensors), torch.cuda.synchronize, lambda made: from_device(torch, torch.from_dlpack(first(made))),
                   lambda: kernel_seconds(executable, tensors))
+
+
+def as_graphs(case: GpuCase, target: str) -> GpuRun | None:
+    """Legato's launches of a model as one CUDA graph; None for kernels, and where the target says whether there are graphs."""
+    if not case.is_model or not target.startswith("nvvm") or GRAPHS in target:
+        return None
+    return legato_run(case, with_option(target, f"{GRAPHS}true"))
 
 
 def without_matrices(case: GpuCase, target: str) -> GpuRun | None:
@@ -76,34 +87,52 @@ def without_matrices(case: GpuCase, target: str) -> GpuRun | None:
 def torch_run(case: GpuCase, target: str, compile: bool = False) -> GpuRun | None:
     """torch, whose products are cuBLAS's and whose convolutions are cuDNN's."""
     torch = torch_of_cuda()
-    if torch is None or case.torch is None:
+    if torch is None or (case.torch is None and case.module is None):
         return None
-    function = case.torch
     allowed = case.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
-    run = torch.compile(function) if compile else function
+    run = torch_function(case, torch)
+    if compile:     # what torch has compiled of other cases would count: it makes sizes unknown, and gives up after eight of a function
+        torch.compiler.reset()
+        run = torch.compile(run)
     tensors = [on_device(torch, array) for array in case.inputs.values()]
 
     def call() -> Any:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
         with torch.inference_mode():
-            return run(torch, *tensors)
+            return run(*tensors)
 
-    return GpuRun(call, torch.cuda.synchronize, lambda made: from_device(torch, made))
+    return GpuRun(call, torch.cuda.synchronize, lambda made: from_device(torch, first(made)))
+
+
+def torch_function(case: GpuCase, torch: Any) -> Callable[..., Any]:
+    """What torch computes of tensors on the device."""
+    if case.module is not None:
+        return case.module.cuda()
+
+    def function(*tensors: Any) -> Any:
+        assert case.torch is not None
+        return case.torch(torch, *tensors)
+
+    return function
 
 
 def onnxruntime_run(case: GpuCase, target: str) -> GpuRun | None:
     """onnxruntime's CUDA provider, on its own copies of the inputs; None where it is not installed, and for bf16 arrays, which its Python
-    interface does not take."""
-    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers() or case.precision == "bf16":
+    interface does not take. RuntimeError if the provider does not start: onnxruntime would run on the CPU instead."""
+    if CUDA not in onnxruntime.get_available_providers() or case.precision == "bf16":
         return None
+    if torch_of_cuda() is None:     # which has loaded CUDA's libraries otherwise
+        onnxruntime.preload_dlls()
     settings = {"use_tf32": "1" if case.precision == "tf32" else "0"}
-    session = onnxruntime.InferenceSession(str(case.path), providers=[("CUDAExecutionProvider", settings)])
+    session = onnxruntime.InferenceSession(str(case.path), providers=[(CUDA, settings)])
+    if CUDA not in session.get_providers():
+        raise RuntimeError("onnxruntime's CUDA provider does not start: it needs the CUDA and cuDNN that it was built for")
     binding = session.io_binding()
     for name, array in case.inputs.items():
         binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(array, "cuda", 0))
-    output = session.get_outputs()[0].name
-    binding.bind_output(output, "cuda")
+    for output in session.get_outputs():
+        binding.bind_output(output.name, "cuda")
     return GpuRun(lambda: session.run_with_iobinding(binding), binding.synchronize_outputs,
                   lambda made: binding.copy_outputs_to_cpu()[0].astype(np.float32))
 
@@ -129,11 +158,16 @@ def from_device(torch: Any, tensor: Any) -> np.ndarray:
 
 def as_array(made: Any) -> np.ndarray:
     """A result on the host, in f32; the first of several."""
-    return np.asarray(made[0] if isinstance(made, list | tuple) else made).astype(np.float32)
+    return np.asarray(first(made)).astype(np.float32)
+
+
+def first(made: Any) -> Any:
+    """The first of several results."""
+    return made[0] if isinstance(made, list | tuple) else made
 
 
 ENGINES: Mapping[str, Callable[[GpuCase, str], GpuRun | None]] = {
-    "legato": legato_run, "no matrices": without_matrices, "torch": torch_run,
+    "legato": legato_run, "legato graphs": as_graphs, "no matrices": without_matrices, "torch": torch_run,
     "torch.compile": lambda case, target: torch_run(case, target, compile=True), "onnxruntime": onnxruntime_run,
 }
 
@@ -145,7 +179,7 @@ def missing() -> list[str]:
         found.append("torch is not installed: no rows of torch, and Legato's calls are with host arrays, copies included")
     elif torch_of_cuda() is None:
         found.append("torch finds no GPU: no rows of torch, and Legato's calls are with host arrays, copies included")
-    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+    if CUDA not in onnxruntime.get_available_providers():
         found.append("onnxruntime has no CUDA provider (pip install onnxruntime-gpu): no rows of onnxruntime")
     return found
 
@@ -163,15 +197,13 @@ def versions() -> dict[str, str]:
 
 def reference(case: GpuCase) -> np.ndarray:
     """The result by onnxruntime on the CPU in f32, from the case's own inputs: of halves their values."""
-    import onnx
+    given = {name: array if array.dtype.kind in "iu" else array.astype(np.float32) for name, array in case.inputs.items()}
+    model: str | bytes = str(case.reference or case.path)
+    if case.reference is None and case.precision in ("f16", "bf16"):
+        import onnx
 
-    model = onnx.load(case.path)
-    for value in (*model.graph.input, *model.graph.output):
-        if value.type.tensor_type.elem_type in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16):
+        made = onnx.load(case.path)
+        for value in (*made.graph.input, *made.graph.output):
             value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
-    given = {name: array.astype(np.float32) if array.dtype.kind not in "iu" else array for name, array in case.inputs.items()}
-    if case.precision in ("f16", "bf16"):
-        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    else:
-        session = onnxruntime.InferenceSession(str(case.path), providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, given)[0])
+        model = made.SerializeToString()
+    return np.asarray(onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, given)[0])

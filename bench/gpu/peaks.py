@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import legato
+from bench.gpu import engines
 from bench.gpu.engines import compiled, kernel_seconds
 from legato.script import T
 
@@ -15,11 +16,20 @@ STEPS = 4096        # multiply-adds of a thread
 @dataclass(frozen=True)
 class GpuPeaks:
     """``flops``: of f32, a second, without tensor cores; ``bandwidth``: bytes a second, read and written. ``tensor``: of halves, a second:
-    the best product that any engine made in the run, 0 until then."""
+    the best product that any engine made in the run, 0 until then. ``device``: the GPU's name; ``most_flops`` and ``most_bandwidth``: of
+    its figures, 0 where the driver does not say, as Vulkan's."""
 
     flops: float
     bandwidth: float
     tensor: float = 0.0
+    device: str = ""
+    most_flops: float = 0.0
+    most_bandwidth: float = 0.0
+
+    def __str__(self) -> str:
+        parts = [f"{value / 1e9:.4g} {unit}{f' ({value / most:.0%} of its figures)' if most else ''}"
+                 for value, most, unit in ((self.flops, self.most_flops, "GFLOP/s of f32"), (self.bandwidth, self.most_bandwidth, "GB/s"))]
+        return f"{f'{self.device}: ' if self.device else ''}{', '.join(parts)}"
 
     def share(self, flops: int, bytes_: int, precision: str, seconds: float) -> float | None:
         """The time that the device would need at least, over the time that it took; None where nothing is counted."""
@@ -62,11 +72,12 @@ def measured(target: str, small: bool) -> GpuPeaks:
     x = np.full(blocks * 256, 0.5, np.float32)
     arithmetic = compiled(multiply_adds(blocks), target)
     np.testing.assert_allclose(arithmetic(x), np.ones_like(x), rtol=1e-5)
-    seconds = kernel_seconds(arithmetic, [x])
+    profile = legato.profile(arithmetic, x, runs=engines.PROFILED, warmup=1)
     wide = np.ones((side, side), np.float32)
     text = f"tensor<{side}x{side}xf32>"
     copy = compiled(legato.Module.parse(f'func.func @main(%x: {text} {{relax.name = "x"}}) -> {text} {{\n'
                                         f'%0 = "relax.negative"(%x) : ({text}) -> {text}\nreturn %0 : {text} }}'), target)
     np.testing.assert_array_equal(copy(wide), -wide)
-    return GpuPeaks(2.0 * x.size * STEPS / seconds, 2.0 * wide.nbytes / kernel_seconds(copy, [wide]))
-
+    of = profile.peaks
+    return GpuPeaks(2.0 * x.size * STEPS / sum(one.seconds for one in profile.calls), 2.0 * wide.nbytes / kernel_seconds(copy, [wide]),
+                    device=profile.device, most_flops=1e9 * of.gflops if of else 0.0, most_bandwidth=1e9 * of.bandwidth if of else 0.0)

@@ -5,6 +5,7 @@ import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.gpu.engines import OWN
 from bench.page import STYLE
 
 COLUMNS = 13
@@ -25,10 +26,10 @@ class GpuResult:
 
     @property
     def ratio(self) -> float | None:
-        """Legato's time over the best peer's; None without a peer."""
-        ours = self.milliseconds.get("legato")
-        peers = [ms for name, ms in self.milliseconds.items() if name != "legato" and ms is not None]
-        return ours / min(peers) if ours is not None and peers else None
+        """Legato's best time over the best peer's; None without a peer."""
+        ours = [ms for name, ms in self.milliseconds.items() if name in OWN and ms is not None]
+        peers = [ms for name, ms in self.milliseconds.items() if name not in OWN and ms is not None]
+        return min(ours) / min(peers) if ours and peers else None
 
 
 def cells(result: GpuResult) -> list[str]:

@@ -5,7 +5,7 @@ A thread computes neighbouring channels of one place, by accesses of 16 bytes; i
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import around, keeps_lanes, moves_plainly, product_in
+from legato.targets.gpu.products import around, keeps_lanes, plain_run, product_in
 from legato.targets.gpu.steps import Steps
 
 THREADS = 128
@@ -23,7 +23,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if form.columns or not form.batch or product.writes_axes is None or form.batch[-1] != product.writes_axes[-1] or lanes < 2:
         return None
     runs = [form.run(access, form.batch) for access in (form.left, form.right, form.store)]
-    if any(run % lanes for run in runs) or not all(map(keeps_lanes, after)) or not all(map(moves_plainly, before)):
+    if any(run % lanes for run in runs) or not all(map(keeps_lanes, after)) or not all(
+            (run := plain_run(one)) and run % lanes == 0 for one in before):
         return None
     copied, steps = 0, 1
     for axis in reversed(form.depth):

@@ -153,21 +153,26 @@ def lanes(kernel: BlockKernel, machine: Gpu, run: int, buffer: ir.Value, tile: i
         return gcd(run, tile, machine.lanes(packed_bits(packed))) if keeps_lanes(packed) else 1
     while buffer is not None and kernel.is_own(buffer):   # a pad, which is computed where its element is read
         writers = kernel.writers(buffer)
-        if len(writers) != 1 or not moves_plainly(writers[0]):
+        if len(writers) != 1 or not (together := plain_run(writers[0])):
             return 1
-        buffer = writers[0].loads[0].buffer
+        run, buffer = gcd(run, together), writers[0].loads[0].buffer
     return gcd(run, tile, wide)
 
 
-def moves_plainly(block: KernelBlock) -> bool:
-    """Whether a block reads one buffer, under conditions that its last axis has no part in, along this axis as it writes."""
+def plain_run(block: KernelBlock) -> int:
+    """Of a block that reads one buffer, along the axis that it writes last, under conditions that this axis has no part in: a number of
+    elements such that as many neighbours that begin at a multiple of it do so in what is read, too, as the channels of a group of a
+    padded image. 0 for any other block."""
     if block.writes_axes is None or not block.writes_axes or len(block.loads) != 1:
-        return False
-    last, load, store = block.writes_axes[-1], block.loads[0], block.stores[0]
-    if linear(load.indices[-1]) != linear(store.indices[-1]) or any(block.depends(index, [last]) for index in load.indices[:-1]):
-        return False
+        return 0
+    last, load = block.writes_axes[-1], block.loads[0]
     tests = [op.operands[0] for op in block.ops if op.name == "scf.if"]
-    return not any(block.depends(test, [last]) for test in tests) and load.buffer.type.shape[-1] == store.buffer.type.shape[-1]
+    if not load.indices or any(block.depends(value, [last]) for value in (*load.indices[:-1], *tests)):
+        return 0
+    apart, size = linear(load.indices[-1]) - linear(block.stores[0].indices[-1]), load.buffer.type.shape[-1]
+    if size < 0 or not isinstance(apart.constant, int) or any(block.depends(term, [last]) for term in apart.terms):
+        return 0
+    return gcd(size, apart.constant, *apart.terms.values())
 
 
 def keeps_lanes(block: KernelBlock) -> bool:

@@ -1,5 +1,9 @@
-"""bench.gpu: kernels on Vulkan and on the stand-in for CUDA's driver, checked results, and what it writes."""
+"""bench.gpu: kernels on Vulkan and on the stand-in for CUDA's driver, checked results, what it writes, what it asks of other engines."""
 import json
+import sys
+from contextlib import nullcontext
+from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,7 +11,7 @@ from vulkan_driver import needs_vulkan
 
 import legato
 from bench.gpu import __main__ as command
-from bench.gpu import cases, engines, peaks
+from bench.gpu import cases, engines, model_cases, peaks
 from bench.gpu.peaks import GpuPeaks
 from bench.gpu.report import GpuResult, gpu_page, gpu_table
 from legato.codegen import vulkan as artifacts
@@ -58,23 +62,161 @@ def test_matrices_on_vulkan(tmp_path, monkeypatch):
     assert all(row["milliseconds"]["legato"] > 0 for row in found["results"])
 
 
-def test_for_cuda(tmp_path, monkeypatch, capsys):
-    """On the stand-in; a wrong result has no time, and is the command's exit code."""
+@pytest.fixture
+def on_standin(monkeypatch):
+    """The target, whose kernels the stand-in runs."""
     pytest.importorskip("llvmlite")
     from standin import compiled
 
     for where in (engines, peaks):
         monkeypatch.setattr(where, "compiled", lambda module, target: compiled(module, target))
-    target = "nvvm{approx=true}"
-    code, found = run(tmp_path, "bert-qkv", "--target", target, "--precisions", "f16,tf32")
+    return "nvvm{approx=true}"
+
+
+def test_for_cuda(on_standin, tmp_path, monkeypatch, capsys):
+    """On the stand-in; a wrong result has no time, and is the command's exit code. Rows of earlier runs stay in the file."""
+    code, found = run(tmp_path, "bert-qkv", "--target", on_standin, "--precisions", "f16,tf32")
     assert code == 0
     assert [row["precision"] for row in found["results"]] == ["tf32", "f16"] and found["peaks"]["tensor"] > 0
     assert found["results"][0]["errors"]["legato"] > 1e-6      # factors are rounded
+    assert found["machine"]["device"] == "Stand-in 0" and "% of its figures)" in capsys.readouterr().out
     expected = engines.reference
     monkeypatch.setattr(engines, "reference", lambda case: expected(case) + 1)
-    code, found = run(tmp_path, "gemv", "--target", target, "--precisions", "f32")
-    assert code == 1 and found["results"][0]["milliseconds"]["legato"] is None
+    code, found = run(tmp_path, "gemv", "bert-qkv", "--target", on_standin, "--precisions", "f32,f16")
+    rows = {(row["name"], row["precision"]): row["milliseconds"]["legato"] for row in found["results"]}
+    assert code == 1 and len(rows) == len(found["results"]) == 5 and rows["gemv", "f32"] is rows["bert-qkv", "f16"] is None
+    assert rows["bert-qkv", "tf32"] > 0
     assert "legato is wrong for gemv in f32: an error of" in capsys.readouterr().err
+    code, found = run(tmp_path, "gemv", "--target", "nvvm{approx=true graphs=true}", "--precisions", "f32")
+    assert len(found["results"]) == 1       # the file was of another target
+
+
+def test_what_fails_leaves_the_other_rows(on_standin, tmp_path, monkeypatch, capsys):
+    """Errors of any type, of a peer and of a whole row: onnxruntime's are no RuntimeErrors."""
+    class Fail(Exception):
+        pass
+
+    def fails(case, target):
+        raise Fail("no kernel\nfor that")
+
+    monkeypatch.setattr(engines, "ENGINES", {**engines.ENGINES, "onnxruntime": fails})
+    code, found = run(tmp_path, "bert-qkv", "--target", on_standin, "--precisions", "f32")
+    assert code == 0 and found["results"][0]["milliseconds"]["legato"] > 0
+    assert "onnxruntime does not run bert-qkv in f32: Fail: no kernel\n" in capsys.readouterr().err
+    expected = engines.reference
+
+    def reference(case):
+        if case.name == "bert-qkv":
+            raise Fail("the device is gone")
+        return expected(case)
+
+    monkeypatch.setattr(engines, "reference", reference)
+    code, found = run(tmp_path, "bert-qkv", "softmax", "--target", on_standin, "--precisions", "f32")
+    assert code == 1 and [row["name"] for row in found["results"]] == ["bert-qkv", "softmax"]       # the first is the earlier run's
+    assert "bert-qkv in f32 is not measured: Fail: the device is gone" in capsys.readouterr().err
+
+
+def test_models_are_also_graphs(on_standin):
+    from standin import driver
+
+    (kernel,) = cases.kernel_cases("softmax", True, ["f32"])
+    case = cases.GpuCase("m", "f32", kernel.path, kernel.inputs, 0, 0, is_model=True)
+    assert engines.as_graphs(kernel, on_standin) is None
+    assert engines.as_graphs(case, "nvvm{graphs=false}") is None and engines.as_graphs(case, "vulkan") is None
+    before = driver().standin_calls(b"cuGraphLaunch")
+    made = engines.as_graphs(case, on_standin)
+    assert made is not None
+    np.testing.assert_allclose(made.result(made.call()), engines.reference(case), rtol=1e-5, atol=1e-7)
+    assert driver().standin_calls(b"cuGraphLaunch") > before
+
+
+def test_onnxruntime_does_not_run_on_the_cpu_instead(monkeypatch):
+    """Its sessions take the CPU with a warning, if the provider of GPUs does not start."""
+    class Session:
+        def __init__(self, path, providers):
+            assert providers[0][0] == engines.CUDA
+
+        def get_providers(self):
+            return ["CPUExecutionProvider"]
+
+    ort = SimpleNamespace(get_available_providers=lambda: [engines.CUDA, "CPUExecutionProvider"], InferenceSession=Session,
+                          preload_dlls=lambda: None)
+    monkeypatch.setattr(engines, "onnxruntime", ort)
+    (case,) = cases.kernel_cases("softmax", True, ["f32"])
+    with pytest.raises(RuntimeError, match="onnxruntime's CUDA provider does not start"):
+        engines.onnxruntime_run(case, "nvvm")
+
+
+class Torch:
+    """As much of torch as the engines use, with tensors that are numpy arrays; what was asked of it is in ``asked``."""
+
+    def __init__(self):
+        self.asked = []
+        self.cuda = SimpleNamespace(synchronize=lambda: self.asked.append("wait"))
+        self.backends = SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=None)),
+                                        cudnn=SimpleNamespace(allow_tf32=None))
+        self.compiler = SimpleNamespace(reset=lambda: self.asked.append("reset"))
+        self.float32 = "float32"
+
+    def inference_mode(self):
+        return nullcontext()
+
+    def compile(self, function):
+        self.asked.append("compile")
+        return function
+
+
+class Layer:
+    """A module of torch's."""
+
+    moves = 0
+
+    def cuda(self):
+        self.moves += 1
+        return self
+
+    def __call__(self, a):
+        return (a + 1, a)
+
+
+def test_what_is_asked_of_torch(monkeypatch):
+    """What was compiled before is forgotten first; a module goes to the device once, and not in each call."""
+    torch = Torch()
+    monkeypatch.setattr(engines, "torch_of_cuda", lambda: torch)
+    monkeypatch.setattr(engines, "on_device", lambda torch, array: array)
+    monkeypatch.setattr(engines, "from_device", lambda torch, tensor: tensor)
+    (kernel,) = cases.kernel_cases("elementwise", True, ["f32"])
+    made = engines.ENGINES["torch"](cases.GpuCase("k", "tf32", kernel.path, kernel.inputs, 0, 0, torch=lambda t, a, b: a * b), "nvvm")
+    assert made is not None and torch.asked == []
+    np.testing.assert_array_equal(made.result(made.call()), kernel.inputs["a"] * kernel.inputs["b"])
+    assert torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32
+    layer = Layer()
+    case = cases.GpuCase("m", "f32", kernel.path, {"a": kernel.inputs["a"]}, 0, 0, module=layer, is_model=True)
+    made = engines.ENGINES["torch.compile"](case, "nvvm")
+    assert made is not None and torch.asked == ["reset", "compile"]
+    for _ in range(3):
+        np.testing.assert_array_equal(made.result(made.call()), kernel.inputs["a"] + 1)
+    made.wait()
+    assert layer.moves == 1 and torch.asked[2:] == ["wait"] and not torch.backends.cuda.matmul.allow_tf32
+
+
+def test_models_without_torch(monkeypatch, capsys):
+    """Light models are measured in torch's stead; what only torch writes is left out, and so is all where torchvision is missing."""
+    monkeypatch.setattr(model_cases.models, "cases", lambda name, shipped: [SimpleNamespace(path=name, inputs={"x": np.zeros(1)})])
+    monkeypatch.setitem(sys.modules, "bench.whole", None)
+    monkeypatch.setattr(model_cases, "find_spec", lambda name: None)
+    (case,) = command.wanted(["resnet50", "bert"], ["f32", "f16"], False)
+    assert (case.name, case.precision, case.path, case.is_model, case.module) == ("resnet50", "f32", "resnet50", True, None)
+    assert "bert is left out: " in (said := capsys.readouterr().err) and "torchvision transformers" in said
+    monkeypatch.setattr(model_cases, "find_spec", lambda name: "found")
+    assert not list(command.wanted(["resnet50"], ["f32"], False)) and "resnet50 is left out: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["gemv", "elementwise", "transpose", "heads", "softmax", "layernorm"])
+def test_bandwidth_is_not_a_caches(name):
+    """What is read, in halves, and written: more than an H200's cache of 60 MB holds."""
+    of = cases.KERNELS[name](lambda size: size)
+    assert 2 * sum(map(prod, of.shapes)) * (1 if name == "gemv" else 2) > 1.5 * 60e6
 
 
 def test_the_peak_is_of_registers():
@@ -88,6 +230,9 @@ def test_without_a_device(monkeypatch, capsys):
     monkeypatch.setenv("LEGATO_LIBCUDA", "/nowhere/libcuda.so.1")
     assert command.main(["gemv", "--small"]) == 1
     assert "the target 'nvvm' does not run here: " in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.main(["gemv", "--precisions", "f16,f8"])
+    assert "there is no precision f8" in capsys.readouterr().err
 
 
 def test_the_report():

@@ -21,7 +21,8 @@ F16 = TARGET.format("m16n16k16_f16_f32")
 BF16 = TARGET.format("m16n16k16_bf16_f32")
 NODES = [matmul(37, 45, 70, HALF), matmul(9, 72, 200, HALF), matmul(50, 12, 33, HALF), matmul(20, 40, 1024, HALF, "Relu"),
          *(replace(node, dtype=HALF) for node in (gemm(24, 40, 64, False, False, "Relu"), batched((2, 1), (3,), 20, 24, 40),
-                                                  conv(1, 8, (9, 7), 24, 3, 2, 1), conv(1, 16, (5, 5), 20, 1, groups=2)))]
+                                                  conv(1, 8, (9, 7), 24, 3, 2, 1), conv(1, 16, (5, 5), 20, 1, groups=2),
+                                                  conv(1, 32, (9, 7), 48, 3, 2, 1, groups=2)))]
 SYMBOLIC = [matmul("n", 40, 56, HALF, "Relu"), matmul("n", "m", "k", HALF)]
 SHAPES = ["m8n8k16", "m16n8k16", "m16n8k8", "m32n32k16", "m8n16k16", "m16n16k32"]     # as devices have them
 

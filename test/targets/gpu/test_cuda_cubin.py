@@ -8,7 +8,7 @@ from standin import TARGET, driver, prepared
 from test_cuda import MODEL, calls, check, instance, operands
 
 import legato
-from legato.codegen.cubin import cubin, find_ptxas
+from legato.codegen.cubin import alone, assembled, find_ptxas, spilled
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -58,12 +58,55 @@ def test_without_an_assembler(tmp_path, monkeypatch, caplog):
     assert "makes no machine code for sm_80" in caplog.text and "Value 'sm_80' is not defined" in caplog.text
     assert loads(lambda: instance(lowered)) == 1
     monkeypatch.setattr("legato.codegen.cubin.find_ptxas", lambda: None)
-    assert cubin("", "sm_80") is None
+    assert assembled("text", "sm_80") == ("text", None)
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="NVIDIA's ptxas is missing")
 def test_nvidias_assembler():
     found = find_ptxas()
     assert found is not None and shutil.which(found)
-    made = cubin(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry f() { ret; }\n", "sm_80")
-    assert made is not None and made.startswith(b"\x7fELF") and b"f" in made
+    text = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry f() { ret; }\n"
+    same, made = assembled(text, "sm_80")
+    assert same == text and made is not None and made.startswith(b"\x7fELF") and b"f" in made
+
+
+TEXT = """.visible .entry a(
+	.param .u64 a_param_0
+)
+.maxntid 4, 8, 4
+{
+}
+.visible .entry b(
+	.param .u64 b_param_0
+)
+.maxntid 4, 8, 4
+{
+}
+.visible .entry c()
+.maxntid 128, 1, 1
+.minnctapersm 2
+{
+}
+"""
+SAID = """ptxas info    : Function properties for a
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Function properties for b
+    8 bytes stack frame, {0} bytes spill stores, 4 bytes spill loads
+"""
+
+
+def test_spills_by_what_the_assembler_says():
+    assert spilled(SAID.format(8)) == {"b": 12}
+    changed = alone(TEXT, ["b", "c"])
+    assert changed == TEXT.replace("b_param_0\n)\n.maxntid 4, 8, 4\n", "b_param_0\n)\n.maxntid 4, 8, 4\n.minnctapersm 1\n")
+
+
+@pytest.mark.parametrize("then, kept", [(0, True), (16, False)])
+def test_kernels_that_would_spill_ask_for_one_block(tmp_path, monkeypatch, then, kept):
+    """The assembler keeps registers in memory for more blocks: the second text is taken if it leaves less there."""
+    for name, number in (("first", 8), ("second", then)):
+        (tmp_path / name).write_text(SAID.format(number))
+    assembler(tmp_path, monkeypatch, f'if grep -q "minnctapersm 1" "$2"; then f=second; else f=first; fi; echo $f > "$4"; '
+                                     f'cat {tmp_path}/$f >&2')
+    changed = alone(TEXT, ["b"])
+    assert assembled(TEXT, "sm_80") == ((changed, b"second\n") if kept else (TEXT, b"first\n"))

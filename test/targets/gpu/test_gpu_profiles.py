@@ -2,6 +2,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from vulkan_driver import needs_vulkan
 
 import legato
 from legato.codegen.jit import jit
+from legato.runtime.cuda_device import cuda_figures
 
 pytest.importorskip("llvmlite")
 
@@ -63,6 +65,14 @@ def test_cuda(lowered, nothing_is_left):
     exe(x, w)
     assert driver().standin_calls(b"cuEventRecord") == before
     del found, given
+
+
+def test_a_driver_that_tells_no_clock(lowered, nothing_is_left, monkeypatch):
+    """There are times, and no percentages."""
+    monkeypatch.setattr("legato.profiling.cuda_figures", lambda: replace(cuda_figures(), bandwidth=0.0))
+    found = legato.profile(jit(lowered.module, lowered.weights), *operands(), runs=2)
+    check(found, "Stand-in 0")
+    assert found.peaks is None
 
 
 @pytest.mark.parametrize("name,nth,match", [("cuEventCreate", 4, "recording the time on the device failed"),

@@ -18,7 +18,8 @@ from legato.targets.catalog import Catalog
 
 STATIC = [matmul(37, 41, 29), matmul(130, 68, 32, then="Relu"), gemm(65, 34, 20, True, False), matmul(40, 48, 24, HALF),
           matmul(40, 36, 20, INT), matmul(9, 40, 33), batched((2, 1), (1, 3), 33, 40, 20), conv(2, 3, (17, 17), 20, 7, 2, 3),
-          conv(2, 8, (10, 10), 12, 3, pad=1, groups=2), matmul(20, 33, 1536, then="Relu")]
+          conv(2, 8, (10, 10), 12, 3, pad=1, groups=2), conv(1, 24, (9, 9), 20, 3, pad=1, groups=2),
+          conv(1, 24, (8, 7), 8, 3, 2, 1, groups=4), matmul(20, 33, 1536, then="Relu")]
 SYMBOLIC = [matmul("n", 48, 40, then="Relu"), matmul("n", "m", 33), batched(("b",), ("b",), 33, 20, "k"),
             batched((3,), (3,), "n", "n", "k"), conv("b", 4, ("h", "h"), 20, 3, pad=1)]
 SIZES = [{"n": 5, "m": 7, "k": 9, "b": 2, "h": 8}, {"n": 100, "m": 70, "k": 33, "b": 3, "h": 11}, {"n": 1, "m": 1, "k": 1, "b": 1, "h": 3},
@@ -197,12 +198,16 @@ def test_depthwise_convolutions_sum_in_registers():
     assembled(text)
 
 
-def test_convolutions_load_vectors_of_padded_images():
-    """Padding is along the image's sides: channels that are next to each other are inside of it together."""
+@pytest.mark.parametrize("node", [conv(1, 16, (14, 14), 32, 3, pad=1), conv(1, 384, (12, 12), 384, 3, pad=1, groups=2)],
+                         ids=["together", "groups"])
+def test_convolutions_load_vectors_of_padded_images(node):
+    """Padding is along the image's sides: channels that are next to each other are inside of it together, those of a group, too. Copied one
+    by one they would leave no registers."""
     pytest.importorskip("llvmlite")
-    text = ptx_of([conv(1, 16, (14, 14), 32, 3, pad=1)])
-    kernel = text[text.index(".entry fused_conv2d"):]
-    assert len(re.findall(r"ld\.global\S*\.v4", kernel)) == len(re.findall(r"ld\.global", kernel))
+    text = ptx_of([node])
+    kernel = text[text.index(".entry fused_conv2d"):].partition("\n}\n")[0]
+    assert len(re.findall(r"ld\.global\S*\.v4", kernel)) == len(re.findall(r"ld\.global", kernel)) > 2
+    assembled(text)
 
 
 def ptx_of(nodes, target="nvvm"):

@@ -1,4 +1,5 @@
 """PTX by llvmlite (the extra ``gpu``), and LLVM IR rewritten for its older LLVM."""
+import os
 import struct
 
 import numpy as np
@@ -6,7 +7,9 @@ import pytest
 from threads_kernels import REFERENCES, add_one, matmul, matmul_tiled, two_launches
 
 import legato
+from legato.codegen.cubin import find_ptxas
 from legato.codegen.llvm_text import for_llvm_22
+from legato.codegen.ptx import find_libdevice
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
 
@@ -61,6 +64,20 @@ def test_what_is_missing_is_said(llvmlite, monkeypatch, tmp_path):
     with pytest.raises(legato.LegatoError, match=r"calls __nv_expf of NVIDIA's libdevice, which is not found: pip install nvidia-nvvm"):
         ptx_of(add_one)
     assert "ex2.approx" in ptx_of(add_one, "nvvm{approx=true}")
+
+
+def test_what_triton_brings_is_found(monkeypatch, tmp_path):
+    """Where nothing else has NVIDIA's device library and assembler."""
+    folder = tmp_path / "triton/backends/nvidia"
+    for name in ("lib/libdevice.10.bc", "bin/ptxas"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).touch(mode=0o755)
+    for name in ("LEGATO_LIBDEVICE", "CUDA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    if not os.path.exists("/usr/local/cuda"):
+        assert find_libdevice(["__nv_expf"]) == folder / "lib/libdevice.10.bc" and find_ptxas() == str(folder / "bin/ptxas")
 
 
 def test_modules_without_gpu_code_are_refused():

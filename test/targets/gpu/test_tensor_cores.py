@@ -21,7 +21,8 @@ from legato.targets.catalog import Catalog
 MMA, LOAD, COPY = "nvgpu.mma.sync", "nvgpu.ldmatrix", "nvgpu.device_async_copy"
 NODES = [matmul(37, 45, 70, HALF), matmul(9, 72, 200, HALF), matmul(50, 12, 33, HALF), matmul(20, 40, 1024, HALF, "Relu"),
          *(replace(node, dtype=HALF) for node in (gemm(24, 40, 64, False, False, "Relu"), batched((2, 1), (3,), 20, 24, 40),
-                                                  conv(1, 8, (9, 7), 24, 3, 2, 1), conv(1, 16, (5, 5), 20, 1, groups=2)))]
+                                                  conv(1, 8, (9, 7), 24, 3, 2, 1), conv(1, 16, (5, 5), 20, 1, groups=2),
+                                                  conv(1, 32, (9, 7), 48, 3, 2, 1, groups=2)))]
 SYMBOLIC = [matmul("n", 40, 56, HALF, "Relu"), matmul("n", "m", "k", HALF)]
 
 
@@ -45,7 +46,7 @@ def multiplied(module, given, nodes):
 
 
 def test_products_of_halves_are_right():
-    """Matmuls of odd sizes, few rows, few columns, batches and a convolution, each one launch with what reads it."""
+    """Matmuls of odd sizes, few rows, few columns, batches and convolutions, each one launch with what reads it."""
     module = legato.from_onnx(model(NODES))
     lowered = outlined(module)
     assert sum(bool(find(kernel, MMA)) for kernel in find(lowered.operation, "gpu.func")) == len(NODES)

@@ -21,7 +21,7 @@ from interpret import relative_error
 from standin import PTX_OF, finished, quick
 
 import legato
-from legato.codegen.cubin import find_ptxas
+from legato.codegen.cubin import assembled, find_ptxas, spilled
 from legato.codegen.jit import jit
 from legato.core.ir_helpers import find
 
@@ -106,11 +106,12 @@ def spills(target: str) -> int | None:
     assembler = find_ptxas()
     if assembler is None:
         return None
+    text, _ = assembled(PTX_OF[-1], chip_of(target))
     command = [assembler, f"-arch={chip_of(target)}", "-v", "/dev/stdin", "-o", "/dev/null"]
-    made = subprocess.run(command, input=PTX_OF[-1], capture_output=True, text=True)
+    made = subprocess.run(command, input=text, capture_output=True, text=True)
     if made.returncode:
         raise RuntimeError(f"ptxas does not take the PTX: {made.stderr}")
-    return sum(int(number) for line in made.stderr.splitlines() for number in re.findall(r"(\d+) bytes spill", line))
+    return sum(spilled(made.stderr).values())
 
 
 def main(argv: list[str] | None = None) -> int:
