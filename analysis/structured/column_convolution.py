@@ -20,7 +20,8 @@ from legato.core.mlir import ir
 MOST_TAPS = 16          # of a window's row, which are written out
 LANES = 16              # of vectors that loops over columns are compared with loops over channels for
 USED = 9                # of these, from which on permutes cost more than the lanes that are not used,
-WINDOW = 25             # beside windows of no more elements than these
+WINDOW = 25             # beside windows in which an element of the image takes part, where they are no more than these; of larger windows
+USED_LARGE = 12         # from which on they do
 BODY = ["arith.mulf", "arith.addf", "linalg.yield"]
 
 
@@ -107,7 +108,8 @@ def gains_by_columns(features: int, channels: int, axes: Sequence[WindowAxis], a
         return False
     used = _lanes_used(columns.count)
     if not channels:
-        if alone and used >= USED and prod(axis.taps for axis in axes) <= WINDOW:
+        window, steps = (prod(sizes) for sizes in zip(*((axis.taps, axis.stride) for axis in axes)))
+        if alone and used >= (USED if window <= WINDOW else USED_LARGE) and window <= WINDOW * steps:
             return True
         halves = features >= LANES or features.bit_count() == 1     # channels in whole vectors, or in a part that is one, too
         return not halves or used > 1.1 * _lanes_used(features)

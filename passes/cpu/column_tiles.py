@@ -33,13 +33,15 @@ class ColumnTile:
         columns, taps = axes[-1], axes[-2].taps if len(axes) > 1 else 1
         features = evenly(features, max(1, (registers - 2) // 3))
         most = min(VECTORS if len(axes) > 1 else 2 * VECTORS, (registers - 2) // (features + 1))
-        vectors = evenly(-(-columns.count // lanes), most)
-        products = features * vectors * taps * columns.taps
-        several = [count for count in range(min(MOST_ROWS, rows), 1, -1)
-                   if features * (taps + count * vectors) + vectors + 1 <= registers and count * products <= MOST_PRODUCTS]
-        if several:
-            return cls(features, min(several, key=lambda count: -(-rows // count) * count), vectors, True)
-        return cls(features, 1, vectors, products <= MOST_PRODUCTS)
+        widest = evenly(-(-columns.count // lanes), most)
+        products = features * taps * columns.taps
+        # of one feature, each vector is read for one sum, if not for those of several rows: these come before many vectors
+        for vectors in (widest, *((evenly(widest, 2), 1) if features == 1 else ())):
+            several = [count for count in range(min(MOST_ROWS, rows), 1, -1)
+                       if features * (taps + count * vectors) + vectors + 1 <= registers and count * vectors * products <= MOST_PRODUCTS]
+            if several:
+                return cls(features, min(several, key=lambda count: -(-rows // count) * count), vectors, True)
+        return cls(features, 1, widest, widest * products <= MOST_PRODUCTS)
 
 
 def evenly(count: int, most: int) -> int:

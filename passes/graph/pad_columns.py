@@ -1,7 +1,9 @@
-"""relax-pad-columns: products by constant matrices whose columns do not fill vectors, as products of more columns.
+"""relax-pad-columns: products by constant matrices of bytes, or of pairs of bf16, whose columns do not fill vectors, as products of more
+columns.
 
 What is left of the columns beside whole vectors is computed in vectors of half the lanes, a fourth and so on, each of which reads all rows
-again: of 31 columns there are five of these, of 32 two. The product of the padded matrix is cut to the columns that are wanted.
+again: of 31 columns there are five of these, of 32 two. The product of the padded matrix is cut to the columns that are wanted. Products in
+vectors of floats have masks for these columns (``tir-fill-vectors``).
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +38,7 @@ class PadColumns(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             for op in graph_ops(function):
-                if is_product(op):
+                if is_product(op) and in_groups(op.operands[1].type.element_type, machine):
                     pad(op, machine, constants)
             erase_dead(function, constants)
 
@@ -50,6 +52,13 @@ def is_product(op: ir.Operation) -> bool:
     attrs = relax.attributes_of(op)
     last = attrs["data_layout"].endswith("C") and attrs["kernel_layout"].endswith("IO")
     return last and attrs["groups"] == 1 and {1, *op.operands[1].type.shape[:-2]} == {1}
+
+
+def in_groups(element: ir.Type, machine: CpuMachine) -> bool:
+    """Whether products by a matrix of these elements may be computed by instructions on groups of them, in lanes of 32 bits."""
+    if isinstance(element, ir.BF16Type):
+        return machine.multiplies_pairs
+    return isinstance(element, ir.IntegerType) or (isinstance(element, ir.F32Type) and machine.rounds_factors)
 
 
 def pad(op: ir.Operation, machine: CpuMachine, constants: Constants) -> None:

@@ -119,6 +119,7 @@ PASSES: dict[str, str] = {
     "tir-lower-copies": "passes.cpu.lower_copies:LowerCopies",
     "tir-lower-matrix-products": "passes.cpu.lower_matrix_products:LowerMatrixProducts",
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
+    "tir-fill-vectors": "passes.cpu.fill_vectors:FillVectors",
     "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
     "tir-share-kernels": "passes.cpu.share_kernels:ShareKernels",

@@ -1,7 +1,8 @@
 """tir-drop-unchanged: loops of kernels no longer carry tensors that no iteration changes.
 
 Hoisting an accumulator out of a reduction loop leaves its tensor as a loop-carried value that never changes. Bufferization assumes that
-carried tensors are written, and copies those that are read elsewhere: here the initial value, for each tile.
+carried tensors are written, and copies those that are read elsewhere: here the initial value, for each tile. What is left of that tensor
+is a write of its initial elements, which the accumulator is written over after the loop.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,13 +13,14 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
+WRITE = "vector.transfer_write"
 FIRST = 3  # number of scf.for's operands before the carried values
-PURE = ("vector.transfer_write", "tensor.empty", "tensor.extract_slice", "tensor.insert_slice")
+PURE = (WRITE, "tensor.empty", "tensor.extract_slice", "tensor.insert_slice")
 
 
 @dataclass(frozen=True)
 class DropUnchanged(ModulePass):
-    """Removes loop-carried tensors that a loop yields unchanged."""
+    """Removes loop-carried tensors that a loop yields unchanged, and what was written to them first where it is written over."""
 
     name: ClassVar[str] = "tir-drop-unchanged"
 
@@ -58,7 +60,24 @@ def drop_unchanged(loop: ir.Operation) -> None:
         results[i].replace_all_uses_with(result)
     loop.erase()
     for i in unchanged:
+        skip_covered(inits[i])
         erase_unused(inits[i])
+
+
+def skip_covered(value: ir.Value) -> None:
+    """Lets a write to a tensor that has only been written at the same place go to the tensor before that."""
+    first, uses = value.owner, list(value.uses)
+    if isinstance(first, ir.Block) or first.name != WRITE or len(uses) != 1:
+        return
+    over = uses[0].owner.operation
+    if over.name == WRITE and uses[0].operand_number == 1 and place_of(over) == place_of(first.operation):
+        over.operands[1] = first.operands[1]
+
+
+def place_of(write: ir.Operation) -> list[object]:
+    """What says which elements of a tensor a vector is written to: its type, the indices and a mask, the attributes."""
+    vector, _, *where = write.operands
+    return [vector.type, *where, *(write.attributes[name] for name in ("permutation_map", "in_bounds"))]
 
 
 def erase_unused(value: ir.Value) -> None:

@@ -9,6 +9,7 @@ from math import prod
 from legato.analysis.structured import ContractionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
 from legato.core.cpu_table import LINE
+from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.matrix_tiles import matrix_tiles
 from legato.targets.cpu.register_tiles import RegisterTiles, choose
@@ -39,8 +40,9 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
         return matrix_tiles(rows, form.extents[form.column] or 0, width)
     most = None if form.row_bytes is None else machine.rows_in_l1(form.row_bytes)
     registers = machine.registers - (SPARED if machine.multiply_adds == 1 else 0)
+    fills = form.group is None and isinstance(form.op.results[0].type.element_type, ir.FloatType)
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), registers, width, most,
-                  form.bits / 8 / LINE if _rows_are_far(form, machine) else 0)
+                  form.bits / 8 / LINE if _rows_are_far(form, machine) else 0, fills)
 
 
 def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:

@@ -40,17 +40,19 @@ def binary(rest: int) -> tuple[int, ...]:
 
 @cache
 def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None,
-           most: int | None = None, far_lines: float = 0) -> RegisterTiles:
+           most: int | None = None, far_lines: float = 0, fills: bool = False) -> RegisterTiles:
     """The tiles for a product of ``rows`` by ``columns`` (None: not constant), with vectors of ``lanes`` elements.
 
-    Widths of columns are powers of two: others become very slow code. ``width``: the first of them, if it is given. ``most``: the greatest
-    number of rows of a tile. ``far_lines``: as for ``steps``.
+    Widths of columns are powers of two: others become very slow code. ``fills``: but for the last one, whose vectors are filled
+    (``tir-fill-vectors``). ``width``: the first of them, if it is given. ``most``: the greatest number of rows of a tile.
+    ``far_lines``: as for ``steps``.
     """
     best = None
-    for vectors in (2, 4, 1, 8) if width is None else (max(1, width // lanes),):
-        if not fits(1, vectors, registers) or (columns is not None and vectors * lanes > max(columns, lanes)):
+    for vectors in (2, 4, 1, 8) if width is None else (-(-width // lanes),):
+        covered = columns if columns is None or not fills else -(-columns // lanes) * lanes
+        if not fits(1, vectors, registers) or (covered is not None and vectors * lanes > max(covered, lanes)):
             continue
-        widths = _widths(columns, vectors * lanes, lanes)
+        widths = _widths(columns, vectors * lanes, lanes, fills)
         for split in _splits(rows, vectors, registers, most, columns is None):
             cost = _cost(rows, columns, split, widths, lanes, far_lines)
             if best is None or cost < best[0]:
@@ -59,10 +61,19 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
     return best[1]
 
 
-def _widths(columns: int | None, width: int, lanes: int) -> tuple[int, ...]:
+def _widths(columns: int | None, width: int, lanes: int, fills: bool) -> tuple[int, ...]:
     if columns is None:
         return (width, min(lanes, 8), 1)
-    return ((width,) if columns >= width else ()) + binary(columns % width)
+    return ((width,) if columns >= width else ()) + (_filled(columns % width, lanes) if fills else binary(columns % width))
+
+
+def _filled(rest: int, lanes: int) -> tuple[int, ...]:
+    """Widths that add up to ``rest``, greatest first, each of a power of two of vectors, the last of which may not be full."""
+    vectors = -(-rest // lanes)
+    if vectors & (vectors - 1) == 0:
+        return (rest,) if rest else ()
+    whole = (1 << vectors.bit_length() - 1) * lanes
+    return (whole, *_filled(rest - whole, lanes))
 
 
 def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, few: bool) -> list[tuple[int, ...]]:
@@ -82,7 +93,7 @@ def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths:
     total, left = 0.0, widths[0] if columns is None else columns
     for width in widths:
         count, left = divmod(left, width)
-        vectors = max(1, width // lanes)
+        vectors = -(-width // lanes)
         if rows is None:
             total += count * (steps(split[0], vectors, far_lines) / split[0] + steps(1, vectors, far_lines)) / 2
         else:

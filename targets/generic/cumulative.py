@@ -26,7 +26,7 @@ def joined(k, x: ir.Value, out: ir.Value, make: Callable[..., ir.Value]) -> ir.V
 def along_axis(k, x: ir.Value, out: ir.Value, axis: int, at: Sequence[ir.Value] = ()) -> ir.Value:
     """The loop along the axis; ``at``: where it is in the first dimensions, if there are loops over those around it. Returns the new
     ``out``."""
-    kind = element(k.input_types[0])
+    kind = element(x.type)
     reverse, exclusive, e = k.attrs["reverse"], k.attrs["exclusive"], kind.wide
     combine, neutral = (e.add, 0) if k.name == "relax.cumsum" else (e.mul, 1)
     sizes = dims(x)

@@ -23,6 +23,29 @@ func.func @nine(%x: tensor<100x9xf32>) -> tensor<100x9xf32> {
   return %0 : tensor<100x9xf32>
 }
 
+// Of the greatest or least element only the place is left of a row.
+// CHECK-LABEL: func.func @places
+// CHECK: %[[M:.*]] = "relax.reshape"(%arg0) {{.*}} -> tensor<600x7xf32>
+// CHECK: %[[C:.*]] = "relax.permute_dims"(%[[M]]) {axes = array<i64: 1, 0>}
+// CHECK: %[[P:.*]] = "relax.argmax"(%[[C]]) {axis = 0 : i64, select_last = true} : (tensor<7x600xf32>) -> tensor<600xi64>
+// CHECK: %[[Y:.*]] = "relax.reshape"(%[[P]]) {{.*}} -> tensor<6x100x1xi64>
+// CHECK: %[[N:.*]] = "relax.argmin"(%{{.*}}) {axis = 0 : i64} : (tensor<4x100xf32>) -> tensor<100xi64>
+// CHECK: return %[[Y]], %[[N]]
+func.func @places(%x: tensor<6x100x7xf32>, %y: tensor<100x4xf32>) -> (tensor<6x100x1xi64>, tensor<100xi64>) {
+  %0 = "relax.argmax"(%x) {axis = 2 : i64, keepdims = true, select_last = true} : (tensor<6x100x7xf32>) -> tensor<6x100x1xi64>
+  %1 = "relax.argmin"(%y) {axis = -1 : i64} : (tensor<100x4xf32>) -> tensor<100xi64>
+  return %0, %1 : tensor<6x100x1xi64>, tensor<100xi64>
+}
+
+// Rows of three elements are compared side by side as they are.
+// CHECK-LABEL: func.func @three
+// CHECK-NOT: permute_dims
+// CHECK: return
+func.func @three(%x: tensor<600x3xf32>) -> tensor<600xi64> {
+  %0 = "relax.argmax"(%x) {axis = 1 : i64} : (tensor<600x3xf32>) -> tensor<600xi64>
+  return %0 : tensor<600xi64>
+}
+
 // Few rows, perhaps few, long ones, and columns stay.
 // CHECK-LABEL: func.func @stay
 // CHECK-NOT: permute_dims

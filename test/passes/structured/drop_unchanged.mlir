@@ -52,3 +52,48 @@ func.func private @others(%x: tensor<4xf32>, %y: tensor<4xf32>, %out: tensor<4xf
   %r = vector.transfer_write %v, %0#2[%c0] {in_bounds = [true]} : vector<4xf32>, tensor<4xf32>
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// The initial values of an accumulator in the result's own memory are not written there: its sums are, over all of them.
+// CHECK-LABEL: func.func private @in_place
+// CHECK-NOT: vector.transfer_write
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} -> (vector<4xf32>) {
+// CHECK: vector.transfer_write %[[SUM]], %arg1
+func.func private @in_place(%x: tensor<8x4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %init = arith.constant dense<0.0> : vector<4xf32>
+  %fill = vector.transfer_write %init, %out[%c0] {in_bounds = [true]} : vector<4xf32>, tensor<4xf32>
+  %0:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%t = %fill, %a = %init) -> (tensor<4xf32>, vector<4xf32>) {
+    %row = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true]} : tensor<8x4xf32>, vector<4xf32>
+    %sum = arith.addf %a, %row : vector<4xf32>
+    scf.yield %t, %sum : tensor<4xf32>, vector<4xf32>
+  }
+  %r = vector.transfer_write %0#1, %0#0[%c0] {in_bounds = [true]} : vector<4xf32>, tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+// What is written at another place does not cover them.
+// CHECK-LABEL: func.func private @beside
+// CHECK-COUNT-2: vector.transfer_write
+func.func private @beside(%x: tensor<8x4xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  %init = arith.constant dense<0.0> : vector<4xf32>
+  %fill = vector.transfer_write %init, %out[%c0] {in_bounds = [true]} : vector<4xf32>, tensor<8xf32>
+  %0:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%t = %fill, %a = %init) -> (tensor<8xf32>, vector<4xf32>) {
+    %row = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true]} : tensor<8x4xf32>, vector<4xf32>
+    %sum = arith.addf %a, %row : vector<4xf32>
+    scf.yield %t, %sum : tensor<8xf32>, vector<4xf32>
+  }
+  %r = vector.transfer_write %0#1, %0#0[%c4] {in_bounds = [true]} : vector<4xf32>, tensor<8xf32>
+  return %r : tensor<8xf32>
+}

@@ -45,6 +45,22 @@ def test_rows(target, op):
         np.testing.assert_array_equal(np.reshape(found, -1), wanted, err_msg=what)
 
 
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+def test_many_short_rows(op):
+    """They are turned, so that vectors go across rows."""
+    net, arrays, expected = Net("llvm{cpu=x86-64-v3}", first=None), [], []
+    for size in (4, 5, 7):
+        for dtype in TYPES:
+            for last in (False, True):
+                x = np.tile(rows(size, dtype, "special"), (17, 1))
+                net.output(net.op(f"relax.{op}", [net.input(x.shape, NAMES[x.dtype])], axis=-1, select_last=last, keepdims=last))
+                arrays.append(x)
+                expected.append((right(op, x, last), f"{size} {dtype.__name__} last={last}"))
+    assert "permute_dims" in str(net.lowered("relax").operation)
+    for (wanted, what), found in zip(expected, net.run(*arrays), strict=True):
+        np.testing.assert_array_equal(np.reshape(found, -1), wanted, err_msg=what)
+
+
 @pytest.mark.parametrize("place", range(0, 70, 3))
 def test_every_lane_can_have_the_best(place):
     net = Net("llvm", first=None)

@@ -1,5 +1,6 @@
 """cumsum and cumprod row by row and slab by slab, against numpy."""
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -23,14 +24,16 @@ def by_numpy(op, x, axis, exclusive, reverse):
 
 
 @pytest.mark.parametrize("op", ["cumsum", "cumprod"])
-@pytest.mark.parametrize("dtype", ["f32", "i64"])
+@pytest.mark.parametrize("dtype", ["f32", "i64", "f16", "bf16"])
 def test_against_numpy(op, dtype):
     net, arrays, wanted = Net(first=None), [], []
     for (shape, axis), exclusive, reverse in itertools.product(SHAPES, (False, True), (False, True)):
         sizes = [SIZES[size] if isinstance(size, str) else size for size in shape]
-        x = np.random.default_rng(0).integers(1, 4, sizes).astype(DTYPES[dtype])
-        arrays.append(x)
-        wanted.append(by_numpy(op, x, axis, exclusive, reverse))
+        halves = dtype in ("f16", "bf16")    # whose totals are those of f32, each rounded once
+        x = np.random.default_rng(0).integers(1, 3 if halves else 4, sizes).astype(np.float32 if halves else DTYPES[dtype])
+        arrays.append(x.astype(DTYPES[dtype]))
+        with np.errstate(over="ignore"):
+            wanted.append(by_numpy(op, x, axis, exclusive, reverse).astype(DTYPES[dtype]))
         net.output(net.op(f"relax.{op}", [net.input(shape, dtype)], axis=axis, exclusive=exclusive, reverse=reverse))
     for found, expected in zip(net.run(*arrays), wanted, strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -44,3 +47,11 @@ def test_which_rule(shape, axis, rule):
     net.output(net.op("relax.cumsum", [net.input(shape)], axis=axis))
     record, = [r for r in legato.explain(net.graph, last="legalized").records if r.op == "relax.cumsum"]
     assert record.rule == rule
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_rows_of_halves_are_converted_as_vectors(dtype):
+    net = Net()
+    net.output(net.op("relax.cumsum", [net.input((9, 64), dtype)], axis=1))
+    text = str(net.lowered("bufferized").operation)
+    assert re.search(rf"arith.extf .* : vector<\d+x{dtype}>", text) and re.search(rf"arith.truncf .* to vector<\d+x{dtype}>", text)

@@ -7,14 +7,17 @@ from legato.targets.cpu.register_tiles import choose, fits, steps
 from legato.targets.cpu.threads import parallel_part
 
 
+@pytest.mark.parametrize("fills", [False, True])
 @pytest.mark.parametrize("lanes, registers", [(16, 32), (8, 16), (4, 16), (8, 32)])
-def test_tiles_cover_everything_and_fit(lanes, registers):
+def test_tiles_cover_everything_and_fit(lanes, registers, fills):
     for rows in (*range(1, 65), 149, None):
         for columns in (*range(1, 70), 125, 255, 1000, 4096, None):
-            tiles = choose(rows, columns, lanes, registers)
+            tiles = choose(rows, columns, lanes, registers, fills=fills)
             for width in tiles.columns:
-                assert width & (width - 1) == 0
-                assert fits(tiles.rows[0], max(1, width // lanes), registers)
+                vectors = -(-width // lanes)
+                assert vectors & (vectors - 1) == 0
+                assert width & (width - 1) == 0 or (fills and width == tiles.columns[-1])
+                assert fits(tiles.rows[0], vectors, registers)
             left = columns
             for width in tiles.columns:
                 left = None if left is None else left % width
@@ -32,6 +35,14 @@ def test_tiles_of_common_layers():
     assert choose(384, 512, 8, 16).rows == (6,)
     assert choose(196, 256, 16, 32, most=8).rows[0] <= 8
     assert choose(1500, 384, 16, 32, far_lines=1 / 16).columns == (64,)  # rows from beyond the L2 cache are read half as often
+
+
+def test_the_last_columns_are_one_tile():
+    assert choose(258, 13, 16, 32, fills=True).columns == (13,) and choose(258, 13, 16, 32).columns == (8, 4, 1)
+    assert choose(258, 24, 16, 32, fills=True).columns == (24,)
+    assert choose(258, 45, 16, 32, fills=True).columns == (32, 13)
+    assert choose(258, 88, 8, 16, fills=True).columns == (16, 8)
+    assert choose(258, 29, 16, 32, 29, fills=True).columns == (29,)
 
 
 def test_a_step_is_as_long_as_its_bottleneck():
