@@ -98,6 +98,14 @@ def _roi_align(x, regions, images, size, scale, sampling, aligned, mode, channel
     return np.moveaxis(made, 1, 3) if channels_last else made
 
 
+def _gather_weighted(x, indices, weights):
+    """By a product with a matrix that holds each weight at the row of its index."""
+    factors = np.zeros((len(x), indices.shape[2], x.shape[1]))
+    for batch, tap, place in np.ndindex(*indices.shape):
+        factors[batch, place, indices[batch, tap, place]] += weights[batch, tap, place]
+    return (factors @ x.astype(np.float64)).astype(x.dtype)
+
+
 def _non_max_suppression(boxes, scores, candidates, threshold, k):
     """By onnxruntime, which sorts corners, and takes a threshold of scores in place of a mask."""
     without_area = (boxes[..., :2] > boxes[..., 2:]).any(-1, keepdims=True)
@@ -318,6 +326,7 @@ ORACLES = {
     "take": _onnx("Gather", runtime=True),
     "gather_elements": _onnx("GatherElements", runtime=True),
     "gather_nd": _onnx("GatherND", runtime=True),
+    "gather_weighted": _gather_weighted,
     "one_hot": _one_hot,
     "scatter_elements": _onnx("ScatterElements", runtime=True),
     "scatter_nd": _onnx("ScatterND", runtime=True),
