@@ -1,113 +1,18 @@
-"""Single layers of random kinds and sizes, as ONNX models with inputs: what ``bench.sweep`` measures.
-
-A layer is drawn from a seed. Sizes are drawn so that a layer takes some 10 us to 10 ms, and on purpose not rounded: prime sizes, channels
-around the vector width, and the sizes of known networks are about equally likely.
-"""
+"""Single layers of random kinds and sizes, as ONNX models with inputs: what ``bench.sweep`` measures. A layer is drawn from a seed."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Mapping
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper
-from onnx.shape_inference import infer_shapes
+from onnx import TensorProto
 
-from .engines import PRECISIONS
+from . import random_blocks, random_images, random_moves
+from .draw import SIDES, Draw, Layer
 
-T = TypeVar("T")
-TYPES = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16, "int8": TensorProto.FLOAT}
-COMMON = (8, 16, 24, 32, 40, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024)    # channels of known networks
-SIDES = (7, 8, 10, 14, 16, 19, 20, 26, 28, 32, 40, 56, 64, 80, 112)
-QUANTIZED = ("matmul", "batch", "conv1d", "conv2d", "conv3d", "depthwise", "grouped", "pool")
+QUANTIZED = ("matmul", "batch", "conv1d", "conv2d", "conv3d", "depthwise", "grouped", "pool", "block", "feed")
 ELEMENTWISE = ("Relu", "Sigmoid", "Tanh", "Exp", "Erf", "Sqrt", "Softplus", "HardSwish", "Mish", "Gelu", "Neg", "Abs", "Floor",
                "Reciprocal", "Elu", "LeakyRelu", "Selu", "Sin", "Cos", "Log", "Round", "Sign", "HardSigmoid")
 MOVEMENT = ("Transpose", "Concat", "Slice", "Pad", "Gather", "Resize", "DepthToSpace", "Tile", "Expand", "Split", "Where", "TopK")
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A model of one layer. ``label`` says the kind, the sizes and the attributes."""
-
-    label: str
-    model: ModelProto
-    inputs: dict[str, np.ndarray]
-
-
-class Draw:
-    """Random sizes, and the model that is built of them."""
-
-    def __init__(self, seed: int, precision: str) -> None:
-        self.rng, self.precision = np.random.default_rng(seed), precision
-        self.dtype = PRECISIONS.get(precision, np.float32)
-        self.inputs: dict[str, np.ndarray] = {}
-        self.weights: dict[str, np.ndarray] = {}
-        self.nodes: list[NodeProto] = []
-
-    def among(self, values: Sequence[T]) -> T:
-        """One of the values."""
-        return values[int(self.rng.integers(len(values)))]
-
-    def size(self, low: int, high: int, known: Sequence[int] = COMMON) -> int:
-        """A size from low to high: one of the known, or any, small ones as likely as large ones."""
-        fitting = [value for value in known if low <= value <= high]
-        if fitting and self.rng.random() < 0.5:
-            return self.among(fitting)
-        return int(np.exp(self.rng.uniform(np.log(low), np.log(high + 1))))
-
-    def maybe(self, probability: float = 0.5) -> bool:
-        """True with a probability."""
-        return bool(self.rng.random() < probability)
-
-    def array(self, *shape: int, scale: float = 1.0) -> np.ndarray:
-        """Normally distributed numbers of the layer's element type."""
-        return (self.rng.standard_normal(shape, np.float32) * np.float32(scale)).astype(self.dtype)
-
-    def input(self, *shape: int) -> str:
-        """A further input of the model; quantized and dequantized in models of 8 bits."""
-        name = f"x{len(self.inputs)}"
-        self.inputs[name] = self.array(*shape)
-        return self.quantized(name, 0.03) if self.precision == "int8" else name
-
-    def weight(self, array: np.ndarray) -> str:
-        """A further constant."""
-        name = f"w{len(self.weights)}"
-        self.weights[name] = array
-        return name
-
-    def filter(self, *shape: int, axis: int = 0) -> str:
-        """A constant factor of a product, so small that results are about as large as operands. In 8 bits ``axis`` has a scale for each
-        of its slices."""
-        depth = np.prod(shape) / shape[axis]
-        if self.precision != "int8":
-            return self.weight(self.array(*shape, scale=depth ** -0.5))
-        values = self.weight(self.rng.integers(-127, 128, shape, np.int8))
-        scales = self.weight(self.rng.uniform(0.5, 1.5, shape[axis]).astype(np.float32) / 64 * np.float32(depth ** -0.5))
-        return self.node("DequantizeLinear", [values, scales], axis=axis)
-
-    def quantized(self, name: str, scale: float) -> str:
-        """A value rounded to 8 bits without a sign."""
-        scale_, zero = self.weight(np.float32(scale)), self.weight(np.uint8(128))
-        return self.node("DequantizeLinear", [self.node("QuantizeLinear", [name, scale_, zero]), scale_, zero])
-
-    def node(self, op: str, operands: Sequence[str], **attributes: object) -> str:
-        """A further node's result."""
-        name = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(operands), [name], **attributes))
-        return name
-
-    def layer(self, label: str, result: str, type_: int | None = None) -> Layer:
-        """The layer that yields ``result``, of the layer's element type if no other is given."""
-        if self.precision == "int8":
-            result = self.quantized(result, 0.05)
-        values = {name: helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-                  for name, array in self.inputs.items()}
-        constants = [helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape, array.tobytes(), raw=True)
-                     for name, array in self.weights.items()]
-        output = helper.make_tensor_value_info(result, type_ or TYPES[self.precision], None)
-        graph = helper.make_graph(self.nodes, "layer", list(values.values()), [output], constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-        return Layer(label, infer_shapes(model, check_type=True, strict_mode=True), self.inputs)
 
 
 def matmul(draw: Draw) -> Layer:
@@ -324,8 +229,18 @@ KINDS: Mapping[str, Callable[[Draw], Layer]] = {
     "grouped": lambda draw: convolution(draw, draw.among((1, 2, 2, 3)), "some"),
     "transposed": lambda draw: convolution(draw, draw.among((1, 2, 2, 3)), draw.among(("one", "one", "each", "some")), True),
     "pool": pool, "reduction": reduction, "normalization": normalization, "chain": chain, "movement": movement,
-    "recurrence": recurrence, "attention": attention,
+    "recurrence": recurrence, "attention": attention, "indexing": random_moves.indexing, "sampling": random_moves.sampling,
+    "reshuffle": random_moves.reshuffle, "einsum": random_moves.einsum, "statistics": random_moves.statistics, "masks": random_moves.masks,
+    "normalized": random_blocks.normalized, "feed": random_blocks.feed, "heads": random_blocks.heads, "block": random_images.block,
+    "sequence": random_blocks.sequence, "nbits": random_blocks.nbits,
 }
+
+
+def kinds(precision: str) -> tuple[str, ...]:
+    """The kinds that a precision has."""
+    if precision == "int8":
+        return QUANTIZED
+    return tuple(kind for kind in KINDS if (kind, precision) != ("einsum", "bf16"))     # onnx has none
 
 
 def layer(kind: str, seed: int, precision: str) -> Layer:

@@ -15,9 +15,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 
+from .draw import TYPES
 from .engines import Run
 from .peers import Workload, prepared, timed
-from .random_layers import KINDS, QUANTIZED, TYPES, layer
+from .random_layers import KINDS, kinds, layer
 
 LISTED = 15     # of the slowest layers
 
@@ -25,8 +26,8 @@ LISTED = 15     # of the slowest layers
 def main(argv: list[str] | None = None) -> int:
     """Measures, and prints a line a layer, then the slowest. Returns 1 if a layer did not run."""
     options = parser().parse_args(argv)
-    kinds = [kind for kind in options.kinds.split(",") if options.precision != "int8" or kind in QUANTIZED]
-    chosen = [options.only] if options.only else [(kinds[number % len(kinds)], options.seed + number) for number in range(options.count)]
+    swept = [kind for kind in options.kinds.split(",") if kind in kinds(options.precision)]
+    chosen = [options.only] if options.only else [(swept[number % len(swept)], options.seed + number) for number in range(options.count)]
     found: list[tuple[float, str]] = []
     by_kind: dict[str, list[float]] = defaultdict(list)
     failed = False

@@ -18,7 +18,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 LOOPS = ("scf.for", "scf.while")
 REPEATING = ("relax.broadcast_to", "relax.tile", "relax.repeat")   # larger than what they read, and read as quickly
 # in a loop without steps a wrong index is no error
-INDEXED = ("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd")
+INDEXED = ("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.gather_weighted", "relax.scatter_elements",
+           "relax.scatter_nd")
 
 
 @dataclass(frozen=True)

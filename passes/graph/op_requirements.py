@@ -83,7 +83,7 @@ def index_requirements(op: ir.Operation) -> Iterator[Requirement]:
         first, depth = attrs.get("batch_dims", 0), indices[-1]
         axes, count = range(first, first + depth), dims.product(indices[:-1])
     else:
-        axes, count = [attrs["axis"] % len(sizes)], dims.product(indices)
+        axes, count = [attrs.get("axis", 1) % len(sizes)], dims.product(indices)    # gather_weighted reads rows of batches
     for axis in axes:
         size = sizes[axis]
         if size is not dims.UNKNOWN and count is not dims.UNKNOWN and count != 0:
@@ -157,8 +157,8 @@ REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": e
                 "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
                 "relax.dynamic_broadcast_to": broadcast_requirements, "relax.size_of": given_requirements,
                 "relax.topk": topk_requirements,
-                **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd"),
-                                index_requirements)}
+                **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.gather_weighted",
+                                 "relax.scatter_elements", "relax.scatter_nd"), index_requirements)}
 
 
 def divisors(size: dims.Size) -> Iterator[dims.Dim]:

@@ -1,13 +1,13 @@
-"""Reading by index: take, gather_elements, gather_nd, one_hot.
+"""Reading by index: take, gather_elements, gather_nd, gather_weighted, one_hot.
 
 Negative indices count from the end. Those still out of range are clamped, so that nothing is read out of bounds.
 """
 from legato.core.mlir import arith, ir
 from legato.targets.builders.element import Element, index
-from legato.targets.builders.pointwise import element
+from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import Size, dim
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import compute, extract, loop_index, names
+from legato.targets.builders.structured import compute, extract, filled, is_empty, loop_index, looped, names
 from legato.targets.rule import kernel
 
 
@@ -62,6 +62,28 @@ def gather_nd(k, x, indices, out):
     return compute(out, ", ".join(loops), [(indices, ", ".join([*loops[:rows], str(t)])) for t in range(depth)], body)
 
 
+@kernel("relax.gather_weighted")
+def gather_weighted(k, x, indices, weights, out):
+    """Each element is a loop over the taps of its place."""
+    kind, number, factor = (element(type_) for type_ in k.input_types)
+    e, rows = kind.wide, dim(x, 1)
+
+    def body(*_: ir.Value) -> ir.Value:
+        batch, at, column = (loop_index(n) for n in range(3))
+
+        def add(tap: ir.Value, total: ir.Value) -> list[ir.Value]:
+            row = place(extract(indices, [batch, tap, at]), number, rows)
+            weight = factor.wide.cast(read(extract(weights, [batch, tap, at]), factor), e)
+            return [e.add(total, e.mul(read(extract(x, [batch, row, column]), kind), weight))]
+
+        (total,) = looped(dim(indices, 1), [e.const(0)], add)
+        return stored(total, kind, out.type.element_type)
+
+    if is_empty(indices) or is_empty(x):
+        return filled(out, kind.const(0))
+    return compute(out, "b, p, c", [], body)
+
+
 @kernel("relax.one_hot")
 def one_hot(k, indices, out):
     """A comparison of the index with the position along the new axis."""
@@ -80,4 +102,4 @@ def one_hot(k, indices, out):
     return compute(out, ", ".join(loops), [(indices, ", ".join(loops[:axis] + loops[axis + 1:]))], body)
 
 
-RULES = (take, gather_elements, gather_nd, one_hot)
+RULES = (take, gather_elements, gather_nd, gather_weighted, one_hot)

@@ -17,28 +17,30 @@ from legato.targets.rule import kernel
 def roi_align(k, x, regions, images, out):
     """The mean or maximum of the points of each bin that are not outside the image; those that are, which are 0, are not visited."""
     if is_empty(x):
-        return compute(out, "r, c, h, w", [], lambda *_: Element(out.type.element_type).const(0))
-    kind, number = element(k.input_types[0]), element(k.input_types[2])
-    e, sizes = kind.wide, [dim(x, axis) for axis in (0, 2, 3)]
+        return compute(out, "r, a, b, c", [], lambda *_: Element(out.type.element_type).const(0))
+    kind, last = element(k.input_types[0]), k.attrs["channels_last"]
+    e, channels = kind.wide, 3 if last else 1
 
     def body(*_: ir.Value) -> ir.Value:
-        region, channel, *bins = (loop_index(n) for n in range(4))
-        image = place(extract(images, [region]), number, sizes[0])
-        corners = [e.sub(e.mul(read(extract(regions, [region, index_value(n)]), element(k.input_types[1])), e.const(k.attrs["scale"])),
-                         e.const(0.5 if k.attrs["aligned"] else 0)) for n in range(4)]
-        rows, columns = (_line(e, k, corners[1 - n], corners[3 - n], bins[n], k.attrs["size"][n], index_value(sizes[1 + n]))
-                         for n in range(2))
+        indices = [loop_index(n) for n in range(4)]
+        channel, region = indices.pop(channels), indices[0]
+        image, lines = region_of(k, x, regions, images, region)
+        rows, columns = lines(0, indices[1]), lines(1, indices[2])
         points, zero = e.mul(rows.count, columns.count), e.const(0)
         least = zero
         if k.attrs["mode"] == "max":
             least = arith.select(arith.ori(rows.skips, columns.skips), zero, e.const(e.lowest))
+
+        def pixel(vertical: ir.Value, horizontal: ir.Value) -> ir.Value:
+            places = [image, vertical, horizontal, channel] if last else [image, channel, vertical, horizontal]
+            return read(extract(x, places), kind)
 
         def of_row(y: ir.Value, found: ir.Value) -> list[ir.Value]:
             row = rows.tap(y)
 
             def of_point(at: ir.Value, found: ir.Value) -> list[ir.Value]:
                 column = columns.tap(at)
-                parts = [e.mul(read(extract(x, [image, channel, vertical, horizontal]), kind), e.mul(height, width))
+                parts = [e.mul(pixel(vertical, horizontal), e.mul(height, width))
                          for vertical, height in row.pixels for horizontal, width in column.pixels]
                 combine = e.add if k.attrs["mode"] == "avg" else e.max
                 value = combine(combine(parts[0], parts[1]), combine(parts[2], parts[3]))
@@ -51,7 +53,16 @@ def roi_align(k, x, regions, images, out):
             found = arith.divf(found, e.max(points, e.const(1)))
         return stored(arith.select(e.compare("gt", points, zero), found, zero), kind, out.type.element_type)
 
-    return compute(out, "r, c, h, w", [], body)
+    return compute(out, "r, h, w, c" if last else "r, c, h, w", [], body)
+
+
+def region_of(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, Callable[[int, ir.Value], "Line"]]:
+    """The number of a region's image, and the points of one of its bins, by their number, along an axis: 0 for rows, 1 for columns."""
+    e, first = element(k.input_types[0]).wide, 1 if k.attrs["channels_last"] else 2
+    image = place(extract(images, [region]), element(k.input_types[2]), dim(x, 0))
+    corners = [e.sub(e.mul(read(extract(regions, [region, index_value(n)]), element(k.input_types[1])), e.const(k.attrs["scale"])),
+                     e.const(0.5 if k.attrs["aligned"] else 0)) for n in range(4)]
+    return image, lambda n, bin_: _line(e, k, corners[1 - n], corners[3 - n], bin_, k.attrs["size"][n], index_value(dim(x, first + n)))
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class _Tap:
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """The points of a bin along an axis of ``extent`` pixels: ``count`` of them, ``step`` apart; from ``first`` up to ``last`` they may be
     inside the image. ``skips``: whether others are left out."""
 
@@ -77,6 +88,7 @@ class _Line:
     extent: ir.Value
 
     def tap(self, number: ir.Value) -> _Tap:
+        """The point of a number."""
         e = self.e
         size, last = _as_float(self.extent, e), arith.subi(self.extent, index_value(1))
         at = e.add(self.begin, e.mul(e.add(_as_float(number, e), e.const(0.5)), self.step))
@@ -88,7 +100,7 @@ class _Line:
         return _Tap([(low, e.sub(e.const(1), rest)), (high, rest)], is_inside)
 
 
-def _line(e: Element, k, start: ir.Value, end: ir.Value, number: ir.Value, bins: int, extent: ir.Value) -> _Line:
+def _line(e: Element, k, start: ir.Value, end: ir.Value, number: ir.Value, bins: int, extent: ir.Value) -> Line:
     """The points of the bin ``number`` of a region from ``start`` to ``end``."""
     zero, one = e.const(0), e.const(1)
     length = e.sub(end, start)
@@ -116,7 +128,7 @@ def _line(e: Element, k, start: ir.Value, end: ir.Value, number: ir.Value, bins:
     if not k.attrs["sampling"]:     # points half a pixel or more apart, but for the rounding of numbers far away
         last = arith.minsi(last, arith.addi(first, arith.addi(arith.muli(extent, index_value(2)), index_value(8))))
     skips = arith.ori(index().compare("gt", first, index_value(0)), index().compare("lt", last, every))
-    return _Line(e, begin, step, count, first, last, skips, extent)
+    return Line(e, begin, step, count, first, last, skips, extent)
 
 
 def _as_float(number: ir.Value, e: Element) -> ir.Value:

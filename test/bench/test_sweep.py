@@ -4,13 +4,14 @@ import onnx
 import pytest
 
 from bench import peers, sweep
-from bench.random_layers import KINDS, QUANTIZED, TYPES, layer
+from bench.draw import TYPES
+from bench.random_layers import kinds, layer
 
 
 @pytest.mark.parametrize("precision", list(TYPES))
 def test_layers_are_valid_models(precision):
     labels = set()
-    for kind in QUANTIZED if precision == "int8" else KINDS:
+    for kind in kinds(precision):
         for seed in range(12):
             drawn = layer(kind, seed, precision)
             onnx.checker.check_model(drawn.model)
@@ -18,7 +19,7 @@ def test_layers_are_valid_models(precision):
             assert again.model.SerializeToString() == drawn.model.SerializeToString(), drawn.label
             assert all(np.array_equal(again.inputs[name], array) for name, array in drawn.inputs.items())
             labels.add((kind, drawn.label))
-    assert len(labels) > 11 * len(QUANTIZED if precision == "int8" else KINDS)    # seeds differ
+    assert len(labels) > 11 * len(kinds(precision))    # seeds differ
 
 
 def test_a_sweep(capsys, monkeypatch, tmp_path):

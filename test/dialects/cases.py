@@ -175,6 +175,7 @@ def _reductions() -> list[Case]:
     regions = ({"size": [2, 3]}, {"size": [1, 2], "sampling": 2, "scale": 0.5, "mode": "max"},
                {"size": [3, 1], "aligned": False, "scale": 3.0, "mode": "max"}, {"size": [2, 2], "sampling": 3, "aligned": False})
     made += [Case("roi_align", ((2, 3, 5, 7), (11, 4), (11,)), options, (3, 5, 7, 11), {2: "int64"}) for options in regions]
+    made.append(Case("roi_align", ((2, 5, 7, 3), (11, 4), (11,)), {"size": [2, 3], "channels_last": True}, (3, 5, 7, 11), {2: "int64"}))
     made.append(Case("topk", ((5, 7, 3),), {"k": 4, "axis": 1}, (5, 3), {0: "int32"}, 3))
     return made
 
@@ -235,6 +236,8 @@ def _indices() -> list[Case]:
         Case("gather_nd", ((5, 7, 3), (4, 2)), {}, (7, 3), i64, 3),
         Case("gather_nd", ((5, 7, 3), (5, 4, 1)), {"batch_dims": 1}, (5, 3), i64, 3),
         Case("gather_nd", ((5, 7, 3), (3,)), {}, (5,), i64, 3),
+        Case("gather_weighted", ((2, 5, 7), (2, 4, 11), (2, 4, 11)), {}, (2, 7, 11), i64, 5),
+        Case("gather_weighted", ((1, 5, 3), (1, 2, 6), (1, 2, 6)), {}, (3, 6, 2), {1: "int32"}, 5),
         Case("nonzero", ((5, 7),), {"size": "m"}, (), {0: "int64"}),
         Case("nonzero", ((3, 2, 4),), {"size": "m"}, (), {0: "bool"}),
         Case("nonzero", ((6,),), {"size": "m"}),

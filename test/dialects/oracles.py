@@ -87,13 +87,23 @@ def _arg_pool(x, kernel, strides, padding, dilations, ceil_mode):
     return places - planes * np.prod(x.shape[2:], dtype=np.int64)
 
 
-def _roi_align(x, regions, images, size, scale, sampling, aligned, mode):
+def _roi_align(x, regions, images, size, scale, sampling, aligned, mode, channels_last):
     """By onnxruntime, which takes the numbers of images from 0 on, and no points in a region whose corners are exchanged."""
+    x = np.moveaxis(x, 3, 1) if channels_last else x
     if aligned and not sampling:
         regions = np.where((regions[:, 2:] < regions[:, :2]).any(1, keepdims=True), regions.dtype.type(0), regions)
     attrs = {"output_height": size[0], "output_width": size[1], "spatial_scale": scale, "sampling_ratio": sampling, "mode": mode,
              "coordinate_transformation_mode": "half_pixel" if aligned else "output_half_pixel"}
-    return onnx_op("RoiAlign", [x, regions, images.astype(np.int64) % len(x)], attrs, opset=16, runtime=True)
+    made = onnx_op("RoiAlign", [x, regions, images.astype(np.int64) % len(x)], attrs, opset=16, runtime=True)
+    return np.moveaxis(made, 1, 3) if channels_last else made
+
+
+def _gather_weighted(x, indices, weights):
+    """By a product with a matrix that holds each weight at the row of its index."""
+    factors = np.zeros((len(x), indices.shape[2], x.shape[1]))
+    for batch, tap, place in np.ndindex(*indices.shape):
+        factors[batch, place, indices[batch, tap, place]] += weights[batch, tap, place]
+    return (factors @ x.astype(np.float64)).astype(x.dtype)
 
 
 def _non_max_suppression(boxes, scores, candidates, threshold, k):
@@ -316,6 +326,7 @@ ORACLES = {
     "take": _onnx("Gather", runtime=True),
     "gather_elements": _onnx("GatherElements", runtime=True),
     "gather_nd": _onnx("GatherND", runtime=True),
+    "gather_weighted": _gather_weighted,
     "one_hot": _one_hot,
     "scatter_elements": _onnx("ScatterElements", runtime=True),
     "scatter_nd": _onnx("ScatterND", runtime=True),

@@ -72,13 +72,13 @@ FAR_POINTS = float(2**62)    # along an axis of a bin; one with so many has none
 
 
 class RoiAlign(RelaxOp, name="roi_align"):
-    """Regions of images, brought to one size by sampling between the pixels; x is NCHW.
+    """Regions of images, brought to one size by sampling between the pixels.
 
-    A region has the corners (x1, y1, x2, y2), which times `scale` are pixels: from 0 to 1 is the first one if it is `aligned`; else the
-    first one's center is at 0, and a region is 1 pixel high and wide at least. It is divided into bins, and a bin is the mean of points in
-    it: of `sampling` along each axis, or if this is 0 of one for each pixel, rounded up; it is 0 if these are none. Points up to 1 pixel
-    outside have the value at the border, those beyond are 0. With the mode "max" a bin is, as in ONNX, the greatest product of a pixel
-    beside a point and its weight.
+    x and the result are NCHW, or NHWC with `channels_last`. A region has the corners (x1, y1, x2, y2), which times `scale` are pixels:
+    from 0 to 1 is the first one if it is `aligned`; else the first one's center is at 0, and a region is 1 pixel high and wide at least.
+    It is divided into bins, and a bin is the mean of points in it: of `sampling` along each axis, or if this is 0 of one for each pixel,
+    rounded up; it is 0 if these are none. Points up to 1 pixel outside have the value at the border, those beyond are 0. With the mode
+    "max" a bin is, as in ONNX, the greatest product of a pixel beside a point and its weight.
 
     ```mlir
     %y = "relax.roi_align"(%x, %regions, %images) {size = array<i64: 7, 7>, scale = 0.25 : f64, sampling = 2 : i64}
@@ -94,11 +94,13 @@ class RoiAlign(RelaxOp, name="roi_align"):
     sampling = Int(0)
     aligned = Bool(True)
     mode = Str("avg", ("avg", "max"))
+    channels_last = Bool(False)
 
     @staticmethod
-    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, sampling, aligned, mode) -> TensorType:
+    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, sampling, aligned, mode,
+                    channels_last) -> TensorType:
         if x.rank != 4:
-            raise InferenceError(f"operand 'x' must have rank 4, NCHW, has {list(x.dims)}")
+            raise InferenceError(f"operand 'x' must have rank 4, {'NHWC' if channels_last else 'NCHW'}, has {list(x.dims)}")
         if regions.rank != 2 or not assume_equal(regions.dims[1], 4, "the number of a region's coordinates"):
             raise InferenceError(f"operand 'regions' must be corners [regions, 4], has {list(regions.dims)}")
         if images.rank != 1 or not assume_equal(images.dims[0], regions.dims[0], "the number of regions"):
@@ -107,10 +109,13 @@ class RoiAlign(RelaxOp, name="roi_align"):
             raise InferenceError(f"attribute 'size' is {list(size)}, expected two numbers of bins, 1 or more")
         if sampling < 0:
             raise InferenceError(f"attribute 'sampling' is {sampling}, expected 0 or more")
-        return x.with_dims((regions.dims[0], x.dims[1], *size))
+        return x.with_dims((regions.dims[0], *size, x.dims[3]) if channels_last else (regions.dims[0], x.dims[1], *size))
 
     @staticmethod
-    def compute(x, regions, images, size, scale, sampling, aligned, mode):
+    def compute(x, regions, images, size, scale, sampling, aligned, mode, channels_last):
+        if channels_last:
+            first = RoiAlign.compute(np.moveaxis(x, 3, 1), regions, images, size, scale, sampling, aligned, mode, False)
+            return np.moveaxis(first, 1, 3)
         result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
         kind = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
         for region, image in enumerate(images):

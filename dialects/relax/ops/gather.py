@@ -1,4 +1,5 @@
-"""Reading and writing by index: take, gather_elements, gather_nd, one_hot, scatter_elements, scatter_nd."""
+"""Reading and writing by index: take, gather_elements, gather_nd, gather_weighted, one_hot, scatter_elements,
+scatter_nd."""
 
 import math
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import DType, Int, OneSize, Str
 from legato.dialects.relax.axes import axis_of
 from legato.dialects.relax.dims import Size, product
-from legato.dialects.relax.op import INTEGER, MOVED, Operand, RelaxOp
+from legato.dialects.relax.op import FLOAT, INTEGER, MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 _REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -149,6 +150,41 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
         raise InferenceError(f"the last axis of indices has size {depth}, expected from 1 to {most}, x's axes after the batch")
     _check_filled(x, range(batch_dims, batch_dims + depth), product(indices.dims[:-1]))
     return depth
+
+
+class GatherWeighted(RelaxOp, name="gather_weighted"):
+    """Weighted sums of rows of x: what samplings between rows are. Each place has `taps` indices of rows, and their weights.
+
+    Negative indices count from the end; results for indices out of range are undefined.
+
+    ```mlir
+    %y = "relax.gather_weighted"(%x, %indices, %weights)
+        : (tensor<2x9x16xf32>, tensor<2x4x7xi64>, tensor<2x4x7xf32>) -> tensor<2x7x16xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(FLOAT, "[batch, rows, width]")
+    indices = Operand(INTEGER, "of rows, [batch, taps, places]", own_dtype=True)
+    weights = Operand(FLOAT, "[batch, taps, places]", own_dtype=True)
+
+    @staticmethod
+    def result_type(x: TensorType, indices: TensorType, weights: TensorType) -> TensorType:
+        for name, operand in (("x", x), ("indices", indices), ("weights", weights)):
+            if operand.rank != 3:
+                raise InferenceError(f"operand '{name}' must have rank 3, has {list(operand.dims)}")
+        if not _all_equal(weights, indices.dims):
+            raise InferenceError(f"operand 'weights' must have the shape {list(indices.dims)} of indices, has {list(weights.dims)}")
+        if not assume_equal(x.dims[0], indices.dims[0], "that of indices at axis 0"):
+            raise InferenceError(f"x and indices must agree on axis 0, have {x.dims[0]} and {indices.dims[0]}")
+        _check_filled(x, [1], product(indices.dims))
+        return x.with_dims((x.dims[0], indices.dims[2], x.dims[2]))
+
+    @staticmethod
+    def compute(x, indices, weights):
+        kind = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
+        found = x[np.arange(len(x))[:, None, None], _wrapped(indices, x.shape[1], 1)].astype(kind)
+        return (found * weights.astype(kind)[..., None]).sum(1, dtype=kind).astype(x.dtype)
 
 
 class OneHot(RelaxOp, name="one_hot"):

@@ -17,9 +17,11 @@ from legato.frontends.onnx.problems import Malformed, Refused
 def roi_align(node):
     """RoiAlign: each region is divided into bins, and each bin sampled between the pixels at several points."""
     aligned = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel"
-    return relax.roi_align(node.x(), node.x(1), node.x(2), size=[node.integer(f"output_{side}", 1) for side in ("height", "width")],
+    image = relax.permute_dims(node.x(), axes=[0, 2, 3, 1])     # all channels of a region are read at the same points
+    made = relax.roi_align(image, node.x(1), node.x(2), size=[node.integer(f"output_{side}", 1) for side in ("height", "width")],
                            scale=node.number("spatial_scale", 1.0), sampling=max(node.integer("sampling_ratio", 0), 0), aligned=aligned,
-                           mode=node.text("mode", "avg", "max"))
+                           mode=node.text("mode", "avg", "max"), channels_last=True)
+    return relax.permute_dims(made, axes=[0, 3, 1, 2])
 
 
 @op("Col2Im", 18)

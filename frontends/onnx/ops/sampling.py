@@ -1,6 +1,5 @@
 """Sampling images between their pixels: weighted sums of neighbours."""
-import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,24 +150,31 @@ def _cubic(rest: ir.Value) -> list[ir.Value]:
 
 def summed(extents: Extents, flat: ir.Value, sizes: Sequence[Size], taps: Sequence[Sequence[Tap]]) -> ir.Value:
     """The weighted sum, [batch, channels, places], of the pixels of [batch, channels, pixels] at each combination of the axes' taps,
-    [batch, places]."""
-    batch, channels, _ = TensorType.of(flat.type).dims
-    dtype, total = TensorType.of(flat.type).dtype, None
-    for combination in itertools.product(*taps):
-        index, weight = None, None
-        for size, (place, factor) in zip(sizes, combination):
-            index = place if index is None else relax.add(relax.multiply(index, extents.number(index, size)), place)
-            weight = factor if weight is None or factor is None else relax.multiply(weight, factor)
-        assert index is not None
-        places = TensorType.of(index.type).dims[1]
-        index = relax.broadcast_to(relax.expand_dims(index, axis=[1]), shape=[batch, channels, places])
-        value = relax.gather_elements(flat, index, axis=2)
-        if weight is not None:
-            weight = weight if TensorType.of(weight.type).dtype == dtype else relax.astype(weight, dtype=dtype)
-            value = relax.multiply(value, relax.expand_dims(weight, axis=[1]))
-        total = value if total is None else relax.add(total, value)
-    assert total is not None
-    return total
+    [batch, places]. All channels are read at the same pixels, so they are last while that is done."""
+    index, weight = None, None
+    for size, axis in zip(sizes, taps):
+        places, factors = (None if any(part is None for part in parts) else _stacked(parts) for parts in zip(*axis))
+        index = places if index is None else _combined(relax.multiply(index, extents.number(index, size)), places, relax.add)
+        weight = factors if weight is None or factors is None else _combined(weight, factors, relax.multiply)
+    assert index is not None
+    rows = relax.permute_dims(flat, axes=[0, 2, 1])
+    if weight is None:     # one tap
+        made = relax.gather_nd(rows, relax.permute_dims(index, axes=[0, 2, 1]), batch_dims=1)
+    else:
+        made = relax.gather_weighted(rows, index, weight)
+    return relax.permute_dims(made, axes=[0, 2, 1])
+
+
+def _stacked(parts: Sequence[ir.Value]) -> ir.Value:
+    """[batch, places] of each tap as [batch, taps, places]."""
+    return relax.concat([relax.expand_dims(part, axis=[1]) for part in parts], axis=1)
+
+
+def _combined(first: ir.Value, second: ir.Value, combine: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+    """Each of the taps of ``first`` with each of those of ``second``."""
+    made = combine(relax.expand_dims(first, axis=[2]), relax.expand_dims(second, axis=[1]))
+    batch, *taps, places = TensorType.of(made.type).dims
+    return relax.reshape(made, shape=[batch, relax.dims.product(taps), places])
 
 
 ENTRIES = (grid_sample,)

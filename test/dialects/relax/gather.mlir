@@ -69,3 +69,10 @@ func.func @scatter_nd_2(%arg0: tensor<?x?x3xf32, #relax.dims<["n", "m", 3]>>, %a
   %0 = "relax.scatter_nd"(%arg0, %arg1, %arg2) : (tensor<?x?x3xf32, #relax.dims<["n", "m", 3]>>, tensor<1x2xi64>, tensor<1x3xf32>) -> tensor<?x?x3xf32, #relax.dims<["n", "m", 3]>>
   return %0 : tensor<?x?x3xf32, #relax.dims<["n", "m", 3]>>
 }
+
+// CHECK-LABEL: @gather_weighted(
+// CHECK: "relax.gather_weighted"(%arg0, %arg1, %arg2) : ({{.*}}) -> tensor<2x?x3xf32, #relax.dims<[2, "n", 3]>>
+func.func @gather_weighted(%arg0: tensor<2x5x3xf32>, %arg1: tensor<2x4x?xi64, #relax.dims<[2, 4, "n"]>>, %arg2: tensor<2x4x?xf32, #relax.dims<[2, 4, "n"]>>) -> tensor<2x?x3xf32, #relax.dims<[2, "n", 3]>> {
+  %0 = "relax.gather_weighted"(%arg0, %arg1, %arg2) : (tensor<2x5x3xf32>, tensor<2x4x?xi64, #relax.dims<[2, 4, "n"]>>, tensor<2x4x?xf32, #relax.dims<[2, 4, "n"]>>) -> tensor<2x?x3xf32, #relax.dims<[2, "n", 3]>>
+  return %0 : tensor<2x?x3xf32, #relax.dims<[2, "n", 3]>>
+}

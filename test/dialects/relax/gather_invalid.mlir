@@ -40,6 +40,30 @@ func.func @gather_nd(%x: tensor<5x2xf32>, %i: tensor<4x3xi64>) {
 
 // -----
 
+func.func @gather_weighted(%x: tensor<2x5x3xf32>, %i: tensor<2x4x6xi64>, %w: tensor<2x6x4xf32>) {
+  // expected-error@+1 {{'relax.gather_weighted' op operand 'weights' must have the shape [2, 4, 6] of indices, has [2, 6, 4]}}
+  %0 = "relax.gather_weighted"(%x, %i, %w) : (tensor<2x5x3xf32>, tensor<2x4x6xi64>, tensor<2x6x4xf32>) -> tensor<2x6x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather_weighted_batch(%x: tensor<3x5x3xf32>, %i: tensor<2x4x6xi64>, %w: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{'relax.gather_weighted' op x and indices must agree on axis 0, have 3 and 2}}
+  %0 = "relax.gather_weighted"(%x, %i, %w) : (tensor<3x5x3xf32>, tensor<2x4x6xi64>, tensor<2x4x6xf32>) -> tensor<3x6x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather_weighted_rank(%x: tensor<5x3xf32>, %i: tensor<2x4x6xi64>, %w: tensor<2x4x6xf32>) {
+  // expected-error@+1 {{'relax.gather_weighted' op operand 'x' must have rank 3, has [5, 3]}}
+  %0 = "relax.gather_weighted"(%x, %i, %w) : (tensor<5x3xf32>, tensor<2x4x6xi64>, tensor<2x4x6xf32>) -> tensor<2x6x3xf32>
+  return
+}
+
+// -----
+
 func.func @gather_nd_batch(%x: tensor<5x2xf32>, %i: tensor<4x1xi64>) {
   // expected-error@+1 {{'relax.gather_nd' op x and indices must agree on batch axis 0, have 5 and 4}}
   %0 = "relax.gather_nd"(%x, %i) {batch_dims = 1 : i64} : (tensor<5x2xf32>, tensor<4x1xi64>) -> tensor<4xf32>

@@ -1,6 +1,7 @@
 """matmul, convolutions and pools, executed against the ops' numpy semantics."""
 
 import itertools
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -247,7 +248,16 @@ def pool_cases():
 
 
 def region_cases():
-    """Regions of many sizes; in the order of rows: any, one pixel, larger than the image by far, without extent, exchanged corners."""
+    """Regions of many sizes, of images whose channels are second, and last."""
+    for case in regions_of_images():
+        yield case
+        last = [np.ascontiguousarray(np.moveaxis(case.inputs[0], 1, 3)), *case.inputs[1:]]
+        shapes = case.shapes and [["b", "h", "w", 3], *case.shapes[1:]]
+        yield replace(case, inputs=last, attrs={**case.attrs, "channels_last": True}, shapes=shapes)
+
+
+def regions_of_images():
+    """In the order of rows: any, one pixel, larger than the image by far, without extent, exchanged corners."""
     first = np.abs(normal(5, 2)) * 2
     ends = np.concatenate([first[:2] + [[5.3, 2.9], [0.4, 0.6]], [[3e9, 900]], first[3:4], first[4:] - 2.2])
     regions = np.concatenate([first, ends], axis=1).astype(np.float32)

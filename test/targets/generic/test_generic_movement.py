@@ -166,6 +166,14 @@ def gather_cases():
     for shape, batch in (((2, 1), 0), ((2, 3), 0), ((3,), 0), ((2, 4, 2), 0), ((2, 2, 1), 1), ((2, 3, 2, 1), 2), ((2, 2), 1)):
         yield Case("gather_nd", [normal(2, 3, 4), indices(2, *shape)], {"batch_dims": batch})
     yield Case("gather_nd", [normal(5, 3, 2), indices(3, 4, 2)], shapes=[["v", "m", 2], ["n", 2]], symbols=symbols)
+    for dtype in dtypes_of("gather_weighted"):
+        yield Case("gather_weighted", [normal(2, 5, 3, dtype=dtype), indices(5, 2, 4, 6), normal(2, 4, 6)])
+    for of_indices, of_weights in (("int64", "float16"), ("int64", "float64"), ("int32", "float32")):
+        yield Case("gather_weighted", [normal(1, 5, 21), indices(5, 1, 2, 7, dtype=of_indices), normal(1, 2, 7, dtype=of_weights)])
+    yield Case("gather_weighted", [normal(2, 5, 3), indices(5, 2, 4, 6), normal(2, 4, 6)],
+               shapes=[["b", "v", "c"], ["b", "t", "n"], ["b", "t", "n"]], symbols={"b": 2, "v": 5, "c": 3, "t": 4, "n": 6})
+    yield Case("gather_weighted", [normal(2, 5, 3), indices(5, 2, 0, 6), normal(2, 0, 6)])
+    yield Case("gather_weighted", [normal(2, 5, 3), indices(5, 2, 4, 0), normal(2, 4, 0)])
     for dtype in dtypes_of("one_hot"):
         yield Case("one_hot", [indices(5, 2, 3, dtype=dtype)], {"depth": 5})
     for axis in (0, 1, -1):

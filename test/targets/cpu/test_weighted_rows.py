@@ -1,0 +1,52 @@
+"""gather_weighted: widths around vectors, types, threads, symbolic sizes, indices from the end; against the semantics."""
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import NAMES, TARGETS, Net
+from thoroughly import first_of
+
+from legato.dialects import relax
+
+RNG = np.random.default_rng(29)
+F32 = np.dtype(np.float32)
+TYPES = {F32: 1e-6, np.dtype(np.float64): 1e-13, np.dtype(np.float16): 2e-3, np.dtype(ml_dtypes.bfloat16): 2e-2}
+
+
+def check(target: str, cases: list[tuple[int, int, int, np.dtype]], symbols: bool = False) -> None:
+    """Cases of so many places, taps and columns."""
+    net, arrays, expected = Net(target, first=None), [], []
+    for number, (places, taps, width, dtype) in enumerate(cases):
+        x = RNG.standard_normal((2, 11, width)).astype(dtype)
+        indices, weights = RNG.integers(-11, 11, (2, taps, places)), RNG.standard_normal((2, taps, places)).astype(np.float32)
+        shapes = [x.shape, indices.shape, weights.shape]
+        if symbols:
+            shapes = [(f"b{number}", f"r{number}", f"c{number}"), *[(f"b{number}", f"t{number}", f"p{number}")] * 2]
+        operands = [net.input(shape, NAMES[array.dtype]) for shape, array in zip(shapes, (x, indices, weights))]
+        net.output(net.op("relax.gather_weighted", operands))
+        arrays += [x, indices, weights]
+        expected.append(relax.OPS["gather_weighted"].semantics(x, indices, weights))
+    for case, found, wanted in zip(cases, net.run(*arrays), expected, strict=True):
+        difference = np.abs(np.float64(found) - np.float64(wanted)).max() / np.abs(np.float64(wanted)).max()
+        assert difference <= TYPES[case[-1]], f"{case}: {difference}"
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_widths(target):
+    widths = (1, 3, 8, 15, 16, 17, 48, 100, 128)
+    check(TARGETS[target], [(places, taps, width, F32) for width in widths for places, taps in ((7, 4), (1, 16))])
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_types(target):
+    check(TARGETS[target], [(13, 4, width, dtype) for dtype in TYPES for width in (5, 32, 39)])
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_symbols(target):
+    check(TARGETS[target], [(9, taps, width, F32) for taps in (1, 4) for width in (4, 33)], symbols=True)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("symbols", [False, True])
+def test_threads(cpu, symbols):
+    check(f"llvm{{cpu={cpu} threads=2}}", [(places, 4, width, F32) for places in (1, 300, 301) for width in (1, 28, 128)], symbols)
