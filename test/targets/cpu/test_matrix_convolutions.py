@@ -44,7 +44,8 @@ GROUPS = [
     ((1, 34, 13, 6), 32, {"group": 2, "dilations": [2, 3], "pads": [2, 3, 2, 3]}),
     ((1, 48, 6, 7), 36, {"group": 3}), ((1, 40, 6, 7), 96, {"group": 2, "kernel_shape": [1, 1], "pads": [0] * 4}),
     ((1, 16, 3, 4), 32, {"group": 2, "pads": [1, 50, 1, 40]}),
-    ((2, 48, 40), 60, {"group": 3, "kernel_shape": [3], "pads": [1, 1]}), ((1, 64, 33), 96, {"group": 2, "kernel_shape": [1], "pads": [0, 0]}),
+    ((2, 48, 40), 60, {"group": 3, "kernel_shape": [3], "pads": [1, 1]}),
+    ((1, 64, 33), 96, {"group": 2, "kernel_shape": [1], "pads": [0, 0]}),
     ((1, 32, 90), 64, {"group": 2, "kernel_shape": [16], "pads": [8, 8], "strides": [2]}),
 ]
 
