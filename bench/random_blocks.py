@@ -87,7 +87,8 @@ def normalized(draw: Draw) -> Layer:
 
 
 def dense(draw: Draw, value: str, depth: int, columns: int) -> str:
-    """A product by a constant, with bias."""
+    """A product by a constant, with bias. In models of 8 bits the operand is rounded."""
+    value = draw.quantized(value, 0.03) if draw.precision == "int8" else value
     return draw.node("Add", [draw.node("MatMul", [value, draw.filter(depth, columns, axis=1)]), draw.weight(draw.array(columns))])
 
 

@@ -45,6 +45,21 @@ def test_grid_sample(mode, padding, align):
     check("GridSample", [(), (3,)], calls, mode=mode, padding_mode=padding, align_corners=align)
 
 
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize(("shape", "places", "op"), [
+    ((2, 3, 40, 33), 4, "relax.gather_elements"), ((1, 1, 6, 5), 60, "relax.gather_elements"), ((1, 3, 6, 5), 60, "relax.gather_")])
+def test_grid_sample_reads_few_elements_one_by_one(mode, padding, shape, places, op):
+    """Of few places, or of one channel, the channels are not brought together."""
+    x, grid = normal(*shape), (RNG.random((shape[0], places, 1, 2)) * 2.2 - 1.1).astype(np.float32)
+    check("GridSample", [range(4), range(4)], [(x, grid)], mode=mode, padding_mode=padding)
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode=mode, padding_mode=padding)
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape) for name, array in (("x", x), ("grid", grid))]
+    graph = helper.make_graph([node], "g", values, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    text = str(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)))
+    assert op in text and ("relax.gather_elements" in text) == (op == "relax.gather_elements")
+
+
 def test_grid_sample_of_volumes():
     calls = [(normal(*shape), (RNG.random((shape[0], 2, 3, 4, 3)) * 2.4 - 1.2).astype(np.float32))
              for shape in ((2, 3, 4, 5, 6), (1, 1, 1, 2, 1))]
