@@ -23,6 +23,7 @@ def roi_align(k, x, regions, images, out):
     channels = Channels.of(kind, dims(x)[3], machine)
     if not channels.whole and not machine.masks(kind.bits):
         return Refusal(f"{machine.cpu} has no masks for elements of {kind.bits} bits")
+    k.writes_all()
 
     def region(number: ir.Value, into: ir.Value, first: ir.Value) -> ir.Value:
         image, lines = region_of(k, x, regions, images, number)

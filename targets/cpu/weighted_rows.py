@@ -23,6 +23,7 @@ def gather_weighted(k, x, indices, weights, out):
     channels, e = Channels.of(kind, dims(x)[2], machine), kind.wide
     if not channels.whole and not machine.masks(kind.bits):
         return Refusal(f"{machine.cpu} has no masks for elements of {kind.bits} bits")
+    k.writes_all()
 
     def sums(into: ir.Value, first: list[ir.Value]) -> ir.Value:
         """``into``, the slice of ``out`` that begins at ``first``."""

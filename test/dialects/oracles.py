@@ -99,11 +99,11 @@ def _roi_align(x, regions, images, size, scale, sampling, aligned, mode, channel
 
 
 def _gather_weighted(x, indices, weights):
-    """By a product with a matrix that holds each weight at the row of its index."""
-    factors = np.zeros((len(x), indices.shape[2], x.shape[1]))
+    """Row by row, in double."""
+    found = np.zeros((len(x), indices.shape[2], x.shape[2]))
     for batch, tap, place in np.ndindex(*indices.shape):
-        factors[batch, place, indices[batch, tap, place]] += weights[batch, tap, place]
-    return (factors @ x.astype(np.float64)).astype(x.dtype)
+        found[batch, place] += np.float64(weights[batch, tap, place]) * x[batch, indices[batch, tap, place]]
+    return found.astype(x.dtype)
 
 
 def _non_max_suppression(boxes, scores, candidates, threshold, k):

@@ -1,5 +1,4 @@
 """Patterns of relax-canonicalize: sums of convolutions of one image, as networks have that are trained with parallel branches."""
-from collections.abc import Iterator
 from functools import reduce
 
 import numpy as np
@@ -16,9 +15,9 @@ EXACT = (np.dtype(np.float32), np.dtype(np.float64))    # sums of filters of few
 def sum_of_convolutions(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """conv(x, v) + conv(x, w) + x * c of constant v, w and c: one convolution, by a filter of the size of one of theirs, where that has all
     of their taps. What else is added stays, constants last."""
-    if dtype_of(op.results[0]) not in EXACT:
+    if dtype_of(op.results[0]) not in EXACT or _is_part(op):
         return None
-    terms = list(_terms(r, op))
+    terms = _terms(r, op)
     bases = [(array.size, number) for number, term in enumerate(terms) if (made := r.find(term, *CONVOLUTIONS, once=True)) is not None
              and (array := r.array(made.operands[1])) is not None]
     for _, number in sorted(bases, reverse=True):
@@ -33,14 +32,23 @@ def sum_of_convolutions(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return None
 
 
-def _terms(r: GraphRewriter, op: ir.Operation) -> Iterator[ir.Value]:
+def _is_part(op: ir.Operation) -> bool:
+    """Whether an op's result is read by a sum alone, which is looked at itself."""
+    readers = [use.owner for use in op.results[0].uses]
+    return len(readers) == 1 and readers[0].name == "relax.add" and readers[0].operation.block == op.block
+
+
+def _terms(r: GraphRewriter, op: ir.Operation) -> list[ir.Value]:
     """What is added, through sums that nothing else reads."""
-    for operand in op.operands:
+    found, left = [], [*reversed(op.operands)]
+    while left:
+        operand = left.pop()
         inner = r.find(operand, "add", once=True)
         if inner is None:
-            yield operand
+            found.append(operand)
         else:
-            yield from _terms(r, inner)
+            left += reversed(inner.operands)
+    return found
 
 
 def _added(r: GraphRewriter, result: ir.Value, terms: list[ir.Value]) -> ir.Value:
