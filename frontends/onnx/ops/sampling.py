@@ -171,8 +171,9 @@ def summed(extents: Extents, flat: ir.Value, sizes: Sequence[Size], taps: Sequen
 def _reads_few(flat: ir.Value, index: ir.Value) -> bool:
     """Whether to read element by element takes less time than to bring channels last, and to read them together."""
     (_, taps, places), (_, channels, pixels) = TensorType.of(index.type).dims, TensorType.of(flat.type).dims
-    are_known = all(isinstance(size, int) for size in (taps, places, pixels))
-    return channels == 1 or (are_known and taps * places * READ_TO_MOVE < pixels)
+    if not (isinstance(taps, int) and isinstance(places, int) and isinstance(pixels, int)):
+        return channels == 1
+    return channels == 1 or taps * places * READ_TO_MOVE < pixels
 
 
 def _elements(flat: ir.Value, index: ir.Value, weight: ir.Value | None) -> ir.Value:
