@@ -67,7 +67,7 @@ class Draw:
         return self.quantized(name, 0.03) if self.precision == "int8" else name
 
     def indices(self, limit: int, *shape: int) -> str:
-        """A further input of the model: whole numbers from 0, below a limit, ordered at no axis."""
+        """A further input of the model: whole numbers from 0, below a limit, in no order."""
         name = f"x{len(self.inputs)}"
         self.inputs[name] = self.rng.integers(0, limit, shape)
         return name

@@ -147,10 +147,10 @@ def heads(draw: Draw) -> Layer:
     if op == "rotary":
         query, key = (rotated(draw, part, rows, depth) for part in (query, key))
     if op == "cache":
-        rows_, label = 1, f"{op} {past} past, {count}x{depth}, {groups} of keys"
-        draw.inputs = {name: np.ascontiguousarray(array[:, :, :rows_]) for name, array in draw.inputs.items()}
+        label = f"{op} {past} past, {count}x{depth}, {groups} of keys"
+        draw.inputs = {name: np.ascontiguousarray(array[:, :, :1]) for name, array in draw.inputs.items()}
         key, value = (draw.node("Concat", [draw.input(1, groups, past, depth), part], axis=2) for part in (key, value))
-        rows, keys = 1, past + 1
+        keys = past + 1
     else:
         keys = rows
     if shared > 1:

@@ -48,7 +48,7 @@ class VectorConvolution(PairConvolution):
         panels, steps, *tile = self.weights.type.shape
         type_ = ir.MemRefType.get([panels, steps, tile[0] * tile[1] * tile[2]], self.weights.type.element_type)
         self.rows = memref.CollapseShapeOp(type_, self.weights, [[0], [1], [2, 3, 4]]).result
-        self.is_cold, self.flat = is_cold(self.weights), flattened(self.weights)
+        self.cold = flattened(self.weights) if is_cold(self.weights) else None
         super().build()
 
     def tile(self, image: ir.Value, place: TilePlace, panel: Size, thread: Size) -> None:
@@ -59,9 +59,9 @@ class VectorConvolution(PairConvolution):
         _, steps, width = self.rows.type.shape
 
         def step(first: Size, matrix: Size, block: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            if self.is_cold:
+            if self.cold is not None:
                 number = plus(times(place.number, steps), matrix)
-                fetch_part(self.flat, times(plus(panel_of_all, 1), steps * width), number, width, self.chunk)
+                fetch_part(self.cold, times(plus(panel_of_all, 1), steps * width), number, width, self.chunk)
             filters = [load_pairs(v, self.rows, panel_of_all, matrix, PAIR * lanes * j) for j in range(vectors)]
             inputs = [spread_pair(v, self.read, plus(first, position), times(block, PAIR)) for position in range(self.tiles.positions)]
             return add_products(inputs, filters, sums)
