@@ -37,6 +37,7 @@ FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops)
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
+PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows,tir-prefetch-epilogues"
 # of groups of narrow elements, by instructions
 PRODUCTS = "tir-lower-matrix-products{target=%s},tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
@@ -90,7 +91,7 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
-        ("llvm", f"tir-fill-vectors,tir-prefetch-weights,{PRODUCTS},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
+        ("llvm", f"tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
                  f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )
 

@@ -121,6 +121,8 @@ PASSES: dict[str, str] = {
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
     "tir-fill-vectors": "passes.cpu.fill_vectors:FillVectors",
     "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",
+    "tir-prefetch-rows": "passes.cpu.prefetch_rows:PrefetchRows",
+    "tir-prefetch-epilogues": "passes.cpu.prefetch_epilogues:PrefetchEpilogues",
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
     "tir-share-kernels": "passes.cpu.share_kernels:ShareKernels",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",

@@ -1,0 +1,71 @@
+"""tir-prefetch-rows: register tiles fetch the rows that the next tile reads, while they compute.
+
+For each block of columns, a product goes through all its rows. Where these are more than the caches of a core hold, each tile begins with
+rows from beyond them. The hardware's prefetching starts anew in each row and ends at each page of 4 KB.
+"""
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from legato.core.cpu_table import LINE
+from legato.core.dtypes import element_bytes
+from legato.core.ir_helpers import body, find
+from legato.core.mlir import ir, memref
+from legato.core.vector_loops import plus, times, value_of
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.loops import constant_of
+from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
+
+FAR = 4 << 20   # bytes of all rows, from which on fetches pay: several times a core's caches; products of fewer measured alike, or slower
+
+
+@dataclass(frozen=True)
+class PrefetchRows(ModulePass):
+    """Adds memref.prefetch to the steps of products in vectors, for rows that are an argument of the kernel of 4 MB or more.
+
+    A tile of m whole rows, which follow each other in memory, is followed by the next m. Each step over an element of all rows fetches as
+    many elements of these, rounded up to a power of two. Behind the last row that does no harm.
+    """
+
+    name: ClassVar[str] = "tir-prefetch-rows"
+    rounding: ClassVar[Rounding] = EXACT
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context:
+            for kernel in tir.prim_funcs(module.module):
+                for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
+                    for read in list(_rows(loop)):
+                        _prefetch(read, loop)
+
+
+def _variable(loop: ir.Operation) -> ir.Value:
+    return loop.regions[0].blocks[0].arguments[0]
+
+
+def _rows(loop: ir.Operation) -> Iterator[ir.Operation]:
+    """The reads of a column of several whole rows of a large buffer in the steps of a contraction."""
+    ops = body(loop.regions[0].blocks[0])
+    if all(op.name != "vector.contract" for op in ops):
+        return
+    lower, upper, step = map(constant_of, list(loop.operands)[:3])
+    for op in ops:
+        if op.name == "vector.transfer_read" and isinstance((buffer := op.operands[0]).owner, ir.Block) and buffer.type.has_static_shape:
+            tile, length = list(op.results[0].type.shape), buffer.type.shape[-1]
+            whole = (lower, upper, step) == (0, length, 1) and op.operands[buffer.type.rank] == _variable(loop)
+            if whole and len(tile) == 2 and tile[0] > 1 and tile[1] == 1:
+                if prod(buffer.type.shape) * element_bytes(buffer.type.element_type) >= FAR:
+                    yield op
+
+
+def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:
+    """Fetches a part of the next rows at the beginning of each step."""
+    buffer, rows = read.operands[0], read.results[0].type.shape[0]
+    *outer, row, column = list(read.operands)[1:1 + buffer.type.rank]
+    part = 1 << (rows - 1).bit_length()
+    with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), read.location:
+        for first in range(0, part, LINE // element_bytes(buffer.type.element_type)):
+            at = value_of(plus(times(column, part), first))
+            memref.PrefetchOp(buffer, [*outer, value_of(plus(row, rows)), at], False, 2, True)
