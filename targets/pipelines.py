@@ -50,7 +50,7 @@ VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-share-kernels,
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
-BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-eliminate-empty-tensors,"
+BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-nest-slices,tir-eliminate-empty-tensors,"
              "tir-drop-ties,tir-keep-partial-writes,"
              "one-shot-bufferize{allow-return-allocs-from-loops=1 bufferize-function-boundaries=1 "
              "function-boundary-type-conversion=identity-layout-map},"

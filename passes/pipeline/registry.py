@@ -87,6 +87,7 @@ PASSES: dict[str, str] = {
     "tir-tie-results": "passes.memory.bufferize.tie_results:TieResults",
     "tir-unchain-inserts": "passes.memory.bufferize.unchain_inserts:UnchainInserts",
     "tir-eliminate-empty-tensors": "passes.memory.bufferize.eliminate_empty_tensors:EliminateEmptyTensors",
+    "tir-nest-slices": "passes.memory.bufferize.nest_slices:NestSlices",
     "tir-drop-ties": "passes.memory.bufferize.drop_ties:DropTies",
     "tir-keep-partial-writes": "passes.memory.bufferize.keep_partial_writes:KeepPartialWrites",
     "tir-drop-results": "passes.memory.bufferize.drop_results:DropResults",

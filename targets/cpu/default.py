@@ -38,18 +38,20 @@ def cut_alone(vectorizer: Vectorizer, handle: str, nest: StructuredOp, shared: b
     inner = vector_loop(nest) if nest.iterator_types and shared and nest.writes_plainly and not nest.is_copy else None
     if inner is not None:
         parallel = {i for i, kind in enumerate(nest.iterator_types) if kind == PARALLEL}
-        handle, _ = share(vectorizer, handle, [nest], extents, parallel, inner)
+        handle, _ = share(vectorizer, handle, [nest], extents, parallel, inner, crossing_loop(nest, inner))
     return cut(vectorizer, handle, nest, extents)
 
 
 def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extents: list[int], loops: set[int],
-          inner: int) -> tuple[str, str | None]:
-    """Tiles one of ``loops`` of the op behind ``handle`` for threads, where the work of ``nests`` is large enough.
+          inner: int, crossing: int | None = None) -> tuple[str, str | None]:
+    """Tiles one of ``loops`` of the op behind ``handle`` for threads, where the work of ``nests`` is large enough. ``crossing``: the loop
+    that blocks are transposed with.
 
     Returns the op of a part and the parallel loop, or the op itself and None. Sets ``extents`` to those of a part.
     """
     grain = 8 * vectorizer.lanes(nests[0])
-    part = shared_part(extents, loops, inner, grain, vectorizer.machine.threads, work_of(nests))
+    blocks = {} if crossing is None else {crossing: vectorizer.side(nests[0])}
+    part = shared_part(extents, loops, inner, grain, vectorizer.machine.threads, work_of(nests), blocks)
     if part is None:
         return handle, None
     loop, size = part

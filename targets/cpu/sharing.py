@@ -1,5 +1,5 @@
 """Selection of the loop of a nest that is split among threads."""
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from legato.analysis.structured import StructuredOp
@@ -16,11 +16,13 @@ def work_of(nests: Sequence[StructuredOp]) -> int:
                for n in nests)
 
 
-def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grain: int, threads: int, work: int) -> tuple[int, int] | None:
+def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grain: int, threads: int, work: int,
+                blocks: Mapping[int, int] = {}) -> tuple[int, int] | None:
     """The loop to split among threads, and the size of a part (0: its extent divided by the threads at run time); None for one thread.
 
-    ``loops``: the parallel loops that may be split; ``inner`` is vectorized, by pieces of ``grain``. Takes the outermost loop that keeps
-    all threads busy, and the vectorized one only where no other does.
+    ``loops``: the parallel loops that may be split; ``inner`` is vectorized, by pieces of ``grain``; ``blocks``: of loops of which several
+    elements are computed at once, their number. Takes the outermost loop that keeps all threads busy, and the vectorized one only where no
+    other does.
     """
     if threads < 2 or work < WORTH_IT:
         return None
@@ -28,8 +30,10 @@ def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grai
         extent = extents[loop]
         if extent < 0:
             return loop, 0
-        if extent % threads == 0 or extent >= 8 * threads:
-            return loop, -(-extent // (PIECES * threads if extent >= 8 * PIECES * threads else threads))
+        block = blocks.get(loop, 1)
+        pieces = -(-extent // block)
+        if (pieces % threads == 0 and extent % block == 0) or pieces >= 8 * threads:
+            return loop, -(-pieces // (PIECES * threads if pieces >= 8 * PIECES * threads else threads)) * block
     if inner in loops and (extents[inner] < 0 or extents[inner] >= threads * grain):
         part = -(-extents[inner] // (threads if extents[inner] < PIECES * threads * grain else PIECES * threads))
         return inner, 0 if extents[inner] < 0 else -(-part // grain) * grain

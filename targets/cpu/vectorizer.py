@@ -156,9 +156,13 @@ class Vectorizer:
 
     # --- blocks of two loops, one innermost in the output, one in an input ---
 
+    def side(self, nest: StructuredOp) -> int:
+        """The rows and columns of a block."""
+        return min(16, max(4, self.lanes(nest)))
+
     def transposed(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, other: int) -> None:
         """Transposes blocks of the loops ``loop`` (the output's innermost) and ``other`` (an input's innermost) in registers."""
-        side = min(16, max(4, self.lanes(nest)))
+        side = self.side(nest)
         outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
         parts = [(self.tile(handle, outer)[0], "whole")]
         for axis in (other, loop):

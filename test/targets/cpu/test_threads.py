@@ -37,6 +37,19 @@ def test_parts_give_what_the_whole_gives():
     assert str(together.lowered("scheduled")).count("scf.forall") >= str(alone.lowered("scheduled")).count("scf.forall") + 8
 
 
+def test_transposes_in_parts_copy_nothing():
+    """Blocks of 16 x 16 stay whole, and what is left of them is written to its place: a kernel needs no memory of its own."""
+    shapes = [(4900, 160), (160, 4900), (65536, 21), (21, 65536), (8, 3137, 19), (3, 1000, 100), (6, 129, 257)]
+    for threads in (1, 2):
+        net, arrays = Net(f"llvm{{threads={threads}}}"), [values(shape) for shape in shapes]
+        for shape in shapes:
+            axes = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+            net.output(net.op("relax.permute_dims", [net.input(shape)], axes=axes))
+        for shape, x, found in zip(shapes, arrays, net.run(*arrays), strict=True):
+            assert np.array_equal(found, x.swapaxes(-1, -2)), (threads, shape)
+        assert "memref.alloc(" not in str(net.lowered("bufferized")), threads
+
+
 def test_contractions_in_parts_give_the_bits_of_one_thread():
     """Products and convolutions whose loops divide into parts for each thread, and some that hardly do."""
     shapes = [(128, 256, 512), (7, 640, 384), (1, 1024, 1024), (96, 129, 160), (33, 300, 65)]
