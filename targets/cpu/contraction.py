@@ -137,7 +137,7 @@ class _ContractionScript:
         loop, size, rest = block
         tiled = self._tile(last, {loop: size})
         self.form = form.with_extent(loop, size)
-        if not rest:
+        if rest == 0:
             self._columns(self.script.match(attribute=LAST, within=tiled), widths, columns, outer)
             return
         whole, part = self._peel(tiled)

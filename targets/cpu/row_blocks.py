@@ -16,30 +16,33 @@ SHARE = 2    # of the cache, its inverse; panels of the weight, and what is fetc
 COLD = 8     # times as long to read a weight, which comes from memory, as rows, which a kernel before has written
 
 
-def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> tuple[int, int, int] | None:
-    """The loop over rows to split, the steps of a block, and those that are left after whole blocks. None where all rows fit, or where
-    the weight, which each block reads, is larger than what this saves. Beside a weight that fits, too, the results of a block have to
-    fit: written where they stay in the cache, they keep the rows there."""
+def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> tuple[int, int, int | None] | None:
+    """The loop over rows to split, the steps of a block, and those that are left after whole blocks: None where only the call knows them.
+    None where all rows fit, or where the weight, which each block reads, is larger than what this saves. Beside a weight that fits, too,
+    the results of a block have to fit: written where they stay in the cache, they keep the rows there."""
     loops = [loop for loop in form.rows if form.extents[loop] != 1]
-    sizes = [form.extents[loop] for loop in (*form.rows, *form.columns, *form.reductions)]
-    if not loops or None in sizes or form.strides.get(loops[0], 1) > 1:
+    if not loops or form.strides.get(loops[0], 1) > 1:
         return None
     loop, *inner = loops
+    if any(form.extents[one] is None for one in (*inner, *form.columns, *form.reductions)):
+        return None
     operand, weight = form.op.operands[1 - form.weight], form.op.operands[form.weight]
     share = machine.l2_bytes // SHARE
-    steps, columns = _extent(form, [loop]), _extent(form, form.columns)
+    steps, columns = form.extents[loop], _extent(form, form.columns)
     read = _extent(form, inner) * _extent(form, [one for one in form.reductions if one not in form.filters]) * _bytes(operand)
     written = _extent(form, inner) * columns * form.bits // 8
     weight_bytes = _extent(form, (*form.columns, *form.reductions)) * _bytes(weight)
     fits = weight_bytes <= share
     most, unit = share // (read + written * fits), tiles.rows[0] if loop == form.row else 1
     panels = -(-columns // tiles.columns[0])
-    if panels < 2 or steps <= most or most < unit:
+    if panels < 2 or most < unit or (steps is not None and steps <= most):
         return None
-    whole, most = steps - steps % unit, most - most % unit
+    most -= most % unit
+    whole = most if steps is None else steps - steps % unit
     size = next((size for size in range(most, most // 2, -unit) if whole % size == 0), most)
-    saved, again = read * steps * (panels - 1), weight_bytes * (steps // size) * COLD
-    return (loop, size, steps % size) if fits or again < saved else None
+    rows, blocks = (size, 1) if steps is None else (steps, steps // size)
+    saved, again = read * rows * (panels - 1), weight_bytes * blocks * COLD
+    return (loop, size, None if steps is None else steps % size) if fits or again < saved else None
 
 
 def _extent(form: ContractionForm, loops: Sequence[int]) -> int:

@@ -253,13 +253,15 @@ def test_blocks_of_rows(threads, monkeypatch):
     matmul_case(cases, 161, 64, 16, epilogue="")
     matmul_case(cases, 189, 40, 8, constant=False)
     matmul_case(cases, 64, 130, 8, name_of_rows="n")
+    matmul_case(cases, 333, 64, 16, name_of_rows="m", epilogue="bias residual relu")
+    matmul_case(cases, 7, 97, 8, name_of_rows="few")
     conv_case(cases, (1, 14, 14, 3), 64, (3, 3), padding=(1, 1, 1, 1))
     conv_case(cases, (2, 13, 9, 4), 40, (1, 1), residual=True)
     conv_case(cases, (1, 15, 6, 8), 48, (5, 5), padding=(2, 2, 2, 2), groups=2)
     conv_case(cases, (1, 31, 3, 8), 64, (3, 3), dilations=(2, 1), padding=(1, 1, 1, 1))
     cases.check(f"llvm{{cpu={CPUS[-1]},threads={threads}}}")
     blocks = [block for block in found if block is not None]
-    assert len(blocks) > 2 and any(rest for *_, rest in blocks)
+    assert len(blocks) > 2 and any(rest for *_, rest in blocks) and any(rest is None for *_, rest in blocks)
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
