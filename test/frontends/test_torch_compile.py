@@ -231,6 +231,21 @@ def test_views_that_overlap_and_views_of_results_in_any_sizes(compiles):
     assert [len(made.outputs) for made in compiles] == [1]   # the product, of which torch makes the views
 
 
+def test_a_diagonal_shares_memory_with_its_result():
+    """The exporter gets it in terms of other ops, which are no view."""
+    def function(x):
+        y = x * 2
+        d = y.diagonal(1)
+        d.zero_()
+        return y, d
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend)
+    compare(compiled, function, torch.randn(3, 4))
+    y, d = compiled(torch.randn(3, 4))
+    d.fill_(7)
+    assert y[0, 1] == y[1, 2] == 7
+
+
 def test_memory_formats_and_halves():
     compiled, eager = both(nn.Conv2d(3, 4, 3))
     compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))
