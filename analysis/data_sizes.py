@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from legato.core.ir_helpers import walk
 from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import DimsAttr, dims, from_attribute, symbols
 from legato.dialects.relax.markers import ARGUMENTS
@@ -27,7 +28,7 @@ class DataSizes:
                     self.given.setdefault(name, op.operation)
             return ir.WalkResult.ADVANCE
 
-        function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+        walk(function, visit, ir.WalkOrder.PRE_ORDER)
 
     def named_by(self, op: ir.Operation) -> set[str]:
         """The data-dependent symbols among those that an op names."""
@@ -46,7 +47,7 @@ class DataSizes:
                 found.update(self._of_callees().get(one.attributes["callee"].value, ()))
             return ir.WalkResult.ADVANCE
 
-        op.walk(visit)
+        walk(op, visit)
         return found
 
     def waits_for(self, op: ir.Operation) -> list[ir.Operation]:

@@ -14,6 +14,7 @@ from legato.codegen.machine_code import MachineCode
 from legato.codegen.units import units_of
 from legato.core import cpu
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import walk
 from legato.core.mlir import ir
 from legato.runtime import cached_model, package, packed, threads
 from legato.runtime.executable import Executable
@@ -125,5 +126,5 @@ def _callers(module: ir.Module, name: str) -> list[str]:
                     found.append(caller)
                 return ir.WalkResult.ADVANCE
 
-            function.operation.walk(visit)
+            walk(function, visit)
     return found

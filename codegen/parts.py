@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import HIDDEN
 from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper
+from legato.core.ir_helpers import walk
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import PRIM_FUNC
 
@@ -112,7 +113,7 @@ class _Symbols:
                 is_foreign = True
             return ir.WalkResult.ADVANCE
 
-        op.walk(visit)
+        walk(op, visit)
         self.sizes[name], self._uses[name] = size, used
         if is_foreign:
             self._foreign.add(name)
@@ -182,7 +183,7 @@ def _rename(op: ir.Operation, outer: dict[str, str]) -> None:
             inner.attributes[attribute] = ir.FlatSymbolRefAttr.get(outer[name])
         return ir.WalkResult.ADVANCE
 
-    op.walk(visit)
+    walk(op, visit)
 
 
 def _declare(op: ir.Operation, symbol: str) -> None:

@@ -1,6 +1,7 @@
 """Walking IR, and moving, copying and substituting the operations in it."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from legato.core.mlir import arith, func, ir
@@ -14,6 +15,18 @@ def present(value: T | None) -> T:
     return value
 
 
+def walk(root: ir.Operation | ir.OpView | ir.Module, visit: Callable[[ir.Operation], ir.WalkResult],
+         order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> None:
+    """Upstream's walk of an op and all ops nested in it. An interrupt (Ctrl-C) during ``visit`` stays a KeyboardInterrupt: the bindings
+    turn whatever a callback raises into a RuntimeError, which a caller's ``except Exception`` would take for a failed compile."""
+    try:
+        root.operation.walk(visit, order)
+    except RuntimeError as error:
+        if re.search(r"^KeyboardInterrupt\b", str(error), re.MULTILINE):
+            raise KeyboardInterrupt from None
+        raise
+
+
 def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.Operation]:
     """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order)."""
     found: list[ir.Operation] = []
@@ -23,7 +36,7 @@ def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.
             found.append(op.operation)
         return ir.WalkResult.ADVANCE
 
-    root.operation.walk(visit, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
+    walk(root, visit, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
     return found
 
 
@@ -106,7 +119,7 @@ def everything(op: ir.Operation, order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) 
         found.append(one.operation)
         return ir.WalkResult.ADVANCE
 
-    op.operation.walk(visit, order)
+    walk(op, visit, order)
     return found
 
 

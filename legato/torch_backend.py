@@ -31,8 +31,10 @@ def torch_backend(module: torch.fx.GraphModule, example_inputs: Sequence[Any], *
         raise LegatoError(f"torch.compile(backend='legato') has no mode '{mode}'")
     if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in example_inputs):
         _refuse_gradients()
+    # views stay as they are until the export: those among the results are made of their bases, whose memory they share
+    apart = {op: how for op, how in DECOMPOSITIONS.items() if not op.is_view}
     aot = aot_autograd(fw_compiler=_refuse_gradients, inference_compiler=partial(_compiled, options=dict(options or {})),
-                       decompositions=dict(DECOMPOSITIONS))
+                       decompositions=apart)
     return aot(module, example_inputs)
 
 

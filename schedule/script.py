@@ -7,7 +7,7 @@ from typing import Any
 
 from legato.core.diagnostics import Diagnostic, PassFailed, Position, position_of
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import everything, find
+from legato.core.ir_helpers import everything, find, walk
 from legato.core.mlir import func, ir
 from legato.dialects.tir.schedule_ops import EXPECT, PREFIX
 from legato.schedule.interpret import INTERPRETER, run_interpreter
@@ -60,7 +60,7 @@ def included_by(sequence: ir.Operation) -> list[str]:
                     found.append(one.value)
         return ir.WalkResult.ADVANCE
 
-    sequence.walk(visit)
+    walk(sequence, visit)
     return found
 
 

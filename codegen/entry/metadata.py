@@ -4,7 +4,7 @@ import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, walk
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import CHIP, PROFILED, THREADS
@@ -67,7 +67,7 @@ def uses_openmp(module: ir.Module) -> bool:
         found = found or op.name.startswith("omp.")
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    walk(module, visit)
     return found
 
 

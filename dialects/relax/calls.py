@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import declares
+from legato.core.ir_helpers import declares, walk
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, PURE, RETURNS
@@ -177,5 +177,5 @@ def symbols_of(function: func.FuncOp) -> set[str]:
         found.update(result.type for result in op.results)
         return ir.WalkResult.ADVANCE
 
-    function.operation.walk(visit)
+    walk(function, visit)
     return {name for type_ in found if isinstance(type_, ir.RankedTensorType) for size in dims.dims(type_) for name in dims.symbols(size)}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from legato.core.errors import InferenceError, LegatoError
+from legato.core.ir_helpers import walk
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import Dim, Size, substitute
@@ -30,7 +31,7 @@ def graph_ops(function: func.FuncOp) -> list[Any]:
             found.append(op.opview)
         return ir.WalkResult.ADVANCE
 
-    function.operation.walk(visit)
+    walk(function, visit)
     return found
 
 

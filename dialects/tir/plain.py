@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from legato.core.dtypes import array_of, kind, numpy_dtype
+from legato.core.ir_helpers import walk
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import WeightStore
 from legato.dialects.relax.markers import SIGNATURE
@@ -54,7 +55,7 @@ def plain_types(function: func.FuncOp) -> None:
             casts.append(op)
         return ir.WalkResult.ADVANCE
 
-    function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    walk(function, visit, ir.WalkOrder.PRE_ORDER)
     for op in casts:
         if op.operands[0].type == op.results[0].type:
             op.results[0].replace_all_uses_with(op.operands[0])
@@ -125,7 +126,7 @@ def weight_constants(function: func.FuncOp) -> list[ir.Operation]:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
-    function.operation.walk(visit)
+    walk(function, visit)
     return found
 
 

@@ -55,6 +55,7 @@ class TorchGraph:
         self.inputs = [i for i, node in enumerate(self._arguments)
                        if i in needed or (node.users and isinstance(values[i], torch.Tensor))]
         self._computed: list[torch.fx.Node] = []
+        self._orders: list[list[int] | None] = []   # of the axes of the computed results in memory
         self.results = [self._result(value) for value in module.graph.output_node().args[0]]
         # at once, while torch collects what the graph asks of sizes; at the first call it could not trace, either
         self._source = self._exported() if self._computed else None
@@ -75,10 +76,11 @@ class TorchGraph:
         return torch.view_as_real(argument.resolve_conj()) if argument.is_complex() else argument
 
     def received(self, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The model's outputs as the graph has them: pairs of numbers as complex ones. LegatoError where an output has another type or
-        other sizes than the graph says: torch's exporter made something else of an op."""
+        """The model's outputs as the graph has them: pairs of numbers as complex ones, dense ones in the graph's order of memory, once for
+        all results that are views of one. LegatoError where an output has another type or other sizes than the graph says: torch's
+        exporter made something else of an op."""
         found = []
-        for node, output in zip(self._computed, outputs, strict=True):
+        for node, order, output in zip(self._computed, self._orders, outputs, strict=True):
             fake = node.meta["val"]
             dtype, sizes = (fake.dtype.to_real(), (*fake.shape, 2)) if fake.is_complex() else (fake.dtype, tuple(fake.shape))
             same = len(sizes) == output.ndim and all(a == b for a, b in zip(sizes, output.shape) if isinstance(a, int))
@@ -86,7 +88,7 @@ class TorchGraph:
                 raise LegatoError(f"{self.label}: torch's exporter to ONNX makes {output.dtype}{list(output.shape)} of '{node.name}', "
                                   f"which is {dtype}{list(sizes)}: the model that it writes computes something else. Write it in terms "
                                 "of other ops")
-            found.append(torch.view_as_complex(output.contiguous()) if fake.is_complex() else output)
+            found.append(_in_order(order, torch.view_as_complex(output.contiguous()) if fake.is_complex() else output))
         return found
 
     def model(self, constants: Mapping[int, np.ndarray]) -> ModelSource:
@@ -127,11 +129,9 @@ class TorchGraph:
             return lambda arguments, outputs: view_of(value, base, made(arguments, outputs), lambda size: self._size(size, arguments))
         if value not in self._computed:
             self._computed.append(value)
-        number, order = self._computed.index(value), _memory_order(fake)
-        if order is None:
-            return lambda arguments, outputs: outputs[number]
-        back = [order.index(axis) for axis in range(len(order))]
-        return lambda arguments, outputs: outputs[number].permute(order).contiguous().permute(back)
+            self._orders.append(_memory_order(fake))
+        number = self._computed.index(value)
+        return lambda arguments, outputs: outputs[number]
 
     def _size(self, expression: "sympy.Expr", arguments: Sequence[Any]) -> int:
         return int(expression.xreplace({symbol: place.read(arguments) for symbol, place in self._places.items()}))
@@ -204,6 +204,13 @@ def _memory_order(fake: torch.Tensor) -> list[int] | None:
     """The axes of a dense result in the order of its memory; None if that is the order of the axes, or if it is not dense."""
     order = memory_order(fake)
     return None if order is None or order == sorted(order) else order
+
+
+def _in_order(order: Sequence[int] | None, output: torch.Tensor) -> torch.Tensor:
+    """The same elements with the axes in memory in this order, or, of None, as they are."""
+    if order is None:
+        return output
+    return output.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
 
 
 def _as_program(module: torch.fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> torch.export.ExportedProgram:

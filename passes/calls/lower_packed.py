@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import text_of
+from legato.core.ir_helpers import text_of, walk
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.core.upstream import run_on
@@ -123,7 +123,7 @@ def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp], calling: Sequen
                 found.append(op)
         return ir.WalkResult.ADVANCE
 
-    main.operation.walk(visit)
+    walk(main, visit)
     return found
 
 

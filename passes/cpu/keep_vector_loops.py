@@ -6,7 +6,7 @@ MobileNetV2, ResNet-50 and shufflenet faster (AVX-512). Loops of scalars are lef
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, walk
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -40,5 +40,5 @@ def holds_vectors(loop: ir.Operation) -> bool:
         found = op.name == "memref.copy" or op.name.startswith("vector.")
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
-    loop.walk(visit)
+    walk(loop, visit)
     return found

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.interfaces import GpuMachine
-from legato.core.ir_helpers import copy, find, index
+from legato.core.ir_helpers import copy, find, index, walk
 from legato.core.mlir import arith, func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -143,7 +143,7 @@ def written(load: ir.Operation, last: ir.Operation, through: bool) -> bool:
         if one.operation == last and not through:
             break
         if seen:
-            one.operation.walk(visit)
+            walk(one, visit)
         seen = seen or one.operation == load
         if one.operation == last:
             break

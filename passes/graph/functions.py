@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.core.background import begin
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import present, walk
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import aligned_empty
@@ -104,7 +104,7 @@ class Constants:
     def __init__(self, module: Module):
         self.weights = module.weights
         self._named: Counter[str] = Counter()
-        module.module.operation.walk(self._count)
+        walk(module.module, self._count)
 
     def _count(self, op: ir.Operation) -> ir.WalkResult:
         if op.name == CONSTANT and "weight" in op.attributes:

@@ -1,6 +1,7 @@
 """relax-infer-shapes: names unnamed dimensions of arguments, and infers the most precise types from the arguments' types."""
 from dataclasses import dataclass
 
+from legato.core.ir_helpers import walk
 from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -43,7 +44,7 @@ def _callees(module: Module) -> set[str]:
             found.add(op.attributes["callee"].value)
         return ir.WalkResult.ADVANCE
 
-    module.module.operation.walk(visit)
+    walk(module.module, visit)
     return found
 
 

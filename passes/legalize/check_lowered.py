@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import walk
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -42,6 +43,6 @@ def refuse_others(root: ir.Operation, dialects: tuple[str, ...], to: str) -> Non
         lowered.add(name)
         return ir.WalkResult.ADVANCE
 
-    root.walk(visit)
+    walk(root, visit)
     if left:
         raise PassFailed(f"{left[0].name} has no lowering to {to}", left[0])

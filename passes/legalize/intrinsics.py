@@ -10,7 +10,7 @@ from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
-from legato.core.ir_helpers import element_of
+from legato.core.ir_helpers import element_of, walk
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
@@ -161,7 +161,7 @@ class Intrinsics(Conversion):
                 left.append(op)
             return ir.WalkResult.ADVANCE
 
-        self.module.operation.walk(visit)
+        walk(self.module, visit)
         if left:
             raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
 
@@ -188,5 +188,5 @@ def computes_in_halves(module: ir.Module) -> bool:
                 return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    walk(module, visit)
     return found

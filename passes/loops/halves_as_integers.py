@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import array_of
-from legato.core.ir_helpers import element_of
+from legato.core.ir_helpers import element_of, walk
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
@@ -63,7 +63,7 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
             others.append(op)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    walk(module, visit)
     for op, brain in casts:
         with ir.InsertionPoint(op), op.location:
             if op.name == "arith.extf":

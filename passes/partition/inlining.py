@@ -1,6 +1,7 @@
 """Inlines the functions of an external module where the host calls them."""
 from __future__ import annotations
 
+from legato.core.ir_helpers import walk
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -71,7 +72,7 @@ def _move_kernels(module: Module, kernels: list[func.FuncOp], callers: list[func
         module.body.append(kernel)
     if renamed:
         for function in callers:
-            function.operation.walk(lambda op: _rename(op, renamed))
+            walk(function, lambda op: _rename(op, renamed))
 
 
 def _text(function: func.FuncOp) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from legato.core.ir_helpers import text_of
+from legato.core.ir_helpers import text_of, walk
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -36,7 +36,7 @@ def calls_of(module: Module) -> dict[str, list[func.CallOp]]:
         return ir.WalkResult.ADVANCE
 
     for function in module.functions():
-        function.operation.walk(visit)
+        walk(function, visit)
     return found
 
 

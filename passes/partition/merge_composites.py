@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from legato.analysis.data_sizes import DataSizes, symbols_of_type
 from legato.analysis.patterns.graph import CONSTANT, graph_blocks
-from legato.core.ir_helpers import text_of
+from legato.core.ir_helpers import text_of, walk
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE, VETO
@@ -84,7 +84,7 @@ def _producers(op: ir.Operation, position: dict[ir.Operation, int]) -> list[ir.O
                 found[owner] = None
         return ir.WalkResult.ADVANCE
 
-    op.walk(visit)
+    walk(op, visit)
     return list(found)
 
 

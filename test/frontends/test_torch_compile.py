@@ -231,6 +231,37 @@ def test_views_that_overlap_and_views_of_results_in_any_sizes(compiles):
     assert [len(made.outputs) for made in compiles] == [1]   # the product, of which torch makes the views
 
 
+def test_a_diagonal_shares_memory_with_its_result():
+    """The exporter gets it in terms of other ops, which are no view."""
+    def function(x):
+        y = x * 2
+        d = y.diagonal(1)
+        d.zero_()
+        return y, d
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend)
+    compare(compiled, function, torch.randn(3, 4))
+    y, d = compiled(torch.randn(3, 4))
+    d.fill_(7)
+    assert y[0, 1] == y[1, 2] == 7
+
+
+@pytest.mark.parametrize("turn", [lambda y: y.mT, lambda y: y.movedim(0, 1)[1:], lambda y: y.t().unsqueeze(0)])
+def test_a_result_written_through_a_transposed_view(turn):
+    """What is computed is turned in memory, once, and both results are views of it."""
+    def function(x):
+        y = x * 2
+        z = turn(y)
+        z.add_(1)
+        return y, z
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend)
+    compare(compiled, function, torch.randn(3, 4))
+    y, z = compiled(torch.randn(3, 4))
+    z.fill_(7)
+    assert (y == 7).sum() == z.numel()
+
+
 def test_memory_formats_and_halves():
     compiled, eager = both(nn.Conv2d(3, 4, 3))
     compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))

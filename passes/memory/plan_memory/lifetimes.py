@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import walk
 from legato.core.mlir import func, ir
 
 VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose",
@@ -54,7 +55,7 @@ def find_buffers(function: func.FuncOp) -> list[MainBuffer]:
             buffers.append(MainBuffer(op))
         return ir.WalkResult.ADVANCE
 
-    function.operation.walk(visit)
+    walk(function, visit)
     for buffer in buffers:
         _follow(buffer, index)
     return buffers

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import present, walk
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, parse, symbols
@@ -134,7 +134,7 @@ def packed_calls(main: func.FuncOp, counted: bool = False) -> list[Any]:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
-    main.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    walk(main, visit, ir.WalkOrder.PRE_ORDER)
     calls = [(op, None if SYMBOL in op.attributes else declarations.get(op.attributes["callee"].value)) for op in found]
     return [(op, d) for op, d in calls if (counted if SYMBOL in op.attributes else d is not None and PACKED in d.attributes)]
 
