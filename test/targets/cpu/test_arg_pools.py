@@ -8,11 +8,16 @@ import legato
 from legato.dialects import relax
 
 CASES = [   # the shape, and the attributes
-    ((2, 3, 28, 28), {"kernel": [2, 2], "strides": [2, 2]}), ((1, 5, 33, 35), {"kernel": [3, 3], "strides": [2, 2], "padding": [1, 1, 1, 1]}),
-    ((2, 2, 9, 40), {"kernel": [3, 2], "strides": [1, 1], "padding": [2, 0, 0, 1]}), ((1, 2, 20, 50), {"kernel": [5, 5], "strides": [3, 3]}),
-    ((3, 1, 12, 64), {"kernel": [2, 3], "strides": [2, 4], "dilations": [2, 3]}), ((1, 1, 6, 5), {"kernel": [6, 5]}),
-    ((1, 2, 11, 23), {"kernel": [3, 3], "strides": [2, 2], "ceil_mode": True}), ((2, 3, 70), {"kernel": [4], "strides": [2], "padding": [1, 2]}),
-    ((1, 2, 5, 6, 19), {"kernel": [2, 2, 2], "strides": [1, 2, 2], "padding": [1, 0, 0, 0, 1, 1]}), ((1, 3, 4, 60), {"kernel": [2, 9], "strides": [2, 9]}),
+    ((2, 3, 28, 28), {"kernel": [2, 2], "strides": [2, 2]}),
+    ((1, 5, 33, 35), {"kernel": [3, 3], "strides": [2, 2], "padding": [1, 1, 1, 1]}),
+    ((2, 2, 9, 40), {"kernel": [3, 2], "strides": [1, 1], "padding": [2, 0, 0, 1]}),
+    ((1, 2, 20, 50), {"kernel": [5, 5], "strides": [3, 3]}),
+    ((3, 1, 12, 64), {"kernel": [2, 3], "strides": [2, 4], "dilations": [2, 3]}),
+    ((1, 1, 6, 5), {"kernel": [6, 5]}),
+    ((1, 2, 11, 23), {"kernel": [3, 3], "strides": [2, 2], "ceil_mode": True}),
+    ((2, 3, 70), {"kernel": [4], "strides": [2], "padding": [1, 2]}),
+    ((1, 2, 5, 6, 19), {"kernel": [2, 2, 2], "strides": [1, 2, 2], "padding": [1, 0, 0, 0, 1, 1]}),
+    ((1, 3, 4, 60), {"kernel": [2, 9], "strides": [2, 9]}),
     ((0, 3, 4, 6), {"kernel": [2, 2]}),
 ]
 

@@ -26,7 +26,7 @@ def by_numpy(x, axis, size, alpha, beta, bias):
 def test_against_numpy(dtype, target):
     net, arrays, wanted = Net(target, first=None), [], []
     for (shape, axis), (size, beta) in [(s, p) for s in SHAPES for p in ((1, 0.75), (2, 0.5), (5, 0.75), (9, 0.6), (40, 0.75))]:
-        sizes = [SIZES.get(extent, extent) for extent in shape]
+        sizes = [SIZES[extent] if isinstance(extent, str) else extent for extent in shape]
         x = (2 * np.random.default_rng(len(arrays)).standard_normal(sizes)).astype(DTYPES[dtype])
         attributes = {"axis": axis, "size": size, "alpha": 0.5, "beta": beta, "bias": 1.5}
         arrays.append(x)
