@@ -8,6 +8,7 @@ WORTH_IT = 1 << 20  # multiply-adds from which on a parallel region pays
 GRAIN = 1 << 19     # multiply-adds of a part, at least
 PIECES = (4, 3, 2, 1)    # parts for each thread, which takes the next one when it is through: others may use its core
 TYPICAL = 128  # assumed extent of a dynamic loop
+READ_ONCE = 4  # rows of f32 that are multiplied while the factor that they share is read: fewer take as long as so many
 
 
 def parallel_part(form: ContractionForm, tile: tuple[int, int], threads: int) -> tuple[int, int] | None:
@@ -17,6 +18,9 @@ def parallel_part(form: ContractionForm, tile: tuple[int, int], threads: int) ->
     static, and hold whole tiles where there are several for each thread.
     """
     work = prod(extent or TYPICAL for extent in form.extents)
+    if not form.filters and not form.batch and form.heart.memory_bits >= 32:
+        rows = prod(form.extents[loop] or TYPICAL for loop in form.rows)
+        work = max(work, work * READ_ONCE // max(rows, 1))
     if threads < 2 or work < WORTH_IT:
         return None
     found = [(*candidate[:2], -number, *candidate[2:]) for number, pieces in enumerate(PIECES)
