@@ -51,6 +51,7 @@ class Executable:
         self._takes, self._gives = signature.takes, signature.gives
         self.report: ReportLike = cast(Any, None)   # the driver's Report; None for a model that was not compiled in this process
         self.explained: ExplanationLike | None = None   # its Explanation, likewise
+        self._copies = False    # whether an array was refused before, which takes 20 times as long as to look at its flags
         self._count = len(signature.outputs)
         self._takes_extended = any(is_extended(p.dtype) for p in signature.inputs)
         convert = to_numpy if any(is_extended(p.dtype) for p in signature.outputs) else np.from_dlpack
@@ -90,7 +91,12 @@ class Executable:
             if type(arg) is not _ndarray:
                 args = self._resolved(args)
                 break
-        if self._takes_extended:
+        converts = self._takes_extended
+        if self._copies:
+            for arg in args:
+                if type(arg) is _ndarray and not arg.flags.carray:
+                    converts = True
+        if converts:
             return self._given(self._function(*self._passable(args)), own)
         try:
             return self._given(self._function(*args), own)
@@ -98,6 +104,7 @@ class Executable:
             ready = self._passable(args)
             if all(new is old for new, old in zip(ready, args)):
                 raise self._refusal(args, error) from None
+        self._copies = True
         return self._given(self._function(*ready), own)
 
     def _passable(self, args: Sequence[Any]) -> tuple[Any, ...]:

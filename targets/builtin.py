@@ -9,11 +9,13 @@ from legato.dialects.tir.matrices import MatrixShape
 from legato.dialects.tir.matrix_factors import FLOAT8, INTEGERS8
 from legato.targets.classified import classified
 from legato.targets.cpu.activations import RULES as CPU_ACTIVATIONS
+from legato.targets.cpu.arg_pools import RULES as CPU_ARG_POOLS
 from legato.targets.cpu.arg_reductions import RULES as CPU_ARG_REDUCTIONS
 from legato.targets.cpu.attention import choose_attention
 from legato.targets.cpu.cumulative import RULES as CPU_CUMULATIVE
 from legato.targets.cpu.integers import RULES as CPU_INTEGERS
 from legato.targets.cpu.intrinsics import RULES as LLVM_INTRINSICS
+from legato.targets.cpu.lrn import RULES as CPU_LRN
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.packing import choose_packing
 from legato.targets.cpu.quantized import RULES as CPU_QUANTIZED
@@ -96,9 +98,9 @@ def _vulkan(options: Mapping[str, Any]) -> Gpu:
 
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
-LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_REDUCTIONS, *CPU_CUMULATIVE, *CPU_INTEGERS, *CPU_QUANTIZED,
-                                                   *CPU_REGIONS, *CPU_SCATTER, *CPU_TOPK, *CPU_TOPK_BY_RANK, *CPU_WEIGHTED_ROWS,
-                                                   *LLVM_INTRINSICS),
+LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_CUMULATIVE, *CPU_INTEGERS, CPU_LRN,
+                                                   *CPU_QUANTIZED, *CPU_REGIONS, *CPU_SCATTER, *CPU_TOPK, *CPU_TOPK_BY_RANK,
+                                                   *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),
               options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
                        "matmul-precision": None, "check-bounds": None, "fill-memory": None},
               make_machine=_machine, schedule_function=classified(schedule), packing_function=classified(choose_packing),

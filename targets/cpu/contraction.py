@@ -4,6 +4,7 @@ The last reader of the result is tiled into register tiles, and the product, its
 reductions are tiled by 1. Vectorized, each step of the reduction is an outer product whose accumulator stays in registers.
 """
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from legato.analysis.structured import ContractionForm, StructuredKernel
@@ -53,6 +54,15 @@ def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
     return not windows and elements * form.bits // 8 > machine.l2_bytes // SHARE
 
 
+@dataclass(frozen=True)
+class _Rest:
+    """The last columns, behind ``before`` others that threads share: less than a register tile, which one thread cuts by ``widths``."""
+
+    form: ContractionForm
+    widths: Sequence[int]
+    before: int
+
+
 class _ContractionScript:
     """Writes the script of one form."""
 
@@ -64,9 +74,13 @@ class _ContractionScript:
         width = inner[column] if inner else None
         self.depth = inner[column - 1] if len(inner) > 2 and inner[column - 1] > 1 else None  # of a step on matrices
         self.tiles = tiles_of(form, machine, width, self.depth is not None)
-        self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine.threads)
+        self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine.threads, self.depth is None)
+        self.rest: _Rest | None = None
         if self.part:
             loop, size = self.part
+            if loop == form.column and (columns := form.extents[loop] or 0) % size:
+                left = columns % size
+                self.rest = _Rest(form.with_extent(loop, left), self.tiles.columns[1:], columns - left)
             form = form.with_extent(loop, size)
             self.tiles = tiles_of(form, machine, self.tiles.columns[0], self.depth is not None)
         self.form, self.machine = form, machine
@@ -81,11 +95,17 @@ class _ContractionScript:
         script, form = self.script, self.form
         outer = [loop for loop in (*form.batch, *form.columns[:-1]) if form.extents[loop] != 1]
         last = self._find()
+        rest = ""
         if self.part:
             sizes = [0] * form.last_rank
             sizes[form.dims[self.part[0]]] = self.part[1]
+            if self.rest is not None:
+                last, rest = self._peel(self._tile(last, {form.column: self.rest.before}))
             last = script.tile_parallel(last, sizes)
         self._row_blocks(last, dict.fromkeys(outer, 1))
+        if self.rest is not None:
+            self.form = self.rest.form
+            self._columns(self._rest(rest), self.rest.widths, self.form.extents[self.form.column], dict.fromkeys(outer, 1))
         script.clean()
         self._reductions()
         script.clean()

@@ -8,24 +8,31 @@ WORTH_IT = 1 << 20  # multiply-adds from which on a parallel region pays
 GRAIN = 1 << 19     # multiply-adds of a part, at least
 PIECES = (4, 3, 2, 1)    # parts for each thread, which takes the next one when it is through: others may use its core
 TYPICAL = 128  # assumed extent of a dynamic loop
+READ_ONCE = 4  # rows of f32 that are multiplied while the factor that they share is read: fewer take as long as so many
 
 
-def parallel_part(form: ContractionForm, tile: tuple[int, int], threads: int) -> tuple[int, int] | None:
+def parallel_part(form: ContractionForm, tile: tuple[int, int], threads: int, peels: bool = True) -> tuple[int, int] | None:
     """The loop to split among threads and the size of a part; None where one thread is as fast.
 
     ``tile``: rows and columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay
-    static, and hold whole tiles where there are several for each thread.
+    static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile are in no part;
+    without ``peels`` there are none.
     """
     work = prod(extent or TYPICAL for extent in form.extents)
+    if not form.filters and not form.batch and form.heart.memory_bits >= 32:
+        rows = prod(form.extents[loop] or TYPICAL for loop in form.rows)
+        work = max(work, work * READ_ONCE // max(rows, 1))
     if threads < 2 or work < WORTH_IT:
         return None
-    found = [(*candidate[:2], -number, *candidate[2:]) for number, pieces in enumerate(PIECES)
-             if pieces == 1 or work >= threads * pieces * GRAIN for candidate in _candidates(form, tile, threads * pieces, pieces > 1)]
+    peels = peels and not form.filters and form.group is None
+    found = [(*candidate[:2], -number, *candidate[2:]) for number, pieces in enumerate(PIECES) if pieces == 1
+             or work >= threads * pieces * GRAIN for candidate in _candidates(form, tile, threads * pieces, pieces > 1, peels)]
     best = max(found, default=None)
     return best[-2:] if best and best[0] * threads > 1.3 else None
 
 
-def _candidates(form: ContractionForm, tile: tuple[int, int], parts: int, whole_tiles: bool) -> Iterator[tuple[float, int, int, int]]:
+def _candidates(form: ContractionForm, tile: tuple[int, int], parts: int, whole_tiles: bool,
+                peels: bool) -> Iterator[tuple[float, int, int, int]]:
     """(utilization of the threads, whether what is largest is of one thread only, loop, part). A result that is larger than its operands is
     split by rows, as what reads it is: a thread finds them in its core's cache."""
     rows, width = tile
@@ -37,17 +44,20 @@ def _candidates(form: ContractionForm, tile: tuple[int, int], parts: int, whole_
             continue
         column = loop in form.columns
         gain = int(column == weight_is_larger) + int(loop in form.batch)
-        part = -(-extent // parts)
+        part, rest = -(-extent // parts), 0
         if loop == form.column:
-            if extent % width:
+            rest = extent % width
+            if rest and not peels:
                 continue
+            extent -= rest
+            part = -(-extent // parts)
             part = part if part % width == 0 and extent % part == 0 else width
         elif loop == form.row and (extent % part or (whole_tiles and part % rows)):
             continue
         count = -(-extent // part)
         rounds = -(-count // parts)
         if count > 1:
-            yield extent / (part * rounds * parts), gain, loop, part
+            yield (extent + rest) / ((part * rounds + rest) * parts), gain, loop, part
 
 
 def _size(form: ContractionForm, loops: tuple[int, ...]) -> int:

@@ -11,6 +11,7 @@ from legato.targets.cpu.script import ANY, Script
 
 MAX_LANES = 256  # longer vectors are slow to compile and spill
 DYNAMIC = -1
+LEAST_ROWS = {32: 7, 16: 10}    # by the bits of an element: the rows from which on a block of 16 takes less time than one of their number
 
 
 def power_of_two_below(n: int) -> int:
@@ -164,9 +165,13 @@ class Vectorizer:
         """Transposes blocks of the loops ``loop`` (the output's innermost) and ``other`` (an input's innermost) in registers."""
         side = self.side(nest)
         outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
-        parts = [(self.tile(handle, outer)[0], "whole")]
+        short = [axis for axis in (other, loop) if 0 <= extents[axis] <= side]
+        filled = [axis for axis in short if self._fills_block(nest, extents[axis], side)]
+        if all(is_power_of_two(extents[axis]) for axis in (other, loop)):
+            filled = []
+        parts = [(self.tile(handle, outer)[0], "masked" if filled else "whole")]
         for axis in (other, loop):
-            if 0 <= extents[axis] <= side:
+            if axis in short:
                 continue
             sizes = [side if i == axis else 0 for i in range(len(extents))]
             cut = []
@@ -177,12 +182,18 @@ class Vectorizer:
                     cut.append((rest, self._rest_kind(kind, extents[axis], side)))
                 cut.append((tile, kind))
             parts = cut
-        shape = [side if not 0 <= extents[axis] <= side else extents[axis] for axis in sorted((loop, other))]
+        shape = [extents[axis] if axis in short and axis not in filled else side for axis in sorted((loop, other))]
         for tile, kind in parts:
             if kind in ("whole", "unit"):
                 self._static.append(tile)
             elif kind == "masked" and self.masks(nest, min(extents[loop], extents[other])):
                 self._masked.append((tile, tuple(shape)))
+
+    def _fills_block(self, nest: StructuredOp, extent: int, side: int) -> bool:
+        """Whether so few rows or columns are transposed in a whole block of 16, under a mask: its shuffles are fixed, while a block of an
+        odd size is taken apart element by element."""
+        least = LEAST_ROWS.get(nest.memory_bits)
+        return least is not None and side == 16 and least <= extent < side and self.machine.masks(16) and self.masks(nest, extent)
 
     @staticmethod
     def _rest_kind(kind: str, extent: int, side: int) -> str:

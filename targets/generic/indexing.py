@@ -62,6 +62,11 @@ def gather_nd(k, x, indices, out):
     return compute(out, ", ".join(loops), [(indices, ", ".join([*loops[:rows], str(t)])) for t in range(depth)], body)
 
 
+def batch_of_taps(indices: ir.Value, batch: ir.Value) -> ir.Value:
+    """Which of the indices and weights of gather_weighted a batch has: its own, or those of all."""
+    return index_value(0) if indices.type.shape[0] == 1 else batch
+
+
 @kernel("relax.gather_weighted")
 def gather_weighted(k, x, indices, weights, out):
     """Each element is a loop over the taps of its place."""
@@ -70,10 +75,11 @@ def gather_weighted(k, x, indices, weights, out):
 
     def body(*_: ir.Value) -> ir.Value:
         batch, at, column = (loop_index(n) for n in range(3))
+        own = batch_of_taps(indices, batch)
 
         def add(tap: ir.Value, total: ir.Value) -> list[ir.Value]:
-            row = place(extract(indices, [batch, tap, at]), number, rows)
-            weight = factor.wide.cast(read(extract(weights, [batch, tap, at]), factor), e)
+            row = place(extract(indices, [own, tap, at]), number, rows)
+            weight = factor.wide.cast(read(extract(weights, [own, tap, at]), factor), e)
             return [e.add(total, e.mul(read(extract(x, [batch, row, column]), kind), weight))]
 
         (total,) = looped(dim(indices, 1), [e.const(0)], add)

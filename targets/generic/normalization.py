@@ -149,11 +149,15 @@ def lrn(k, x, out):
                    [(padded(x, low, high, kind.const(0)), reads), (span, "w")],
                    lambda x, _, acc: arith.addf(arith.mulf(read(x, kind), read(x, kind)), acc))
 
-    def body(x: ir.Value, total: ir.Value) -> ir.Value:
-        base = arith.addf(e.const(k.attrs["bias"]), arith.mulf(total, e.const(k.attrs["alpha"] / size)))
-        return stored(arith.divf(read(x, kind), _power(e, base, k.attrs["beta"])), kind, out.type.element_type)
+    return elementwise(out, [x, sums], lambda x, total: rescaled(k, x, total, out.type.element_type))
 
-    return elementwise(out, [x, sums], body)
+
+def rescaled(k, x: ir.Value, total: ir.Value, memory: ir.Type) -> ir.Value:
+    """An element of LRN, given the sum of the squares in its window."""
+    kind = element(k.input_types[0])
+    e = kind.wide
+    base = arith.addf(e.const(k.attrs["bias"]), arith.mulf(total, e.const(k.attrs["alpha"] / k.attrs["size"])))
+    return stored(arith.divf(read(x, kind), _power(e, base, k.attrs["beta"])), kind, memory)
 
 
 def _power(e: Element, base: ir.Value, exponent: float) -> ir.Value:

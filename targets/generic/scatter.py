@@ -6,7 +6,7 @@ from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import Size, dim, dims
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import copy, extract
+from legato.targets.builders.structured import copy, extract, filled, splat
 from legato.targets.generic.indexing import place
 from legato.targets.rule import kernel
 
@@ -29,8 +29,12 @@ _OF_BOOLEANS = {"add": arith.ori, "mul": arith.andi, "max": arith.ori, "min": ar
 
 
 def started(x: ir.Value, out: ir.Value) -> ir.Value:
-    """The output with the tensor's contents, which it may have already."""
-    return out if x == out else copy(x, out)
+    """The output with the tensor's contents, which it may have already. Equal elements are a fill: a copy of a constant folds to it, and
+    loops that begin with a constant need memory of their own beside the output's."""
+    if x == out:
+        return out
+    element_ = splat(x)
+    return copy(x, out) if element_ is None else filled(out, arith.ConstantOp(out.type.element_type, element_).result)
 
 
 def combined(k, old: ir.Value, update: ir.Value) -> ir.Value:

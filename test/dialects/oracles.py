@@ -101,6 +101,7 @@ def _roi_align(x, regions, images, size, scale, sampling, aligned, mode, channel
 def _gather_weighted(x, indices, weights):
     """Row by row, in double."""
     found = np.zeros((len(x), indices.shape[2], x.shape[2]))
+    indices, weights = (np.broadcast_to(taps, (len(x), *taps.shape[1:])) for taps in (indices, weights))
     for batch, tap, place in np.ndindex(*indices.shape):
         found[batch, place] += np.float64(weights[batch, tap, place]) * x[batch, indices[batch, tap, place]]
     return found.astype(x.dtype)

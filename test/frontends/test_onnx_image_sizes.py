@@ -60,6 +60,25 @@ def test_grid_sample_reads_few_elements_one_by_one(mode, padding, shape, places,
     assert op in text and ("relax.gather_elements" in text) == (op == "relax.gather_elements")
 
 
+@pytest.mark.parametrize(("dtype", "error"), [("float16", 2e-3), ("float64", 1e-6)])
+def test_grid_sample_of_one_channel(dtype, error):
+    """Halves are added in f32 and rounded once; the numbers of pixels are those of 32 bits."""
+    x, grid = normal(2, 1, 9, 7).astype(dtype), (RNG.random((2, 5, 6, 2)) * 2.2 - 1.1).astype(np.float32)
+
+    def model(x: np.ndarray) -> bytes:
+        node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode="cubic")
+        shapes = {"x": (x.dtype, x.shape), "grid": (grid.dtype, grid.shape), "y": (x.dtype, None)}
+        values = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(type_), shape)
+                  for name, (type_, shape) in shapes.items()]
+        graph = helper.make_graph([node], "g", values[:2], values[2:])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
+
+    module = legato.from_onnx(model(x))
+    assert "xi32>" in str(module) and "xi64>" not in str(module)
+    found, wanted = legato.compile(module)(x, grid), legato.compile(legato.from_onnx(model(np.float32(x))))(np.float32(x), grid)
+    np.testing.assert_allclose(np.float64(found), np.float64(wanted), rtol=error, atol=error)
+
+
 def test_grid_sample_of_volumes():
     calls = [(normal(*shape), (RNG.random((shape[0], 2, 3, 4, 3)) * 2.4 - 1.2).astype(np.float32))
              for shape in ((2, 3, 4, 5, 6), (1, 1, 1, 2, 1))]

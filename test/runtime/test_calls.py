@@ -179,3 +179,19 @@ def test_no_leak_over_100_000_calls(symbolic):
     before = resident_bytes()
     calls(100_000)
     assert resident_bytes() - before < 2 << 20
+
+
+def test_arrays_that_have_to_be_copied_are_refused_once(static):
+    """A refusal takes 20 times as long as to look at an array's flags, which is done from then on."""
+    calls = []
+
+    def counted(*args):
+        calls.append(args)
+        return static.function(*args)
+
+    exe, x = static.with_function(counted), np.random.default_rng(0).random((4, 8), np.float32)
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    for number, given in enumerate((x, x.T.copy().T, x, np.repeat(x, 2, axis=1)[:, ::2], read_only, x, x.astype(">f4"))):
+        np.testing.assert_allclose(exe(given), x + numbers(4, 8) + x, rtol=1e-6)
+        assert len(calls) == number + 1 + (number > 0) + (number == 6)     # flags do not tell the order of bytes

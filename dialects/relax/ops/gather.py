@@ -155,7 +155,8 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
 class GatherWeighted(RelaxOp, name="gather_weighted"):
     """Weighted sums of rows of x: what samplings between rows are. Each place has `taps` indices of rows, and their weights.
 
-    Negative indices count from the end; results for indices out of range are undefined.
+    Negative indices count from the end; results for indices out of range are undefined. Indices and weights of a batch of 1 are those of
+    all batches of x.
 
     ```mlir
     %y = "relax.gather_weighted"(%x, %indices, %weights)
@@ -165,8 +166,8 @@ class GatherWeighted(RelaxOp, name="gather_weighted"):
 
     PROMOTES = False
     x = Operand(FLOAT, "[batch, rows, width]")
-    indices = Operand(INTEGER, "of rows, [batch, taps, places]", own_dtype=True)
-    weights = Operand(FLOAT, "[batch, taps, places]", own_dtype=True)
+    indices = Operand(INTEGER, "of rows, [batch, taps, places], or of a batch of 1", own_dtype=True)
+    weights = Operand(FLOAT, "of the shape of indices", own_dtype=True)
 
     @staticmethod
     def result_type(x: TensorType, indices: TensorType, weights: TensorType) -> TensorType:
@@ -175,7 +176,7 @@ class GatherWeighted(RelaxOp, name="gather_weighted"):
                 raise InferenceError(f"operand '{name}' must have rank 3, has {list(operand.dims)}")
         if not _all_equal(weights, indices.dims):
             raise InferenceError(f"operand 'weights' must have the shape {list(indices.dims)} of indices, has {list(weights.dims)}")
-        if not assume_equal(x.dims[0], indices.dims[0], "that of indices at axis 0"):
+        if indices.dims[0] != 1 and not assume_equal(x.dims[0], indices.dims[0], "that of indices at axis 0"):
             raise InferenceError(f"x and indices must agree on axis 0, have {x.dims[0]} and {indices.dims[0]}")
         _check_filled(x, [1], product(indices.dims))
         return x.with_dims((x.dims[0], indices.dims[2], x.dims[2]))

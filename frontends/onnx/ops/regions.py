@@ -111,10 +111,10 @@ def deform_conv(node):
             steps = relax.multiply(relax.astype(run_time.counted(out[axis]), dtype=node.dtype()), node.literal(strides[axis], node.dtype()))
             steps = relax.reshape(steps, shape=[1, 1, out[0], 1] if axis == 0 else [1, 1, 1, out[1]])
             place = relax.add(relax.add(offset, node.literal(base, node.dtype())), steps)
-            places.append(linear_taps(Extents(node), relax.reshape(place, shape=[batch, taps * product(out)]), sizes[axis]))
+            places.append(linear_taps(Extents(node, sizes), relax.reshape(place, shape=[batch, taps * product(out)]), sizes[axis]))
         count = channels // moved
         part = relax.strided_slice(node.x(), begin=[group * count], end=[(group + 1) * count], axes=[1])
-        read = summed(Extents(node), relax.reshape(part, shape=[batch, count, product(sizes)]), sizes, places)
+        read = summed(Extents(node, sizes), relax.reshape(part, shape=[batch, count, product(sizes)]), sizes, places)
         if mask is not None:
             weight = relax.strided_slice(mask, begin=[group], end=[group + 1], axes=[1])
             read = relax.multiply(read, relax.squeeze(weight, axis=[1]))

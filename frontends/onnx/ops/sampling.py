@@ -1,4 +1,5 @@
 """Sampling images between their pixels: weighted sums of neighbours."""
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,14 +31,15 @@ def grid_sample(node):
     if node.dims(1)[-1] != rank:
         node.require_equal(node.dims(1)[-1], rank, f"the last axis of its grid to have {rank} elements, one for each axis of its image")
     out = list(node.dims(1)[1:-1])
+    extents = Extents(node, sizes)
     grid = node.x(1) if node.dtype(1) in (np.float32, np.float64) else relax.astype(node.x(1), dtype=np.float32)
     taps = []
     for axis, size in enumerate(sizes):
         place = relax.strided_slice(grid, begin=[rank - 1 - axis], end=[rank - axis], axes=[rank + 1])
         place = relax.reshape(place, shape=[node.dims(1)[0], relax.dims.product(out)])
-        taps.append(_SampledAxis(Extents(node), size, padding, aligned).taps(place, mode.removeprefix("bi")))
+        taps.append(_SampledAxis(extents, size, padding, aligned).taps(place, mode.removeprefix("bi")))
     flat = relax.reshape(node.x(0), shape=[*node.dims()[:2], relax.dims.product(sizes)])
-    return relax.reshape(summed(Extents(node), flat, sizes, taps), shape=[*node.dims()[:2], *out])
+    return relax.reshape(summed(extents, flat, sizes, taps), shape=[*node.dims()[:2], *out])
 
 
 def number(like: ir.Value, value: float) -> ir.Value:
@@ -47,9 +49,16 @@ def number(like: ir.Value, value: float) -> ir.Value:
 
 @dataclass(frozen=True)
 class Extents:
-    """Sizes of images, which may be symbolic, as numbers beside tensors of a node."""
+    """Sizes of images, which may be symbolic, as numbers beside tensors of a node. ``sizes``: those of one image."""
 
     node: Any
+    sizes: Sequence[Size]
+
+    @property
+    def index_dtype(self) -> type[np.signedinteger]:
+        """The integers that number the pixels of an image: those of 32 bits, where these suffice, take half the time."""
+        pixels = relax.dims.product(self.sizes)
+        return np.int64 if not isinstance(pixels, int) or pixels >= 2**31 else np.int32
 
     def number(self, like: ir.Value, size: Size) -> ir.Value:
         """A size as a scalar of a tensor's element type."""
@@ -123,7 +132,7 @@ class _SampledAxis:
         return self._inside(index), weight
 
     def _inside(self, index: ir.Value) -> ir.Value:
-        return relax.astype(self.extents.inside(index, self.size), dtype=np.int64)
+        return relax.astype(self.extents.inside(index, self.size), dtype=self.extents.index_dtype)
 
 
 def linear_taps(extents: Extents, place: ir.Value, size: Size) -> list[Tap]:
@@ -152,6 +161,8 @@ def _cubic(rest: ir.Value) -> list[ir.Value]:
 def summed(extents: Extents, flat: ir.Value, sizes: Sequence[Size], taps: Sequence[Sequence[Tap]]) -> ir.Value:
     """The weighted sum, [batch, channels, places], of the pixels of [batch, channels, pixels] at each combination of the axes' taps,
     [batch, places]. All channels are read at the same pixels, so they are last while that is done."""
+    if TensorType.of(flat.type).dims[1] == 1:
+        return _of_one_channel(extents, flat, sizes, taps)
     index, weight = None, None
     for size, axis in zip(sizes, taps):
         places, factors = (None if any(part is None for part in parts) else _stacked(parts) for parts in zip(*axis))
@@ -170,10 +181,30 @@ def summed(extents: Extents, flat: ir.Value, sizes: Sequence[Size], taps: Sequen
 
 def _reads_few(flat: ir.Value, index: ir.Value) -> bool:
     """Whether to read element by element takes less time than to bring channels last, and to read them together."""
-    (_, taps, places), (_, channels, pixels) = TensorType.of(index.type).dims, TensorType.of(flat.type).dims
+    (_, taps, places), (*_, pixels) = TensorType.of(index.type).dims, TensorType.of(flat.type).dims
     if not (isinstance(taps, int) and isinstance(places, int) and isinstance(pixels, int)):
-        return channels == 1
-    return channels == 1 or taps * places * READ_TO_MOVE < pixels
+        return False
+    return taps * places * READ_TO_MOVE < pixels
+
+
+def _of_one_channel(extents: Extents, flat: ir.Value, sizes: Sequence[Size], taps: Sequence[Sequence[Tap]]) -> ir.Value:
+    """The weighted sums where there is nothing to read together: each combination of taps is read by itself, so that all that is computed
+    of one place is one kernel. Halves are added in f32."""
+    dtype, total = TensorType.of(flat.type).dtype, None
+    for combination in itertools.product(*taps):
+        index, weight = None, None
+        for size, (place, factor) in zip(sizes, combination):
+            index = place if index is None else relax.add(relax.multiply(index, extents.number(index, size)), place)
+            weight = factor if weight is None or factor is None else relax.multiply(weight, factor)
+        assert index is not None
+        value = relax.gather_elements(flat, relax.expand_dims(index, axis=[1]), axis=2)
+        if weight is not None:
+            wide = np.result_type(np.float32, TensorType.of(weight.type).dtype, dtype)
+            weight, value = (one if TensorType.of(one.type).dtype == wide else relax.astype(one, dtype=wide) for one in (weight, value))
+            value = relax.multiply(value, relax.expand_dims(weight, axis=[1]))
+        total = value if total is None else relax.add(total, value)
+    assert total is not None
+    return total if TensorType.of(total.type).dtype == dtype else relax.astype(total, dtype=dtype)
 
 
 def _elements(flat: ir.Value, index: ir.Value, weight: ir.Value | None) -> ir.Value:

@@ -76,3 +76,11 @@ func.func @gather_weighted(%arg0: tensor<2x5x3xf32>, %arg1: tensor<2x4x?xi64, #r
   %0 = "relax.gather_weighted"(%arg0, %arg1, %arg2) : (tensor<2x5x3xf32>, tensor<2x4x?xi64, #relax.dims<[2, 4, "n"]>>, tensor<2x4x?xf32, #relax.dims<[2, 4, "n"]>>) -> tensor<2x?x3xf32, #relax.dims<[2, "n", 3]>>
   return %0 : tensor<2x?x3xf32, #relax.dims<[2, "n", 3]>>
 }
+
+// Taps of all batches.
+// CHECK-LABEL: @gather_weighted_2(
+// CHECK: "relax.gather_weighted"(%arg0, %arg1, %arg2) : ({{.*}}) -> tensor<?x6x3xf32, #relax.dims<["n", 6, 3]>>
+func.func @gather_weighted_2(%arg0: tensor<?x5x3xf32, #relax.dims<["n", 5, 3]>>, %arg1: tensor<1x4x6xi64>, %arg2: tensor<1x4x6xf32>) -> tensor<?x6x3xf32, #relax.dims<["n", 6, 3]>> {
+  %0 = "relax.gather_weighted"(%arg0, %arg1, %arg2) : (tensor<?x5x3xf32, #relax.dims<["n", 5, 3]>>, tensor<1x4x6xi64>, tensor<1x4x6xf32>) -> tensor<?x6x3xf32, #relax.dims<["n", 6, 3]>>
+  return %0 : tensor<?x6x3xf32, #relax.dims<["n", 6, 3]>>
+}

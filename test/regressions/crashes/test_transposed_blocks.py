@@ -9,7 +9,7 @@ import pytest
 import legato
 from legato.script import tir as T
 
-SIZES = [5, 16, 17, 33]
+SIZES = [5, 12, 16, 17, 33]
 
 
 def static(m: int, n: int):

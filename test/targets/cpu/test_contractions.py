@@ -249,6 +249,7 @@ def test_blocks_of_rows(threads, monkeypatch):
     monkeypatch.setattr("legato.targets.cpu.threads.GRAIN", 1)
     cases = Cases()
     matmul_case(cases, 96, 64, 8)
+    matmul_case(cases, 202, 64, 8)
     matmul_case(cases, 101, 97, 8, epilogue="bias residual relu")
     matmul_case(cases, 161, 64, 16, epilogue="")
     matmul_case(cases, 189, 40, 8, constant=False)

@@ -88,3 +88,24 @@ def test_nothing_beside_them_is_touched(cpu_name):
     expected = x.astype(np.float64) @ w
     np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
     np.testing.assert_allclose(found[np.isfinite(expected)], expected[np.isfinite(expected)], atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("cpu_name", CPUS)
+def test_threads_share_whole_tiles(cpu_name, threads, dtype):
+    """Rows and columns that no number of threads divides: the last columns are behind those that threads share."""
+    net, arrays, expected = Net(f"llvm{{cpu={cpu_name} threads={threads}}}", first=None), [], []
+    sizes = [(79, 700, 331, True), (1, 1100, 1001, True), (37, 640, 75, True), (41, 513, 330, False), ("n", 300, 259, True)]
+    for rows, depth, columns, constant in sizes:
+        x, w = numbers(43 if rows == "n" else rows, depth, dtype=dtype), numbers(depth, columns, dtype=dtype)
+        b = numbers(columns, dtype=dtype)
+        w = (w.astype(np.float32) / np.sqrt(depth)).astype(w.dtype)
+        weight = net.weight(w) if constant else net.input(w.shape, dtype)
+        product = net.op("relax.matmul", [net.input((rows, depth), dtype), weight])
+        net.output(net.op("relax.relu", [net.op("relax.add", [product, net.weight(b)])]))
+        arrays += [x] if constant else [w, x]
+        expected.append(np.maximum(x.astype(np.float64) @ w.astype(np.float64) + b.astype(np.float64), 0))
+    check(net, arrays, expected, TOLERANCE[dtype])
+    text = str(net.lowered("scheduled").operation)
+    assert text.count("scf.forall") >= 4

@@ -68,6 +68,14 @@ func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: ten
     (1024, 96, 64, 4, (0, 128)),
     (9, 96, 4096, 2, (1, 32)),  # three blocks for two threads
     ("?", 512, 512, 2, (1, 64)),
+    (1, 512, 512, 2, (1, 256)),  # reading the second factor takes as long as four rows
+    (2, 512, 512, 2, (1, 256)),
+    (2, 512, 256, 2, None),
+    (8, 256, 256, 2, None),
+    (79, 1322, 2370, 2, (1, 32)),  # 41 tiles; 10 columns are left
+    (53, 330, 512, 2, (1, 160)),
+    (53, 70, 512, 2, (1, 32)),
+    (53, 45, 1024, 2, None),
 ])
 def test_parts_of_threads(m, n, k, threads, expected):
     with ir.Context(), ir.Location.unknown():

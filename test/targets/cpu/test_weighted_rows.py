@@ -12,15 +12,15 @@ F32 = np.dtype(np.float32)
 TYPES = {F32: 1e-6, np.dtype(np.float64): 1e-13, np.dtype(np.float16): 2e-3, np.dtype(ml_dtypes.bfloat16): 2e-2}
 
 
-def check(target: str, cases: list[tuple[int, int, int, np.dtype]], symbols: bool = False) -> None:
-    """Cases of so many places, taps and columns."""
+def check(target: str, cases: list[tuple[int, int, int, np.dtype]], symbols: bool = False, batch: int | None = None) -> None:
+    """Cases of so many places, taps and columns. ``batch``: of x, where all batches have the same taps."""
     net, arrays, expected = Net(target, first=None), [], []
     for number, (places, taps, width, dtype) in enumerate(cases):
-        x = RNG.standard_normal((2, 11, width)).astype(dtype)
-        indices, weights = RNG.integers(-11, 11, (2, taps, places)), RNG.standard_normal((2, taps, places)).astype(np.float32)
+        x, own = RNG.standard_normal((batch or 2, 11, width)).astype(dtype), 1 if batch else 2
+        indices, weights = RNG.integers(-11, 11, (own, taps, places)), RNG.standard_normal((own, taps, places)).astype(np.float32)
         shapes = [x.shape, indices.shape, weights.shape]
         if symbols:
-            shapes = [(f"b{number}", f"r{number}", f"c{number}"), *[(f"b{number}", f"t{number}", f"p{number}")] * 2]
+            shapes = [(f"b{number}", f"r{number}", f"c{number}"), *[(1 if batch else f"b{number}", f"t{number}", f"p{number}")] * 2]
         operands = [net.input(shape, NAMES[array.dtype]) for shape, array in zip(shapes, (x, indices, weights))]
         net.output(net.op("relax.gather_weighted", operands))
         arrays += [x, indices, weights]
@@ -50,3 +50,12 @@ def test_symbols(target):
 @pytest.mark.parametrize("symbols", [False, True])
 def test_threads(cpu, symbols):
     check(f"llvm{{cpu={cpu} threads=2}}", [(places, 4, width, F32) for places in (1, 300, 301) for width in (1, 28, 128)], symbols)
+
+
+@pytest.mark.parametrize("symbols", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+def test_taps_of_all_batches(cpu, threads, symbols):
+    cases = [(places, taps, width, F32) for places in (1, 60) for taps in (2, 4, 9) for width in (3, 28, 80, 112, 640)]
+    for batch in (1, 5):
+        check(f"llvm{{cpu={cpu} threads={threads}}}", cases, symbols, batch)

@@ -168,6 +168,7 @@ def gather_cases():
     yield Case("gather_nd", [normal(5, 3, 2), indices(3, 4, 2)], shapes=[["v", "m", 2], ["n", 2]], symbols=symbols)
     for dtype in dtypes_of("gather_weighted"):
         yield Case("gather_weighted", [normal(2, 5, 3, dtype=dtype), indices(5, 2, 4, 6), normal(2, 4, 6)])
+        yield Case("gather_weighted", [normal(2, 5, 3, dtype=dtype), indices(5, 1, 4, 6), normal(1, 4, 6)])
     for of_indices, of_weights in (("int64", "float16"), ("int64", "float64"), ("int32", "float32")):
         yield Case("gather_weighted", [normal(1, 5, 21), indices(5, 1, 2, 7, dtype=of_indices), normal(1, 2, 7, dtype=of_weights)])
     yield Case("gather_weighted", [normal(2, 5, 3), indices(5, 2, 4, 6), normal(2, 4, 6)],

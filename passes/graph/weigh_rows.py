@@ -1,0 +1,145 @@
+"""relax-weigh-rows: sums of rows that constant indices take, weighted by constants, become one gather_weighted.
+
+What a linear or cubic Resize is along one axis: each take is a copy of the image, and their products and sum are another kernel. One kernel
+reads the rows and adds them in registers. Behind relax-convert-layout, which knows the axes of takes.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, has_one_use, is_used, relax_functions, replace_uses
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import REORDERED, Rounding
+
+FLOATS = (ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type)
+
+
+@dataclass(frozen=True)
+class WeighRows(ModulePass):
+    """Adds rows that are taken along an axis other than the last, and weighted, by gather_weighted."""
+
+    name: ClassVar[str] = "relax-weigh-rows"
+    rounding: ClassVar[Rounding] = REORDERED
+    target: TargetText = option("llvm", "the target whose vectors and masks rows are compared with")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        with module.context, ir.Location.unknown():
+            constants = Constants(module)
+            for function in relax_functions(module):
+                for op in reversed(graph_ops(function)):
+                    if op.name == "relax.add" and is_used(op.results[0]) and (rows := WeightedRows.of(op, constants)) is not None:
+                        bits = rows.x.type.element_type.width
+                        if machine.masks(bits) or rows.width % machine.lanes(max(bits, 32)) == 0:
+                            rows.replace(op, constants)
+                erase_dead(function, constants)
+
+
+@dataclass(frozen=True)
+class WeightedRows:
+    """Sums of rows of ``x`` along ``axis``: [taps, count] indices and weights."""
+
+    x: ir.Value
+    axis: int
+    indices: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, op: ir.Operation, constants: Constants) -> "WeightedRows | None":
+        """What an addition adds; None if that is anything but rows of one tensor."""
+        taken = [_taken(term, constants) for term in _terms(op)]
+        first = taken[0]
+        if first is None or dims.UNKNOWN in dims.dims(first.x.type):
+            return None
+        if any(one is None or (one.x, one.axis, one.indices.size) != (first.x, first.axis, first.indices.size) for one in taken):
+            return None
+        terms = [one for one in taken if one is not None]
+        wide = np.float64 if first.weights.dtype == np.float64 else np.float32
+        indices, weights = np.stack([one.indices for one in terms]), np.stack([one.weights for one in terms]).astype(wide)
+        for number, one in enumerate(terms):
+            if one.left_out:
+                _share(indices, weights, number)
+        found = cls(first.x, first.axis, indices, weights)
+        return found if isinstance(found.width, int) else None
+
+    @property
+    def width(self) -> dims.Size:
+        """The elements of a row."""
+        return dims.product(dims.dims(self.x.type)[self.axis + 1:])
+
+    def replace(self, op: ir.Operation, constants: Constants) -> None:
+        """Replaces the sum."""
+        sizes = list(dims.dims(self.x.type))
+        with ir.InsertionPoint(op), op.location:
+            rows = relax.reshape(self.x, [dims.product(sizes[:self.axis]), sizes[self.axis], self.width])
+            taps = [constants.build(array[None], name) for array, name in ((self.indices, "rows"), (self.weights, "weights"))]
+            sizes[self.axis] = self.indices.shape[1]
+            replace_uses(op.results[0], relax.reshape(relax.gather_weighted(rows, *taps), sizes))
+
+
+def _share(indices: np.ndarray, weights: np.ndarray, tap: int) -> None:
+    """Gives a tap, where its weight is 0 and its row is not to be read, half the weight of the heaviest tap, and its row: a row that is NaN
+    or infinite stays where it is, and the sum of both halves is exact."""
+    places = np.flatnonzero(weights[tap] == 0)
+    heaviest = np.abs(weights[:, places]).argmax(0)
+    weights[heaviest, places] /= 2
+    weights[tap, places], indices[tap, places] = weights[heaviest, places], indices[heaviest, places]
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A term: rows of ``x`` along ``axis``, times their weights; ``left_out``: whether those of weight 0 are not read."""
+
+    x: ir.Value
+    axis: int
+    indices: np.ndarray
+    weights: np.ndarray
+    left_out: bool
+
+
+def _terms(op: ir.Operation) -> list[ir.Value]:
+    """What a tree of additions adds, whose inner results are used once."""
+    found = []
+    for value in op.operands:
+        inner = defining_op(value)
+        found += _terms(inner) if inner is not None and inner.name == op.name and has_one_use(value) else [value]
+    return found
+
+
+def _taken(term: ir.Value, constants: Constants) -> _Taken | None:
+    """A term of a sum; None for another value than weighted rows of floats."""
+    op, mask = defining_op(term), None
+    if op is not None and op.name == "relax.where" and constants.scalar(op.operands[1]) == 0:
+        mask, op = constants.array(op.operands[0]), defining_op(op.operands[2])
+        if mask is None:
+            return None
+    if op is None or op.name != "relax.multiply":
+        return None
+    for value, factor in (op.operands, reversed(op.operands)):
+        take, weights = defining_op(value), constants.array(factor)
+        if take is None or take.name != "relax.take" or weights is None or not isinstance(take.operands[0].type.element_type, FLOATS):
+            continue
+        x, indices = take.operands[0], constants.array(take.operands[1])
+        axis = relax.attributes_of(take)["axis"] % x.type.rank
+        if indices is None or indices.ndim != 1 or axis == x.type.rank - 1:
+            continue
+        along = [_along(array, x.type.rank, axis, indices.size) for array in (weights, mask) if array is not None]
+        if any(array is None for array in along) or (mask is not None and not np.array_equal(along[1], along[0] == 0)):
+            continue
+        return _Taken(x, axis, indices, along[0], mask is not None)
+    return None
+
+
+def _along(array: np.ndarray, rank: int, axis: int, count: int) -> np.ndarray | None:
+    """The elements of an array that is broadcast against a tensor and varies along one axis of it; None for another one."""
+    if array.ndim > rank:
+        return None
+    sizes = [1] * (rank - array.ndim) + list(array.shape)
+    if any(size != 1 for i, size in enumerate(sizes) if i != axis):
+        return None
+    return np.broadcast_to(array.reshape(-1), count)
