@@ -108,6 +108,7 @@ PASSES: dict[str, str] = {
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
+    "tir-keep-loops": "passes.gpu.keep_loops:KeepLoops",
     "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",
     "tir-drop-parameters": "passes.gpu.drop_parameters:DropParameters",
     "tir-pass-tensor-maps": "passes.gpu.pass_tensor_maps:PassTensorMaps",
