@@ -108,6 +108,8 @@ PASSES: dict[str, str] = {
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
+    "tir-short-indices": "passes.gpu.short_indices:ShortIndices",
+    "tir-constant-distances": "passes.gpu.constant_distances:ConstantDistances",
     "tir-keep-loops": "passes.gpu.keep_loops:KeepLoops",
     "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",
     "tir-drop-parameters": "passes.gpu.drop_parameters:DropParameters",
