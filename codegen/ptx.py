@@ -3,6 +3,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,9 +25,7 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     """Links modules of LLVM IR with kernels and compiles them to PTX for a chip. LegatoError if llvmlite is not installed, if the
     chip's name is invalid, and if a function of libdevice is not found."""
     check_ptx(chip)
-    llvm = import_module("llvmlite.binding")
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
+    llvm = binding()
     features = "+ptx84" if any(map(NEW_PRODUCT.search, codes)) else ""
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
     head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
@@ -47,6 +46,16 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     if unknown:
         raise LegatoError(f"llvmlite's LLVM does not know the intrinsics {', '.join(unknown)}")
     return text
+
+
+@cache
+def binding() -> Any:
+    """LLVM, with its code generators. Addresses of shared memory have 32 bits."""
+    llvm = import_module("llvmlite.binding")
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.set_option("legato", "--nvptx-short-ptr")
+    return llvm
 
 
 def check_ptx(chip: str) -> None:

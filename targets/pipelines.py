@@ -126,9 +126,9 @@ def nvvm_stages(target: "Target") -> Stages:
     return (
         *gpu_stages(target),
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
-                 "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
+                 "tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts,canonicalize,cse),"
-                 "tir-drop-parameters,tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),
+                 "tir-constant-distances,tir-drop-parameters,tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),
         ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},tir-lower-packed,tir-profile-main,func.func(canonicalize,cse),"
                  f"tir-pass-pointers,func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
     )
@@ -144,5 +144,5 @@ def vulkan_stages(target: "Target") -> Stages:
                   "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
                   "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
                   "tir-lower-matrices,tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
-                  "tir-forbid-contraction,tir-vulkan-memory-model"),
+                  "tir-forbid-contraction,tir-keep-loops,tir-vulkan-memory-model"),
     )

@@ -57,3 +57,17 @@ def test_a_mean_pool_with_padding_is_one_launch(shape, launches):
         for sizes in ((1, 16, 13, 13), *(((2, 16, 7, 9), (1, 16, 3, 1)) if shape[0] == "b" else ())):
             x = np.random.default_rng(0).standard_normal(sizes, np.float32)
             np.testing.assert_allclose(exe(x), np.asarray(session.run(None, {"x": x})[0]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("type_, target, tiled", [
+    ("f32", "nvvm", "product"), ("f16", "nvvm", "matrix_product"), ("f16", "nvvm{chip=sm_90a}", "warpgroup_product"),
+    ("f32", "vulkan", "product")])
+def test_products_of_unknown_rows_are_tiled(type_, target, tiled):
+    """As a model with a batch and a sequence of any length has them: none falls back to a thread a point."""
+    x = f'tensor<?x?x768x{type_}, #relax.dims<["b", "s", 768]>>'
+    y = f'tensor<?x?x512x{type_}, #relax.dims<["b", "s", 512]>>'
+    module = legato.Module.parse(f"""func.func @main(%x: {x}, %w: tensor<768x512x{type_}>) -> {y} {{
+      %0 = "relax.matmul"(%x, %w) : ({x}, tensor<768x512x{type_}>) -> {y}
+      %1 = "relax.relu"(%0) : ({y}) -> {y}
+      return %1 : {y} }}""")
+    assert [kernel.schedule for kernel in legato.explain(module, target).kernels] == [tiled]

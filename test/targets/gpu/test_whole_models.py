@@ -2,7 +2,9 @@
 import re
 
 import numpy as np
+import onnx
 import pytest
+import quantized_layers
 import whole_models
 from onnx import helper
 from onnx_check import model, value
@@ -31,6 +33,43 @@ def test_a_model_is_right(target, tmp_path, monkeypatch, capsys):
     assert whole_models.main([str(tmp_path), "--targets", target]) == 0
     line = capsys.readouterr().out
     assert re.search(r"small +\S.* error +\d\.\de[+-]\d\d  launches +2 / 2 ", line) and "WRONG" not in line
+
+
+@pytest.fixture
+def quantized(tmp_path):
+    """A product of bytes between floats, as QuantizeLinear and DequantizeLinear say it, and a softmax of it in bytes."""
+    random = np.random.default_rng(0)
+    x, w = random.standard_normal((20, 48), np.float32), random.integers(-127, 127, (48, 40), np.int8)
+    constants = {"s": np.float32(0.02), "z": np.uint8(128), "w": w, "t": np.float32(0.01), "i": np.int8(0), "u": np.float32(0.25),
+                 "p": np.float32(1 / 256), "o": np.uint8(0)}
+    nodes = [helper.make_node(kind, operands, [result]) for kind, operands, result in (
+        ("QuantizeLinear", ["x", "s", "z"], "xq"), ("DequantizeLinear", ["xq", "s", "z"], "xd"),
+        ("DequantizeLinear", ["w", "t", "i"], "wd"), ("MatMul", ["xd", "wd"], "h"),
+        ("QuantizeLinear", ["h", "u", "z"], "hq"), ("DequantizeLinear", ["hq", "u", "z"], "hd"),
+        ("Softmax", ["hd"], "e"), ("QuantizeLinear", ["e", "p", "o"], "eq"), ("DequantizeLinear", ["eq", "p", "o"], "y"))]
+    path = tmp_path / "small-int8.onnx"
+    path.write_bytes(model(nodes, [value("x", x)], ["y"], 17, constants).SerializeToString())
+    np.savez(path.with_suffix(".npz"), x=x)
+    return path
+
+
+@pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *whole_models.TARGETS[1:]])
+def test_layers_are_compared_one_by_one(target, quantized, monkeypatch, capsys):
+    monkeypatch.setenv("STANDIN_CHIP", "80")
+    monkeypatch.setattr(whole_models, "distance", lambda found, expected: 1e-5)
+    assert whole_models.main([str(quantized.parent), "--targets", target]) == 0
+    assert "other steps 0.0e+00" in capsys.readouterr().out
+    layers = quantized_layers.taken_apart(onnx.load(quantized), dict(np.load(quantized.with_suffix(".npz"))))
+    assert list(layers.inputs) == ["x", "xq_given", "hq_given", "eq_given"] and len(layers.expected) == 3
+    monkeypatch.setattr(whole_models, "steps_apart", lambda found, others: (1e-5, 1))
+    assert not whole_models.run(quantized, target).is_right
+    monkeypatch.setattr(whole_models, "steps_apart", lambda found, others: (1e-9, 2))
+    assert not whole_models.run(quantized, target).is_right
+
+
+def test_steps_that_are_other():
+    found, others = [np.uint8([0, 255]), np.int8([-128, 5])], [np.uint8([255, 255]), np.int8([-128, 4])]
+    assert quantized_layers.steps_apart(found, others) == (0.5, 255) and quantized_layers.steps_apart(others, others) == (0, 0)
 
 
 def test_a_model_whose_results_say_nothing_is_refused(tmp_path):

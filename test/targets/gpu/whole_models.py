@@ -3,7 +3,8 @@
 ``DIRECTORY`` has NAME.onnx and NAME.npz, the model's inputs, as ``python -m bench.whole DIRECTORY`` writes them; without names all run. For
 each model and target it prints how far the results are from onnxruntime's, launches and kernels of a run, and what ptxas spills, where it
 is found; ``nvvm`` runs on the stand-in for the driver. It returns 1 if a result is wrong, a kernel has 1.3 launches and more on average, or
-registers spill. Each model runs in a process of its own.
+registers spill. Of models in 8 bits each layer is computed from the quantized values that onnxruntime gives it, too: other steps than CPUs'
+are as few as their functions of floats, in other last bits, make. Each model runs in a process of its own.
 """
 import argparse
 import os
@@ -14,10 +15,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 from interpret import relative_error
+from quantized_layers import steps_apart, taken_apart
 from standin import PTX_OF, finished, quick
 
 import legato
@@ -29,13 +33,15 @@ TARGETS = ("vulkan", "nvvm{approx=true}", "nvvm{approx=true chip=sm_90a}")
 CLOSE = 1e-4
 MOST_LAUNCHES = 1.3    # for each kernel
 INT8 = "-int8"         # of names of models in 8 bits, where what is next to the middle between two steps may become either
+OTHER_STEPS = 2e-6     # of the quantized elements of a model, each layer by itself
 
 
 @dataclass(frozen=True)
 class WholeModelRun:
     """A run of a model on a target. ``error``: the greatest distance from onnxruntime's results, by their greatest element, and ``bound``:
     what it has to be less than; ``launches`` and ``kernels``: of a run; ``spilled``: bytes that NVIDIA's assembler keeps in memory for want
-    of registers, None without it."""
+    of registers, None without it; ``other_steps``: the part of quantized elements of layers that are another step than the CPU's, None of
+    other models, and infinite where two are more than a step apart."""
 
     name: str
     target: str
@@ -45,17 +51,19 @@ class WholeModelRun:
     kernels: int
     spilled: int | None
     seconds: float
+    other_steps: float | None = None
 
     @property
     def is_right(self) -> bool:
         """Whether it is as it should be."""
         few = self.launches <= MOST_LAUNCHES * self.kernels
-        return self.error < self.bound and few and not self.spilled
+        return self.error < self.bound and few and not self.spilled and (self.other_steps or 0) <= OTHER_STEPS
 
     def __str__(self) -> str:
         spills = "" if self.spilled is None else f"{self.spilled} B spilled"
+        steps = "" if self.other_steps is None else f"other steps {self.other_steps:.1e} "
         return (f"{self.name:16} {self.target:32} error {self.error:8.1e}  launches {self.launches:4} / {self.kernels:<4} {spills:12} "
-                f"{self.seconds:5.0f} s{'' if self.is_right else '  WRONG'}")
+                f"{steps}{self.seconds:5.0f} s{'' if self.is_right else '  WRONG'}")
 
 
 def run(path: Path, target: str) -> WholeModelRun:
@@ -67,18 +75,31 @@ def run(path: Path, target: str) -> WholeModelRun:
     os.environ["STANDIN_CHIP"] = chip_of(target).strip("sm_a")
     if not all(np.ptp(np.asarray(one)) for one in expected):
         raise ValueError(f"{path}: all elements of a result are equal, which shows nothing: python -m bench.whole writes the model anew")
-    is_nvidia = target.startswith("nvvm")
-    outlined = legato.lower(legato.from_onnx(path), quick(target) if is_nvidia else target, last="outlined")
-    launches, kernels = counts(outlined)
-    if is_nvidia:
-        lowered = finished(outlined, target)
-        exe, spilled = jit(lowered.module, lowered.weights), spills(target)
-    else:
-        exe, spilled = legato.compile(legato.from_onnx(path), target), None
-    error, bound = distance(exe(**inputs), expected), CLOSE
-    if path.stem.endswith(INT8):     # twice what CPUs are off, whose sums are exact
+    exe, launches, kernels = compiled(legato.from_onnx(path), target)
+    spilled = spills(target) if target.startswith("nvvm") else None
+    error, bound, other_steps = distance(exe(**inputs), expected), CLOSE, None
+    if path.stem.endswith(INT8):     # a step of one layer changes what follows: twice what CPUs are off, whose sums are exact
         bound = 2 * distance(legato.compile(legato.from_onnx(path))(**inputs), expected)
-    return WholeModelRun(path.stem, target, error, bound, launches, kernels, spilled, time.perf_counter() - began)
+        other_steps = steps_of_layers(path, inputs, target)
+    return WholeModelRun(path.stem, target, error, bound, launches, kernels, spilled, time.perf_counter() - began, other_steps)
+
+
+def compiled(module: legato.Module, target: str) -> tuple[Any, int, int]:
+    """A model that can be called, and the launches and kernels of a run."""
+    if not target.startswith("nvvm"):
+        return legato.compile(module, target), *counts(legato.lower(module, target, last="outlined"))
+    outlined = legato.lower(module, quick(target), last="outlined")
+    lowered = finished(outlined, target)
+    return jit(lowered.module, lowered.weights), *counts(outlined)
+
+
+def steps_of_layers(path: Path, inputs: dict[str, np.ndarray], target: str) -> float:
+    """The part of quantized elements that are another step than on the CPU, layer by layer; infinite where two are more than one apart."""
+    layers = taken_apart(onnx.load(path), inputs)
+    found, others = (exe(*layers.inputs.values()) for exe in (
+        compiled(legato.from_onnx(layers.model), target)[0], legato.compile(legato.from_onnx(layers.model))))
+    part, most = steps_apart(*(one if isinstance(one, tuple) else (one,) for one in (found, others)))
+    return part if most <= 1 else float("inf")
 
 
 def distance(found: object, expected: Sequence[np.ndarray]) -> float:
