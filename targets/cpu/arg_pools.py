@@ -10,9 +10,9 @@ from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import Size, dims
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import elementwise, empty, is_empty, looped
+from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.channels import shared
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk import last_axis, neighbours
 from legato.targets.generic.pooling import Windows
 from legato.targets.generic.scatter import loop_nest
 from legato.targets.rule import kernel
@@ -128,7 +128,7 @@ class _ArgPool:
         ``column``: the place of its row's first element, and its own column, in the image."""
         kind, compare, stride = self.kind, arith.CmpIPredicate, self.windows.strides[-1]
         columns = arith.addi(self.steps, self._spread(column))
-        values = neighbours(self.x, at, stride * self.lanes, kind.const(kind.lowest), False)
+        values = read_vector(self.x, at, stride * self.lanes, kind.const(kind.lowest), False)
         if stride > 1:
             values = vector.ShuffleOp(values, values, range(0, stride * self.lanes, stride)).result
         if kind.is_float:    # a NaN is greater than all numbers; the first one stays
@@ -146,7 +146,7 @@ class _ArgPool:
         """``into`` with a vector of places."""
         whole = self.windows.outputs[-1] % self.lanes == 0
         places = arith.extsi(ir.VectorType.get([self.lanes], into.type.element_type), places)
-        return vector.TransferWriteOp(into.type, places, into, at, last_axis(into), ir.ArrayAttr.get([ir.BoolAttr.get(whole)])).result
+        return write_vector(places, into, at, whole)
 
 
 RULES = arg_max_pool

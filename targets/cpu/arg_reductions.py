@@ -12,6 +12,7 @@ from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import looped
+from legato.targets.builders.vectors import read_vector
 from legato.targets.cpu.dot_products import splat_of
 from legato.targets.cpu.machine import Machine
 from legato.targets.generic.topk import rows
@@ -35,12 +36,10 @@ def arg_reduction(k, x, out):
     order = _Contest(kind, k.name == "relax.argmax", k.attrs["select_last"])
     i32 = ir.IntegerType.get_signless(I32)
     of_elements, of_places = ir.VectorType.get([lanes], kind.type), ir.VectorType.get([lanes], i32)
-    in_bounds = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
-    last = ir.AffineMapAttr.get(ir.AffineMap.get(x.type.rank, 0, [ir.AffineExpr.get_dim(x.type.rank - 1)]))
 
     def row(at: list[ir.Value], result: ir.Value) -> ir.Value:
         def after(first: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value) -> tuple[ir.Value, ir.Value]:
-            values = vector.TransferReadOp(of_elements, x, [*at, first], last, kind.const(0), in_bounds).result
+            values = read_vector(x, [*at, first], lanes, kind.const(0))
             wins = order.replaces(values, best)
             return arith.select(wins, values, best), arith.select(wins, here, places)
 

@@ -6,8 +6,8 @@ from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import Size, dims, shape_of, values_of
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import window
+from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk import last_axis, neighbours
 
 
 def shared(out: ir.Value, part: Sequence[Size], body: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:
@@ -60,16 +60,15 @@ class Channels:
     def read(self, x: ir.Value, at: Sequence[ir.Value], block: ir.Value) -> list[ir.Value]:
         """The vectors of a block, in the element to compute in."""
         zero = self.kind.const(0)
-        found = [neighbours(x, [*at, place], self.lanes, zero, self.whole) for place in self._places(block)]
+        found = [read_vector(x, [*at, place], self.lanes, zero, self.whole) for place in self._places(block)]
         return found if self.kind == self.kind.wide else [arith.extf(self.type, value) for value in found]
 
     def write(self, values: Sequence[ir.Value], into: ir.Value, at: Sequence[ir.Value], block: ir.Value) -> ir.Value:
         """``into`` with the vectors of a block."""
-        inside = ir.ArrayAttr.get([ir.BoolAttr.get(self.whole)])
         for value, place in zip(values, self._places(block), strict=True):
             if self.kind != self.kind.wide:
                 value = arith.truncf(ir.VectorType.get([self.lanes], self.kind.type), value)
-            into = vector.TransferWriteOp(into.type, value, into, [*at, place], last_axis(into), inside).result
+            into = write_vector(value, into, [*at, place], self.whole)
         return into
 
     def _places(self, block: ir.Value) -> list[ir.Value]:

@@ -12,6 +12,7 @@ from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import Size, dims, minus, plus, times
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
+from legato.targets.builders.vectors import read_vector
 from legato.targets.cpu.machine import Machine
 from legato.targets.generic.topk import bit_length, rows, when
 from legato.targets.rule import kernel
@@ -51,7 +52,7 @@ def topk(k, x, out):
 
         def offer_vector(number: ir.Value, slots: ir.Value, worst: ir.Value) -> Sequence[ir.Value]:
             first = arith.muli(number, index_value(lanes))
-            elements = neighbours(x, slot(first), lanes, kind.const(0))
+            elements = read_vector(x, slot(first), lanes, kind.const(0))
             better = vector.ReductionOp(boolean().type, vector.CombiningKind.OR, keys.beat(elements, worst)).result
             is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, constant(worst.type, FREE))
             return when(arith.ori(better, is_free), [slots, worst],
@@ -146,18 +147,6 @@ class _KeyHeap:
         levels = (self.count - 1).bit_length() if isinstance(self.count, int) else bit_length(index_value(minus(self.count, 1)))
         hole, slots = looped(levels, [index_value(0), slots], descend)
         return tensor.InsertOp(item, slots, [hole]).result
-
-
-def neighbours(source: ir.Value, at: Sequence[ir.Value], lanes: int, beyond: ir.Value, inside: bool = True) -> ir.Value:
-    """A vector of neighbours of a tensor's last axis from an element on; ``beyond`` in lanes after the axis, unless all are ``inside``."""
-    type_ = ir.VectorType.get([lanes], source.type.element_type)
-    return vector.TransferReadOp(type_, source, at, last_axis(source), beyond, ir.ArrayAttr.get([ir.BoolAttr.get(inside)])).result
-
-
-def last_axis(tensor_: ir.Value) -> ir.AffineMapAttr:
-    """The map of transfers of vectors along a tensor's last axis."""
-    rank = tensor_.type.rank
-    return ir.AffineMapAttr.get(ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(rank - 1)]))
 
 
 def in_vectors(kind: Element) -> bool:

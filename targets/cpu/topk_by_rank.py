@@ -14,8 +14,9 @@ from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
+from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk import Keys, constant, in_vectors, last_axis, neighbours
+from legato.targets.cpu.topk import Keys, constant, in_vectors
 from legato.targets.cpu.vectorizer import next_power_of_two
 from legato.targets.generic.topk import rows
 from legato.targets.rule import kernel
@@ -47,7 +48,7 @@ def topk_by_rank(k, x, out):
             return [tensor.InsertOp(index().cast(extract(order, [number]), place), places, slot(number)).result]
 
         if axis == x.type.rank - 1 and in_vectors(kind):
-            numbers = ranks.in_vectors(lambda at: keys.rank(neighbours(x, slot(at), ranks.lanes, kind.const(0), size % ranks.lanes == 0)))
+            numbers = ranks.in_vectors(lambda at: keys.rank(read_vector(x, slot(at), ranks.lanes, kind.const(0), size % ranks.lanes == 0)))
         else:
             numbers = ranks.one_by_one(lambda at: keys.rank(read(extract(x, slot(at)), kind)))
         order = ranks.order(numbers)
@@ -79,7 +80,7 @@ class _Ranks:
         """Keys by the index of the first element of a vector, in a tensor."""
         keys = self._room(self.element)
         for at in map(index_value, range(0, self.size, self.lanes)):
-            keys = _write(key(at), keys, at)
+            keys = write_vector(key(at), keys, [at])
         return keys
 
     def one_by_one(self, key: Callable[[ir.Value], ir.Value]) -> ir.Value:
@@ -91,7 +92,7 @@ class _Ranks:
         """The indices of elements by their ranks, in a tensor with room for a whole number of vectors."""
         ranks = self._room(self.element)
         for number, found in enumerate(self._counts(keys)):
-            ranks = _write(found, ranks, index_value(number * self.lanes))
+            ranks = write_vector(found, ranks, [index_value(number * self.lanes)])
 
         def put(at: ir.Value, order: ir.Value) -> Sequence[ir.Value]:
             place = arith.index_cast(ir.IndexType.get(), extract(ranks, [at]))
@@ -102,7 +103,7 @@ class _Ranks:
     def _counts(self, keys: ir.Value) -> list[ir.Value]:
         """For each element the number of those that come before it. Of equal ones these are the earlier ones: all in vectors before its
         own, none in those behind it."""
-        own = [neighbours(keys, [index_value(number * self.lanes)], self.lanes, constant(self.element, 0)) for number in range(self.count)]
+        own = [read_vector(keys, [index_value(number * self.lanes)], self.lanes, constant(self.element, 0)) for number in range(self.count)]
         lanes = ir.DenseElementsAttr.get([ir.IntegerAttr.get(self.element, lane) for lane in range(self.lanes)], self.type)
         number_of_lane, one = arith.ConstantOp(self.type, lanes).result, constant(self.type, 1)
         counts = [constant(self.type, 0)] * self.count
@@ -127,12 +128,6 @@ class _Ranks:
 
     def _room(self, type_: ir.Type) -> ir.Value:
         return empty([self.count * self.lanes], type_)
-
-
-def _write(value: ir.Value, target: ir.Value, at: ir.Value) -> ir.Value:
-    """A tensor of one axis with a vector of neighbours."""
-    inside = ir.ArrayAttr.get([ir.BoolAttr.get(True)])
-    return vector.TransferWriteOp(target.type, value, target, [at], last_axis(target), inside).result
 
 
 RULES = (topk_by_rank,)
