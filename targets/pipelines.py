@@ -127,8 +127,9 @@ def nvvm_stages(target: "Target") -> Stages:
         *gpu_stages(target),
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
                  "tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
-                 "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts,canonicalize,cse),"
-                 "tir-constant-distances,tir-drop-parameters,tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),
+                 "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"
+                 "gpu.module(reconcile-unrealized-casts,canonicalize,cse),"
+                 "tir-constant-distances,tir-keep-loops,tir-drop-parameters,tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),
         ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},tir-lower-packed,tir-profile-main,func.func(canonicalize,cse),"
                  f"tir-pass-pointers,func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
     )

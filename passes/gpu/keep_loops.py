@@ -1,4 +1,5 @@
-"""tir-keep-loops: the device's compiler does not unroll long SPIR-V loops."""
+"""tir-keep-loops: compilers of kernels do not unroll long SPIR-V loops, and loops of LLVM's dialect that wait for copies."""
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +10,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 LONG = 128      # ops of a body, from where unrolling it saves nothing: what a loop costs is 3 of them
 CONTROL, KEPT = "loop_control", "#spirv.loop_control<DontUnroll>"
+ANNOTATION, NOT_UNROLLED = "loop_annotation", "#llvm.loop_annotation<unroll = <disable = true>>"
+WAITS = "mbarrier.try_wait"
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,8 @@ class KeepLoops(ModulePass):
     """Asks for loops of 128 ops and more in their bodies to stay loops. What gains by being unrolled is unrolled by schedules; a driver
     that does it again, because a loop has few steps, makes code that no cache of instructions holds: a product of 512 rows, columns and
     steps of depth takes 1.6 times as long on Mesa's driver for CPUs. A loop whose steps reach different elements of a thread's own array
-    is left to the driver: only unrolled is the array in registers.
+    is left to the driver: only unrolled is the array in registers. A step of a loop that waits for copies of tiles, or for tiles to be
+    read, has all the work of a warpgroup: unrolled it is only longer.
     """
 
     name: ClassVar[str] = "tir-keep-loops"
@@ -27,6 +31,21 @@ class KeepLoops(ModulePass):
             for loop in find(module.operation, "spirv.mlir.loop"):
                 if length(loop) >= LONG and not reaches_registers(loop):
                     loop.attributes[CONTROL] = kept
+            annotation = ir.Attribute.parse(NOT_UNROLLED)
+            for kernel in find(module.operation, "llvm.func"):
+                for branch in waiting(list(kernel.regions[0].blocks)):
+                    branch.attributes[ANNOTATION] = annotation
+
+
+def waiting(blocks: Sequence[ir.Block]) -> Iterator[ir.Operation]:
+    """The branches back of loops in which a thread waits at an mbarrier."""
+    numbers = {block: number for number, block in enumerate(blocks)}
+    waits = [any(op.operation.name == "llvm.inline_asm" and WAITS in op.attributes["asm_string"].value for op in block.operations)
+             for block in blocks]
+    for number, block in enumerate(blocks):
+        last = list(block.operations)[-1].operation
+        if last.name == "llvm.br" and (first := numbers[last.successors[0]]) <= number and any(waits[first:number + 1]):
+            yield last
 
 
 def length(op: ir.Operation) -> int:

@@ -22,8 +22,8 @@ OF_NATURALS = ("arith.divui", "arith.remui", "arith.shrui", "arith.ceildivui", "
 class ShortIndices(ModulePass):
     """Sets the width of ``index`` to 32 bits in each gpu.module whose kernels need no more: all of their indices have bounds that are known
     and fit, and so do the places of all elements in their buffers. Addresses keep 64 bits. Of kernels with sizes, or grids, that are known
-    only at run time, and with indices that are data of 64 bits, nothing is known. Upstream lowers ops of the dialect nvgpu with indices
-    of 64 bits only, so that their kernels keep them, as do those with tensor maps, whose loops would only be unrolled for it.
+    only at run time, and with indices that are data of 64 bits, nothing is known. Those with tensor maps keep 64 bits: they compute few
+    indices.
     """
 
     name: ClassVar[str] = "tir-short-indices"
@@ -68,7 +68,7 @@ def fits(kernel: ir.Operation) -> bool:
 
 def is_short(op: ir.Operation, bounds: KernelIntervals) -> bool:
     """Whether an op gives the same with indices of 32 bits."""
-    if op.name.startswith("nvgpu.") or not all(map(is_small, op.operands)):
+    if not all(map(is_small, op.operands)):
         return False
     if op.name in OF_NATURALS and any(is_index(one) and not bounds.is_natural(bounds.of(one)) for one in op.operands):
         return False

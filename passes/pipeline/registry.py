@@ -111,6 +111,7 @@ PASSES: dict[str, str] = {
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
     "tir-short-indices": "passes.gpu.short_indices:ShortIndices",
+    "tir-widen-indices": "passes.gpu.widen_indices:WidenIndices",
     "tir-constant-distances": "passes.gpu.constant_distances:ConstantDistances",
     "tir-keep-loops": "passes.gpu.keep_loops:KeepLoops",
     "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",

@@ -322,3 +322,29 @@ spirv.module Logical GLSL450 {
     spirv.Return
   }
 }
+
+// Loops that wait at an mbarrier stay as they are; others LLVM may unroll.
+// CHECK-LABEL: llvm.func @copies
+// CHECK: llvm.br ^{{.*}} {loop_annotation =
+// CHECK: llvm.br ^bb{{[0-9]+}}(%{{[^)]*}})
+// CHECK-NOT: loop_annotation
+llvm.func @copies(%n: i64, %bar: !llvm.ptr<3>) {
+  %c0 = llvm.mlir.constant(0 : i64) : i64
+  %c1 = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^first(%c0 : i64)
+^first(%i: i64):
+  %more = llvm.icmp "slt" %i, %n : i64
+  llvm.cond_br %more, ^wait, ^second(%c0 : i64)
+^wait:
+  llvm.inline_asm has_side_effects asm_dialect = att "mbarrier.try_wait.parity.b64 P1, [$0], 0;", "r" %bar : (!llvm.ptr<3>) -> ()
+  %next = llvm.add %i, %c1 : i64
+  llvm.br ^first(%next : i64)
+^second(%j: i64):
+  %again = llvm.icmp "slt" %j, %n : i64
+  llvm.cond_br %again, ^body, ^end
+^body:
+  %after = llvm.add %j, %c1 : i64
+  llvm.br ^second(%after : i64)
+^end:
+  llvm.return
+}

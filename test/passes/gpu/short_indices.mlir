@@ -106,7 +106,8 @@ gpu.module @vectors {
   }
 }
 
-// CHECK: gpu.module @matrices {
+// Fragments of matrices, and copies that nothing waits for.
+// CHECK: gpu.module @matrices attributes {dlti.dl_spec
 gpu.module @matrices {
   gpu.func @matrices(%x: memref<8x8xf16, #gpu.address_space<workgroup>>) kernel {
     %c0 = arith.constant 0 : index

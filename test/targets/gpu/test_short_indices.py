@@ -48,7 +48,7 @@ def node(kind, *inputs, **attributes):
 
 CASES = {
     "a padded pool": node("MaxPool", kernel_shape=[3, 3], pads=[1, 2, 1, 0], strides=[2, 1]),
-    "a pool of distant places": node("MaxPool", kernel_shape=[3, 2], dilations=[4, 5], pads=[3, 1, 2, 4]),
+    "a pool of distant places": node("MaxPool", kernel_shape=[4, 3], dilations=[4, 5], pads=[3, 1, 2, 2]),
     "steps back": node("Slice", "x", "starts", "ends", "axes", "steps"),
     "a column": node("Mul", "x", "column"),
 }
