@@ -107,7 +107,21 @@ def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return (flat.scatter_add(0, index, source) if accumulate else flat.scatter(0, index, source)).reshape(x.shape)
 
 
+def _copy(x: Any, source: Any, non_blocking: bool = False) -> Any:
+    """The source in the shape and type of ``x``; the exporter does not broadcast it."""
+    return NotImplemented if tuple(x.shape) == tuple(source.shape) else source.to(x.dtype).expand(x.shape).clone()
+
+
+def _stack(tensors: Any, dim: int = 0) -> Any:
+    """Tensors of several element types in the one that torch promotes them to."""
+    if len({x.dtype for x in tensors}) == 1:
+        return NotImplemented
+    return torch.cat([x.unsqueeze(dim) for x in tensors], dim)
+
+
 PLACING = {
+    aten.copy.default: _copy,
+    aten.stack.default: _stack,
     aten.scatter.src: _scatter,
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _scatter_reduce,
