@@ -17,7 +17,7 @@ from legato.frontends.onnx.reader import ModelSource
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.program import model_source
-from legato.frontends.torch.strided import memory_order
+from legato.frontends.torch.strided import in_order, memory_order
 from legato.frontends.torch.views import base_of, view_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class TorchGraph:
                 raise LegatoError(f"{self.label}: torch's exporter to ONNX makes {output.dtype}{list(output.shape)} of '{node.name}', "
                                   f"which is {dtype}{list(sizes)}: the model that it writes computes something else. Write it in terms "
                                 "of other ops")
-            found.append(_in_order(order, torch.view_as_complex(output.contiguous()) if fake.is_complex() else output))
+            found.append(in_order(order, torch.view_as_complex(output.contiguous()) if fake.is_complex() else output))
         return found
 
     def model(self, constants: Mapping[int, np.ndarray]) -> ModelSource:
@@ -204,13 +204,6 @@ def _memory_order(fake: torch.Tensor) -> list[int] | None:
     """The axes of a dense result in the order of its memory; None if that is the order of the axes, or if it is not dense."""
     order = memory_order(fake)
     return None if order is None or order == sorted(order) else order
-
-
-def _in_order(order: Sequence[int] | None, output: torch.Tensor) -> torch.Tensor:
-    """The same elements with the axes in memory in this order, or, of None, as they are."""
-    if order is None:
-        return output
-    return output.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
 
 
 def _as_program(module: torch.fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> torch.export.ExportedProgram:

@@ -1,4 +1,5 @@
 """``as_strided`` in graphs of torch: it counts elements in memory, where ONNX, and so torch's exporter, counts them by axes."""
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,13 @@ def memory_order(fake: "torch.Tensor") -> list[int] | None:
             return None
         count *= sizes[axis]
     return order
+
+
+def in_order(order: Sequence[int] | None, tensor: "torch.Tensor") -> "torch.Tensor":
+    """The same elements with the axes in memory in this order, or, of None, as they are."""
+    if order is None:
+        return tensor
+    return tensor.permute(list(order)).contiguous().permute([order.index(axis) for axis in range(len(order))])
 
 
 def _end(size: Any, stride: Any, storage_offset: Any = None) -> int:

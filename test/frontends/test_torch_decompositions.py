@@ -64,7 +64,19 @@ ALONG_AN_AXIS = {
     "sort_of_number": lambda x: torch.sort(x.sum()), "topk_of_number": lambda x: torch.topk(x.sum(), 1),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([2, 0, 2]), x[:, :3].clone(), "mean"),
     "put": lambda x: x.put(torch.tensor([1, -2, 1]), x.reshape(-1)[:3].clone(), accumulate=True),
+    "view_behind_diagonal_scatter": lambda x: torch.diagonal_scatter(x[:, :4, None] * torch.ones(5), x[:4, :1].expand(4, 5).T * 2).view(-1)
+    if x.shape[0] == 5 else x + 1,
     "diagonal_scatter": lambda x: torch.diagonal_scatter(x, x[0, :4].clone(), -1) if x.shape[0] == 5 else x + 1,
+}
+BYTES = torch.arange(250, 256, dtype=torch.uint8)
+TYPES = {
+    "any_of_nothing": lambda x: (x[:, :0].any(), x[:, :0].any(1), (x[:, :0] > 0).any(1, keepdim=True), (x > 0).any(), x.any((0, 1))),
+    "any_of_bytes": lambda x: (x > 0).to(torch.uint8).any(1),
+    "copy_of_a_row": lambda x: (x * 2).copy_(x[0]) + x, "copy_of_a_number": lambda x: (x * 2).copy_(torch.tensor(3)) + x,
+    "copy_to_integers": lambda x: torch.zeros(4, 6, dtype=torch.int64).copy_(torch.arange(6.0)) + x[:1, :6].nan_to_num(1, 2, 3),
+    "stack_of_types": lambda x: torch.stack([x[0], torch.arange(x.shape[1])], 1),
+    "sum_of_flags": lambda x: (x > 0) + (x < 1), "powers_of_integers": lambda x: x[:, :1] * torch.arange(1, 5) ** -1.0,
+    "shifts_of_bytes": lambda x: (BYTES >> 3, BYTES << 1, BYTES << BYTES % 4, BYTES >> BYTES % 4, x + 1),
 }
 PLACES = {
     "searchsorted": lambda x: torch.searchsorted(ROWS, x), "bucketize": lambda x: torch.bucketize(x, ROWS, right=True),
@@ -122,6 +134,11 @@ def test_along_an_axis(name):
 @pytest.mark.parametrize("name", ("cumprod", "cummax", "cummin", "median", "nanmedian", "cummax_integers", "logcumsumexp"))
 def test_along_an_axis_of_any_size(name):
     compare(ALONG_AN_AXIS[name], [[(5, 6)], [(7, 9)], [(4, 5)]], numbers)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types(name):
+    compare(TYPES[name], [[(5, 6)], [(7, 6)], [(4, 6)]], numbers)
 
 
 @pytest.mark.parametrize("name", PLACES)

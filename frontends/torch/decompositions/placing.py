@@ -4,6 +4,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.strided import in_order, memory_order
+
 aten = torch.ops.aten
 
 
@@ -40,7 +42,7 @@ def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
 
 
 def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """x with ``source`` on a diagonal."""
+    """x with ``source`` on a diagonal, and in memory as x is: later views of it were made for that."""
     dim1, dim2 = dim1 % x.ndim, dim2 % x.ndim
     rows, columns = x.shape[dim1], x.shape[dim2]
     row, column = torch.arange(rows).unsqueeze(-1), torch.arange(columns)
@@ -52,7 +54,7 @@ def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2:
     shape = [1] * x.ndim
     shape[dim1], shape[dim2] = rows, columns
     inside = (inside if dim1 < dim2 else inside.transpose(0, 1)).reshape(shape)
-    return torch.where(inside, spread, x)
+    return torch.where(inside, in_order(memory_order(x), spread), x)
 
 
 def _fitting(source: Any, index: Any) -> Any:
@@ -107,7 +109,21 @@ def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return (flat.scatter_add(0, index, source) if accumulate else flat.scatter(0, index, source)).reshape(x.shape)
 
 
+def _copy(x: Any, source: Any, non_blocking: bool = False) -> Any:
+    """The source in the shape and type of ``x``; the exporter does not broadcast it."""
+    return NotImplemented if tuple(x.shape) == tuple(source.shape) else source.to(x.dtype).expand(x.shape).clone()
+
+
+def _stack(tensors: Any, dim: int = 0) -> Any:
+    """Tensors of several element types in the one that torch promotes them to."""
+    if len({x.dtype for x in tensors}) == 1:
+        return NotImplemented
+    return torch.cat([x.unsqueeze(dim) for x in tensors], dim)
+
+
 PLACING = {
+    aten.copy.default: _copy,
+    aten.stack.default: _stack,
     aten.scatter.src: _scatter,
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _scatter_reduce,

@@ -1,4 +1,4 @@
-"""Reductions of numbers and of all axes, which the exporter writes with axes that do not exist, or not at all."""
+"""Reductions of numbers, of nothing and of all axes, which the exporter writes with axes that do not exist, as others, or not at all."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +25,14 @@ def _vector_norm(x: Any, order: Any = 2, axes: Sequence[int] | None = None, keep
     return (size != 0).to(size.dtype) if order == 0 else size
 
 
+def _any(x: Any, *axes: Any, **options: Any) -> Any:
+    """Whether not all are false; the exporter takes the greatest of them, which of nothing is true."""
+    found = torch.logical_not(torch.all(torch.logical_not(x), *axes, **options))
+    return found.to(x.dtype) if x.dtype == torch.uint8 else found
+
+
 REDUCTIONS = {
+    **dict.fromkeys((aten.any.default, aten.any.dim, aten.any.dims), _any),
     aten.amax.default: _extreme(torch.amax),
     aten.amin.default: _extreme(torch.amin),
     aten.linalg_vector_norm.default: _vector_norm,

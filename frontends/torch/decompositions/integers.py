@@ -1,0 +1,44 @@
+"""Arithmetic of integers and flags that ONNX has of other types only, or that the exporter takes for another."""
+from collections.abc import Callable
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]
+
+aten = torch.ops.aten
+
+
+def _add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """The sum of flags: whether one of them is set."""
+    flags = all(isinstance(operand, torch.Tensor) and operand.dtype == torch.bool for operand in (x, y))
+    return torch.logical_or(x, y) if flags and alpha == 1 else NotImplemented
+
+
+def _pow(x: Any, exponent: Any) -> Any:
+    """Integers to the power of a float are floats, which the exporter says but does not write."""
+    if x.is_floating_point() or x.is_complex() or not isinstance(exponent, float):
+        return NotImplemented
+    return torch.pow(x.to(torch.get_default_dtype()), exponent)
+
+
+def _shifted(shift: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """A shift of unsigned bytes, which the exporter shifts as signed ones."""
+    def shifted(x: Any, count: Any) -> Any:
+        if not isinstance(x, torch.Tensor) or x.dtype != torch.uint8:
+            return NotImplemented
+        if isinstance(count, torch.Tensor):
+            if count.dtype != torch.uint8:
+                return NotImplemented
+            count = count.to(torch.int32)
+        return shift(x.to(torch.int32), count).to(torch.uint8)
+
+    return shifted
+
+
+INTEGERS = {
+    aten.add.Tensor: _add,
+    aten.pow.Tensor_Scalar: _pow,
+    **dict.fromkeys((aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.__lshift__.Tensor,
+                     aten.__lshift__.Scalar), _shifted(torch.bitwise_left_shift)),
+    **dict.fromkeys((aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar, aten.__rshift__.Tensor,
+                     aten.__rshift__.Scalar), _shifted(torch.bitwise_right_shift)),
+}
