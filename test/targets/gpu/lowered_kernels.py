@@ -34,7 +34,8 @@ class LoweredKernel:
         builder.getModulePassManager().run(module, builder)
         self.engine = llvm.create_mcjit_compiler(module, machine)
         self.address = self.engine.get_function_address(name)
-        self.block = [int(n) for n in re.search(r'"nvvm.maxntid"="(\d+),(\d+),(\d+)"', text).groups()]
+        ((x, y, z),) = re.findall(r'"nvvm.maxntid"="(\d+),(\d+),(\d+)"', text)
+        self.block = [int(x), int(y), int(z)]
 
     def number(self, name):
         """The variable of a number."""

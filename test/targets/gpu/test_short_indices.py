@@ -72,7 +72,7 @@ def test_places_that_are_computed(name):
     given = [x, *(array for array in CONSTANTS.get(name, {}).values() if array.dtype == np.float32), y]
     for block in np.ndindex(*grid):
         lowered(block, given)
-    np.testing.assert_allclose(y, expected, rtol=1e-6)
+    np.testing.assert_allclose(y, np.asarray(expected), rtol=1e-6)
 
 
 def test_what_keeps_its_width():
