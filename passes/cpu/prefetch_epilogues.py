@@ -68,6 +68,8 @@ def _is_large(buffer: ir.Value) -> bool:
 def _neighbours(read: ir.Operation) -> bool:
     """Whether the elements of a row of the vector are neighbours in memory."""
     rank, shape = read.operands[0].type.rank, list(read.results[0].type.shape)
+    if not shape:
+        return False
     strides, _ = ir.MemRefType(read.operands[0].type).get_strides_and_offset()
     return read.attributes["permutation_map"].value == ir.AffineMap.get_minor_identity(rank, len(shape)) and strides[-1] == 1
 

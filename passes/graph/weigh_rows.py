@@ -3,6 +3,7 @@
 What a linear or cubic Resize is along one axis: each take is a copy of the image, and their products and sum are another kernel. One kernel
 reads the rows and adds them in registers. Behind relax-convert-layout, which knows the axes of takes.
 """
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,13 +53,15 @@ class WeightedRows:
     @classmethod
     def of(cls, op: ir.Operation, constants: Constants) -> "WeightedRows | None":
         """What an addition adds; None if that is anything but rows of one tensor."""
-        taken = [_taken(term, constants) for term in _terms(op)]
-        first = taken[0]
-        if first is None or dims.UNKNOWN in dims.dims(first.x.type):
-            return None
-        if any(one is None or (one.x, one.axis, one.indices.size) != (first.x, first.axis, first.indices.size) for one in taken):
-            return None
-        terms = [one for one in taken if one is not None]
+        taken: dict[ir.Value, _Taken] = {}
+        for term in _nearest_terms(op):
+            found = _taken(term, constants)
+            first = next(iter(taken.values()), found)
+            if found is None or first is None or found.rows != first.rows or dims.UNKNOWN in dims.dims(found.x.type):
+                return None
+            taken[term] = found
+        terms = [taken[term] for term in _terms(op)]
+        first = terms[0]
         wide = np.float64 if first.weights.dtype == np.float64 else np.float32
         indices, weights = np.stack([one.indices for one in terms]), np.stack([one.weights for one in terms]).astype(wide)
         for number, one in enumerate(terms):
@@ -101,14 +104,38 @@ class _Taken:
     weights: np.ndarray
     left_out: bool
 
+    @property
+    def rows(self) -> tuple[ir.Value, int, int]:
+        """What all terms of a sum have in common: the tensor, the axis, and the number of rows."""
+        return self.x, self.axis, self.indices.size
+
 
 def _terms(op: ir.Operation) -> list[ir.Value]:
-    """What a tree of additions adds, whose inner results are used once."""
+    """What a tree of additions adds, whose inner results are used once, in their order."""
     found = []
     for value in op.operands:
-        inner = defining_op(value)
-        found += _terms(inner) if inner is not None and inner.name == op.name and has_one_use(value) else [value]
+        inner = _inner(value, op)
+        found += [value] if inner is None else _terms(inner)
     return found
+
+
+def _nearest_terms(op: ir.Operation) -> Iterator[ir.Value]:
+    """The same, those behind the fewest additions first: whoever looks at all sums of a long chain, and stops at the first term that is
+    none of its own, sees few terms of each."""
+    sums = [op]
+    for one in sums:
+        for value in one.operands:
+            inner = _inner(value, op)
+            if inner is None:
+                yield value
+            else:
+                sums.append(inner)
+
+
+def _inner(value: ir.Value, op: ir.Operation) -> ir.Operation | None:
+    """The addition that a term of ``op`` is the result of, if nothing else uses it."""
+    inner = defining_op(value)
+    return inner if inner is not None and inner.name == op.name and has_one_use(value) else None
 
 
 def _taken(term: ir.Value, constants: Constants) -> _Taken | None:

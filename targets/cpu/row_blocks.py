@@ -42,7 +42,8 @@ def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> 
     size = next((size for size in range(most, most // 2, -unit) if whole % size == 0), most)
     rows, blocks = (size, 1) if steps is None else (steps, steps // size)
     saved, again = read * rows * (panels - 1), weight_bytes * blocks * COLD
-    return (loop, size, None if steps is None else steps % size) if fits or again < saved else None
+    rest = 0 if size == 1 else None if steps is None else steps % size
+    return (loop, size, rest) if fits or again < saved else None
 
 
 def _extent(form: ContractionForm, loops: Sequence[int]) -> int:
