@@ -239,14 +239,19 @@ def test_logging(flag, folder, capsys):
 
 @pytest.mark.parametrize(("words", "last"), [(("legato-compile", "-o", "m.legato"), {"save"}), (("legato-run", "--random"), set())])
 def test_times_add_up(words, last, folder, capsys):
-    assert code(*words, "graph.mlir", "-q", "--timing") == 0
-    rows = [(m[3], float(m[1])) for m in re.finditer(r"^ +([\d.]+) ms +([\d.]+)%   [█ ]{12}(.*)$", capsys.readouterr().err, re.MULTILINE)]
-    stages = {name.strip(): ms for name, ms in rows if not name.startswith("      ")}
-    total = stages.pop("total")
-    assert {"start", "import", "setup", "relax", "llvm", "native", *last} <= stages.keys()
-    assert sum(stages.values()) == pytest.approx(total, abs=1) and stages.get("(the rest)", 0) < total / 10
-    assert sum(ms for name, ms in rows if name.startswith("      ")) <= total
-    assert any(name.strip() == "tir-fuse" for name, _ in rows)
+    rest = []
+    for _ in range(3):      # in one of them, other processes may take time from in between stages
+        assert code(*words, "graph.mlir", "-q", "--timing", "--no-cache") == 0
+        said = capsys.readouterr().err
+        rows = [(m[3], float(m[1])) for m in re.finditer(r"^ +([\d.]+) ms +([\d.]+)%   [█ ]{12}(.*)$", said, re.MULTILINE)]
+        stages = {name.strip(): ms for name, ms in rows if not name.startswith("      ")}
+        total = stages.pop("total")
+        assert {"start", "import", "setup", "relax", "llvm", "native", *last} <= stages.keys()
+        assert sum(stages.values()) == pytest.approx(total, abs=1)
+        assert sum(ms for name, ms in rows if name.startswith("      ")) <= total
+        assert any(name.strip() == "tir-fuse" for name, _ in rows)
+        rest.append(stages.get("(the rest)", 0) / total)
+    assert min(rest) < 0.1
 
 
 def test_onnx_says_what_it_read(folder, capsys):
