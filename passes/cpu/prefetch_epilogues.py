@@ -35,9 +35,12 @@ class PrefetchEpilogues(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:
             for kernel in tir.prim_funcs(module.module):
+                fetched: set[ir.Value] = set()      # in front of the first of several reductions
                 for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
                     for read in list(_epilogue(loop)):
-                        _prefetch(read, loop)
+                        if read.results[0] not in fetched:
+                            _prefetch(read, loop)
+                            fetched.add(read.results[0])
 
 
 def _epilogue(loop: ir.Operation) -> Iterator[ir.Operation]:

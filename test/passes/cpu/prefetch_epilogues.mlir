@@ -67,3 +67,32 @@ func.func private @again(%x: memref<1024x64xf32>, %y: memref<1024x64xf32>, %out:
   vector.transfer_write %5, %out[%c0, %c0] {in_bounds = [true]} : vector<16xf32>, memref<1024x64xf32>
   return
 }
+
+// -----
+
+// What is read behind two reductions is fetched once, in front of the first.
+// CHECK-LABEL: func.func private @twice
+// CHECK: memref.prefetch %arg1[
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func private @twice(%x: memref<1024x64xf32>, %y: memref<1024x64xf32>, %out: memref<1024x64xf32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %p = ub.poison : f32
+  %zero = arith.constant dense<0.0> : vector<16xf32>
+  %s = scf.for %k = %c0 to %c64 step %c16 iter_args(%acc = %zero) -> (vector<16xf32>) {
+    %0 = vector.transfer_read %x[%c0, %k], %p {in_bounds = [true]} : memref<1024x64xf32>, vector<16xf32>
+    %1 = arith.addf %acc, %0 : vector<16xf32>
+    scf.yield %1 : vector<16xf32>
+  }
+  %t = scf.for %k = %c0 to %c64 step %c16 iter_args(%acc = %s) -> (vector<16xf32>) {
+    %0 = vector.transfer_read %x[%c16, %k], %p {in_bounds = [true]} : memref<1024x64xf32>, vector<16xf32>
+    %1 = arith.mulf %acc, %0 : vector<16xf32>
+    scf.yield %1 : vector<16xf32>
+  }
+  %2 = vector.transfer_read %y[%c0, %c0], %p {in_bounds = [true]} : memref<1024x64xf32>, vector<16xf32>
+  %3 = arith.addf %2, %t : vector<16xf32>
+  vector.transfer_write %3, %out[%c0, %c0] {in_bounds = [true]} : vector<16xf32>, memref<1024x64xf32>
+  return
+}
