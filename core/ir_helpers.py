@@ -51,6 +51,12 @@ def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
     return ir.StringAttr(attributes[name]).value if name in attributes else None
 
 
+def mixed(op: ir.Operation, name: str) -> list[int | ir.Value]:
+    """The ``offsets``, ``sizes`` or ``strides`` of a slice: numbers, and values where only the call knows them."""
+    dynamic = iter(getattr(op.opview, name))
+    return [next(dynamic) if n == ir.ShapedType.get_dynamic_size() else n for n in op.attributes[f"static_{name}"]]
+
+
 def body(block: ir.Block) -> list[ir.Operation]:
     """The operations of a block without its terminator."""
     return [op.operation for op in block.operations][:-1]

@@ -5,7 +5,7 @@ from legato.analysis.coverage.boxes import Box, Interval, covers, whole
 from legato.analysis.coverage.stores import uncovered
 from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes
 from legato.analysis.structured import StructuredOp
-from legato.core.ir_helpers import find, terminator
+from legato.core.ir_helpers import find, mixed, terminator
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import constant_of
@@ -112,7 +112,7 @@ class ResultCoverage:
             return ALL
         if self.written(op.operands[0], carried) is not ALL:
             return before
-        offsets, lengths = _mixed(op, "static_offsets", ()), _mixed(op, "static_sizes", ("static_offsets",))
+        offsets, lengths = mixed(op, "offsets"), mixed(op, "sizes")
         offsets, lengths, steps = [self._size(v) for v in offsets], [self._size(v) for v in lengths], list(op.attributes["static_strides"])
         if None in offsets or None in lengths or DYNAMIC in steps:
             return before
@@ -135,10 +135,3 @@ class ResultCoverage:
             return before
         found = self.written(terminator(inside).operands[number], {**carried, argument: []})
         return ALL if found is ALL else before
-
-
-def _mixed(op: ir.Operation, name: str, before: tuple[str, ...]) -> list[Any]:
-    """The static and dynamic offsets or sizes of an insertion; ``before``: the attributes whose dynamic values precede them."""
-    first = 2 + sum(n == DYNAMIC for other in before for n in op.attributes[other])
-    dynamic = iter(list(op.operands)[first:])
-    return [next(dynamic) if n == DYNAMIC else n for n in op.attributes[name]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, mixed
 from legato.core.mlir import ir, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -58,24 +58,18 @@ def at_one_place(part: ir.Operation, whole: ir.Operation, insert: ir.Operation) 
         return False
     if any(step != 1 for op in (part, whole, insert) for step in op.attributes["static_strides"]):
         return False
-    if any(_mixed(insert, "offsets")) or len(part.results[0].type.shape) != len(whole.results[0].type.shape):
+    if any(mixed(insert, "offsets")) or len(part.results[0].type.shape) != len(whole.results[0].type.shape):
         return False
-    return _mixed(part, "offsets") == _mixed(whole, "offsets") and _mixed(part, "sizes") == _mixed(insert, "sizes")
+    return mixed(part, "offsets") == mixed(whole, "offsets") and mixed(part, "sizes") == mixed(insert, "sizes")
 
 
 def _precedes(whole: ir.Operation, part: ir.Operation) -> bool:
     return whole.block == part.block and whole.is_before_in_block(part)
 
 
-def _mixed(op: ir.Operation, name: str) -> list[int | ir.Value]:
-    """The offsets or sizes of a slice: numbers and values."""
-    dynamic = list(getattr(op.opview, name))
-    return [dynamic.pop(0) if n == ir.ShapedType.get_dynamic_size() else n for n in op.attributes[f"static_{name}"]]
-
-
 def nest(part: ir.Operation, whole: ir.Operation) -> None:
     """Takes ``part`` from the beginning of ``whole``."""
-    sizes = _mixed(part, "sizes")
+    sizes = mixed(part, "sizes")
     with ir.InsertionPoint(part), part.location:
         made = slice_of(whole.results[0], sizes)
     part.results[0].replace_all_uses_with(made)
