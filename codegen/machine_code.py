@@ -1,6 +1,7 @@
 """Machine code of a model in this process: of its parts, which LLVM compiles side by side, and of the entry's units."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -28,9 +29,7 @@ class MachineCode:
             return {symbol: address for unit in units for symbol, address in compiled(unit).addresses.items()}
 
         def kernels(bytecode: bytes, symbols: Sequence[str]) -> tuple[Engine, dict[str, int]]:
-            context = ir.Context()      # of its own: contexts are not shared between threads
-            context.allow_unregistered_dialects = True      # our attributes are nothing to LLVM
-            engine = Engine(ir.Module.parse(bytecode, context), libraries, opt_level, alone=True)
+            engine = Engine(ir.Module.parse(bytecode, _context_of_thread()), libraries, opt_level, alone=True)
             _define(engine, of_tables | of_units())
             return engine, {symbol: engine.address(symbol) for symbol in symbols}
 
@@ -46,6 +45,17 @@ class MachineCode:
     def wrapper(self, symbol: str) -> int:
         """``Engine.wrapper`` of a function of the entry. LegatoError if LLVM could not compile it."""
         return self._main.wrapper(symbol)
+
+
+_of_thread = threading.local()
+
+
+def _context_of_thread() -> ir.Context:
+    """The thread's own context: no two threads may use one at once, and a new one takes 3 ms."""
+    if not hasattr(_of_thread, "context"):
+        _of_thread.context = ir.Context()
+        _of_thread.context.allow_unregistered_dialects = True      # our attributes are nothing to LLVM
+    return _of_thread.context
 
 
 def _define(engine: Engine, addresses: Mapping[str, int]) -> None:

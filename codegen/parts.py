@@ -25,16 +25,16 @@ REFERENCES = {"llvm.call": "callee", "llvm.invoke": "callee", "llvm.mlir.address
 @dataclass
 class Division:
     """Modules in the LLVM dialect. ``main``: what is not in the others; ``kernels``: as MLIR's bytecode, each with the symbols that main
-    calls; ``tables``: what both name of the model's list, None without such."""
+    calls, made one by one as they are asked for; ``tables``: what both name of the model's list, None without such."""
 
     main: ir.Module
-    kernels: list[tuple[bytes, list[str]]] = field(default_factory=list)
+    kernels: Iterable[tuple[bytes, list[str]]] = ()
     tables: ir.Module | None = None
     table_symbols: list[str] = field(default_factory=list)
 
 
 def divided(module: ir.Module) -> Division:
-    """The parts of a module with an entry, which is not changed; one that is small is its own main."""
+    """The parts of a module with an entry, which is not changed, also later; one that is small is its own main."""
     symbols = _Symbols(module)
     groups = _groups(symbols)
     if not groups:
@@ -44,18 +44,21 @@ def divided(module: ir.Module) -> Division:
         called = sorted(moved & {used for name in symbols.ops.keys() - moved for used in symbols.uses(name)})
         outer = {name: PREFIX + name for name in called}
         tables = symbols.tables() if any(MODEL in symbols.needs(group) for group in groups) else []
-        made = Division(symbols.module_of(symbols.ops.keys() - moved, outer, external=tables), table_symbols=tables)
-        if tables:
-            made.tables = symbols.module_of(tables, {}, exported=tables)
-        for group in groups:
-            needed = symbols.needs(group)
-            part = symbols.module_of([*group, *sorted(needed - {MODEL})], outer, exported=[name for name in group if name in outer])
-            if MODEL in needed:
-                _append(part, list_text(tables))
-            data = io.BytesIO()
-            part.operation.write_bytecode(data)
-            made.kernels.append((data.getvalue(), [outer[name] for name in group if name in outer]))
-    return made
+        main = symbols.module_of(symbols.ops.keys() - moved, outer, external=tables)
+        shared = symbols.module_of(tables, {}, exported=tables) if tables else None
+    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), shared, tables)
+
+
+def _part(module: ir.Module, symbols: _Symbols, group: list[str], outer: dict[str, str], tables: list[str]) -> tuple[bytes, list[str]]:
+    """A group of kernels as bytecode, and their symbols of ``outer``."""
+    with module.context, ir.Location.unknown():
+        needed = symbols.needs(group)
+        part = symbols.module_of([*group, *sorted(needed - {MODEL})], outer, exported=[name for name in group if name in outer])
+        if MODEL in needed:
+            _append(part, list_text(tables))
+        data = io.BytesIO()
+        part.operation.write_bytecode(data)
+    return data.getvalue(), [outer[name] for name in group if name in outer]
 
 
 def _groups(symbols: _Symbols) -> list[list[str]]:
@@ -79,6 +82,7 @@ def _groups(symbols: _Symbols) -> list[list[str]]:
     count = min(MOST, sum(sizes.values()) // PART)
     if count < 2:
         return []
+    count += count % 2      # nearly all machines have an even number of processors
     groups: list[list[str]] = [[] for _ in range(count)]
     totals = [0] * count
     for name in sorted(together, key=lambda name: -sizes[name]):

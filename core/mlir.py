@@ -6,6 +6,8 @@ dialect conversion and Python-defined operations), else the wheel ``torch_mlir``
 import importlib
 import importlib.util
 import io
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 
@@ -25,6 +27,8 @@ def _provider() -> str:
 
 
 PROVIDER = _provider()
+# the bindings search the file system for this module at every op of omp that they meet: theirs has another name
+sys.modules.setdefault(f"{PROVIDER}.dialects.omp", ModuleType(f"{PROVIDER}.dialects.omp"))
 
 
 def _load(name: str):

@@ -1,10 +1,11 @@
 """The metadata of a compiled model as JSON, which the runtime reads from the module or from a saved model."""
 import json
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from legato.core.ir_helpers import find, walk
+from legato.core.ir_helpers import walk
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import CHIP, PROFILED, THREADS
@@ -20,7 +21,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions called), callers (a description of each
     one's callers), target (cpu, features), openmp, threads, device, input_forms and output_forms (where an input or output is no
     tensor); donors (numbers of inputs, or -1, by output) if any output takes an input's memory."""
-    given = donors(main, boundary)
+    given, openmp = donors(main, boundary), openmp_ops(module)
     donating = any(number >= 0 for number in given)
     return json.dumps({
         "format": PACKED if _has_layouts(main) else DONATING if donating else FORMAT,
@@ -34,8 +35,8 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         **{key: _forms(main.attributes[name]) for key, name in FORMS.items() if name in main.attributes},
         **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
         "target": target_of(main),
-        "openmp": uses_openmp(module),
-        "threads": threads_of(module),
+        "openmp": bool(openmp),
+        "threads": threads_of(module, openmp),
         **({"device": "cuda"} if CHIP in main.attributes else {}),
     }, separators=(",", ":"))
 
@@ -58,22 +59,22 @@ def target_of(function: ir.OpView) -> dict[str, str]:
     return {"cpu": cpu, "features": ",".join(listed)}
 
 
-def uses_openmp(module: ir.Module) -> bool:
-    """Whether there is an op of the dialect omp, which is lowered to calls of the OpenMP runtime."""
-    found = False
+def openmp_ops(module: ir.Module) -> list[ir.Operation]:
+    """The ops of the dialect omp, which are lowered to calls of the OpenMP runtime."""
+    found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = found or op.name.startswith("omp.")
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+        if op.name.startswith("omp."):
+            found.append(op.operation)
+        return ir.WalkResult.ADVANCE
 
     walk(module, visit)
     return found
 
 
-def threads_of(module: ir.Module) -> int:
-    """The greatest number of threads that a parallel loop asks for; 1 without such loops."""
-    numbers = [region.operands[0].owner.attributes["value"].value for region in find(module.operation, "omp.parallel") if region.operands]
+def threads_of(module: ir.Module, openmp: Sequence[ir.Operation]) -> int:
+    """The greatest number of threads that a parallel loop asks for; 1 without such loops. ``openmp``: the module's ops of omp."""
+    numbers = [op.operands[0].owner.attributes["value"].value for op in openmp if op.name == "omp.parallel" and op.operands]
     return max(numbers, default=pool_threads(module))
 
 

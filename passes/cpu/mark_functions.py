@@ -25,10 +25,13 @@ class MarkFunctions(ModulePass):
 
 def needed(module: ir.Module, features: str) -> str:
     """The features without AMX where no function uses it: code that does not runs where the system refuses AMX."""
+    others = [feature for feature in features.split(",") if feature.lstrip("+-") not in MATRIX_FLAGS]
+    if len(others) == len(features.split(",")):
+        return features
     intrinsics = (op.attributes["intrin"].value for op in find(module.operation, "llvm.call_intrinsic"))
     if any(name.startswith("llvm.x86.tile") for name in intrinsics):
         return features
-    return ",".join(feature for feature in features.split(",") if feature.lstrip("+-") not in MATRIX_FLAGS)
+    return ",".join(others)
 
 
 def mark_functions(module: ir.Module, cpu: str, features: str) -> None:

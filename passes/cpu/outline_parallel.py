@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import everything, find, terminator
+from legato.core.ir_helpers import find, terminator, walk
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import PRIM_FUNC, THREADS
@@ -52,7 +52,7 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     """Replaces one parallel region by a call."""
     caller = _function_around(region)
     body = loop.regions[0]
-    captured = _captured(loop)
+    captured = _captured(caller, loop)
     axes = len(loop.operands) // 3
     bounds = [loop.operands[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
     with ir.InsertionPoint(module.body):
@@ -104,8 +104,8 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     with ir.InsertionPoint(head):
         ir.Operation.create("llvm.cond_br", [], [compared], {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}, [begin, leave])
     for value, uses in captured.items():
-        for op, place in uses:
-            op.operands[place] = replaced[value]
+        for use in uses:
+            use.owner.operands[use.operand_number] = replaced[value]
     for op in [end for block in inner if (end := terminator(block)).name == "omp.yield"]:
         with ir.InsertionPoint(op):
             one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
@@ -120,17 +120,27 @@ def _function_around(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def _captured(loop: ir.Operation) -> dict[ir.Value, list[tuple[ir.Operation, int]]]:
-    """The values that the loop uses and that are defined outside of it: the ops that do, and as which operand."""
-    inside = everything(loop)
-    own = {result for op in inside for result in op.results}
-    own |= {argument for op in inside for region in op.regions for block in region.blocks for argument in block.arguments}
-    found: dict[ir.Value, list[tuple[ir.Operation, int]]] = {}
-    for op in inside:
-        for place, operand in enumerate(op.operands):
-            if operand not in own:
-                found.setdefault(operand, []).append((op, place))
-    return found
+def _captured(caller: ir.Operation, loop: ir.Operation) -> dict[ir.Value, list[ir.OpOperand]]:
+    """The values of a function that its loop uses, for bounds too, and does not define, with these uses."""
+    values: list[ir.Value] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op == loop:
+            return ir.WalkResult.SKIP
+        values.extend(op.results)
+        values.extend(argument for region in op.regions for block in region.blocks for argument in block.arguments)
+        return ir.WalkResult.ADVANCE
+
+    walk(caller, visit, ir.WalkOrder.PRE_ORDER)
+    used = ((value, [use for use in value.uses if _is_within(use.owner.operation, loop)]) for value in values)
+    return {value: uses for value, uses in used if uses}
+
+
+def _is_within(op: ir.Operation, loop: ir.Operation) -> bool:
+    """Whether an op is the loop or nested in it."""
+    while op != loop and op.parent is not None:
+        op = op.parent.operation
+    return op == loop
 
 
 def _is_constant(value: ir.Value) -> bool:

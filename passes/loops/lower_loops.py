@@ -3,6 +3,7 @@
 Blocks are inlined, their axes replaced by the bound values; buffers are placed and sized; loops become scf loops of their kind, vectors,
 or copies of their bodies. The signature keeps its tensors, through ``bufferization.to_buffer`` and ``to_tensor``.
 """
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,13 +48,23 @@ class LowerLoops(ModulePass):
 def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     """Lowers one kernel in place."""
     operation = kernel.operation
-    for loop in find(operation, "tir.for"):
+    found = find(operation, "tir.for", "tir.block", "tir.alloc_buffer", *FIRST_INDEX)
+    loops = [op for op in found if op.name == "tir.for"]
+    for loop in loops:
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
-    for access in find(operation, *FIRST_INDEX):
-        if (problem := leaves_buffer(access)) is not None:
+    for access in found:
+        if access.name in FIRST_INDEX and (problem := leaves_buffer(access)) is not None:
             raise PassFailed(problem, access)
-    for loop in find(operation, "tir.for"):
+    if any(op.name not in FIRST_INDEX for op in found):
+        lower_nest(kernel, loops, warnings)
+    mark_inputs(kernel)
+
+
+def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: list[str]) -> None:
+    """Lowers the loops, blocks and buffers of a kernel."""
+    operation = kernel.operation
+    for loop in loops:
         if loop.opview.kind == THREAD:
             raise PassFailed(f"the loop {loop.opview.name} is bound to {loop.opview.thread}: run tir-lower-threads first for a GPU, or "
                              "tir-serialize-threads for a CPU", loop)
@@ -61,7 +72,6 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
         inline_block(block.opview)
     place_buffers(operation)
     lower_loops_under(operation, kernel.name.value, warnings)
-    mark_inputs(kernel)
 
 
 def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -> None:
@@ -80,9 +90,10 @@ def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -
 def mark_inputs(kernel: func.FuncOp) -> None:
     """Marks the buffers of inputs as read-only. Not earlier: upstream's canonicalization would then read the tensor instead."""
     inputs = list(kernel.arguments)[: len(kernel.type.inputs) - tir.out_count(kernel)]
-    for op in find(kernel.operation, "bufferization.to_buffer"):
-        if op.operands[0] in inputs:
-            op.attributes["read_only"] = ir.UnitAttr.get()
+    for value in inputs:
+        for use in value.uses:
+            if use.owner.operation.name == "bufferization.to_buffer":
+                use.owner.operation.attributes["read_only"] = ir.UnitAttr.get()
 
 
 def lower_loop(loop: ForOp) -> None:
