@@ -10,6 +10,7 @@ from typing import Any
 from legato.tools.command_line import Parser
 from legato.tools.ir_options import add_ir_options
 from legato.tools.models import TARGET, add_compile_options, count_option, dim_option, seed_option, tolerance_option
+from legato.tools.run_arrays import FORMS, name_and_file, read_arrays, save_arrays
 
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
@@ -20,6 +21,7 @@ EXAMPLES = """examples:
   legato-run model.onnx --random --backend openvino           parts that OpenVINO supports run there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
   legato-run model.onnx --input x=x.npy --save y=y.npy
+  legato-run model.onnx --input inputs.npz --save outputs.npz
   legato-run model.onnx --random --profile                    which layers the time goes to, and what the machine could do
   legato-run model.legato --random --bench 100                a saved model: no compiler is loaded
   legato-run model.legato --random --verify                   and every byte of its weights is compared with their digest"""
@@ -35,8 +37,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("model", help="a model: .onnx, .mlir, or a saved one (.legato, .so); - for standard input (ONNX or MLIR)")
     p.add_argument("--random", action="store_true", help="random values for the inputs without --input")
     p.add_argument("--seed", type=seed_option, default=0, help="seed of the random values")
-    p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
-    p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
+    p.add_argument("--input", action="append", default=[], metavar=FORMS, help="a value for an input, or for all that the file names")
+    p.add_argument("--save", action="append", default=[], metavar=FORMS, help="where to write an output, or all of them")
     p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="size of a symbol (default: 8)")
     add_compile_options(p)
     p.add_argument("--verify", action="store_true", help="a saved model: compare its weights with their digest, which reads all of them; "
@@ -159,7 +161,7 @@ def run(options: argparse.Namespace, begun: float) -> int:
     exe = executable(options, model, given, begun)
     gives = [form.name for form in exe.signature.gives] or [spec.name for spec in exe.outputs]
     if all(form.count != RUN_TIME for form in exe.signature.gives):     # else the call says what there is
-        refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
+        refuse_unknown("output", [name for name, _ in files if name], [spec.name for spec in exe.outputs])
     refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
     inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
     takes = exe.signature.takes
@@ -170,10 +172,10 @@ def run(options: argparse.Namespace, begun: float) -> int:
         raise LegatoError(str(error)) from error
     tensors = dict(named(gives, found if isinstance(found, tuple) else (found,)))
     outputs = tuple(tensors.values())
-    refuse_unknown("output", [name for name, _ in files], list(tensors))
+    refuse_unknown("output", [name for name, _ in files if name], list(tensors))
     for name, value in tensors.items() if options.profile != "json" else ():
         print(f"{name}: {value.dtype}{list(value.shape)} {summary(value)}")
-    save(files, list(tensors), outputs)
+    save_arrays(files, tensors)
     code, peer = 0, None
     if options.check and model is not None:
         peer = Peer(model.onnx)
@@ -204,36 +206,6 @@ def bisect(model: Any, inputs: dict[str, Any], options: argparse.Namespace) -> i
     return 1 if found.first or found.outputs > options.tolerance else 0
 
 
-def name_and_file(option: str, text: str) -> tuple[str, str]:
-    """Splits NAME=FILE.npy. UsageError if ``text`` has another form."""
-    from legato.tools.errors import UsageError
-
-    name, equals, file = text.rpartition("=")
-    if not equals or not name or not file:
-        raise UsageError(f"{option} {text}: write {option} NAME=FILE.npy")
-    return name, file
-
-
-def read_arrays(requests: list[str]) -> dict[str, Any]:
-    """The arrays of --input, by name. LegatoError for a missing file, or one without an array of numbers."""
-    import numpy as np
-
-    from legato.core.errors import LegatoError
-
-    arrays = {}
-    for text in requests:
-        name, file = name_and_file("--input", text)
-        if not Path(file).is_file():
-            raise LegatoError(f"--input {text}: there is no file '{file}'")
-        try:
-            arrays[name] = np.load(file)
-        except (ValueError, EOFError) as error:
-            raise LegatoError(f"--input {text}: '{file}' holds no array of numbers that numpy.save wrote") from error
-        if not isinstance(arrays[name], np.ndarray):
-            raise LegatoError(f"--input {text}: '{file}' holds several arrays (.npz); give each as a .npy file")
-    return arrays
-
-
 def check_inputs(options: argparse.Namespace, given: Mapping[str, Any], names: Sequence[str]) -> None:
     """UsageError for an --input that the model does not have, and for inputs without a value."""
     from legato.tools.errors import UsageError
@@ -241,7 +213,7 @@ def check_inputs(options: argparse.Namespace, given: Mapping[str, Any], names: S
     refuse_unknown("input", given, names)
     missing = [] if options.random else [name for name in names if name not in given]
     if missing:
-        raise UsageError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
+        raise UsageError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy or FILE.npz, or --random")
 
 
 def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:
@@ -267,14 +239,6 @@ def summary(value: Any) -> str:
     head = " ".join(f"{v:.5g}" if floats else str(v) for v in value.reshape(-1)[:4])
     extremes = f" min {value.min():.5g} max {value.max():.5g}" if floats else ""
     return f"[{head}{' ...' if value.size > 4 else ''}]{extremes}"
-
-
-def save(files: list[tuple[str, str]], names: list[str], outputs: tuple[Any, ...]) -> None:
-    """Writes outputs to .npy files; ``files``: (output's name, file)."""
-    import numpy as np
-
-    for name, file in files:
-        np.save(file, outputs[names.index(name)])
 
 
 def profile(exe: Any, inputs: dict[str, Any], options: argparse.Namespace) -> None:

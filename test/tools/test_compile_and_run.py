@@ -100,7 +100,7 @@ def test_compile_refuses(folder, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ((), "no value for x, v: give --input NAME=FILE.npy, or --random"),
+    ((), "no value for x, v: give --input NAME=FILE.npy or FILE.npz, or --random"),
     (("--random", "--dim", "q=3"), "the model has no symbol 'q'; it has n"),
     (("--random", "--dim", "n=-1"), "write n=7"),
     (("--random", "--bench", "0"), "'0' is no number of calls"),
@@ -109,6 +109,13 @@ def test_compile_refuses(folder, capsys, arguments, message):
     (("--random", "--input", "q=x3.npy"), "the model has no input 'q'; it has x, v"),
     (("--random", "--input", "x3.npy"), "write --input NAME=FILE.npy"),
     (("--random", "--input", "x=nowhere.npy"), "there is no file 'nowhere.npy'"),
+    (("--random", "--input", "nowhere.npz"), "there is no file 'nowhere.npz'"),
+    (("--random", "--input", "x=both.npz"), "'both.npz' holds several arrays, which have names; write --input both.npz"),
+    (("--random", "--input", "single.npz"), "'single.npz' holds one array, and no name; write --input NAME=single.npz"),
+    (("--random", "--input", "objects.npz"), "'objects.npz' holds no array of numbers"),
+    (("--random", "--input", "text.npz"), "'text.npz' holds no array of numbers"),
+    (("--random", "--input", "other.npz"), "the model has no input 'w'; it has x, v"),
+    (("--random", "--save", "no/where.npz"), "there is no folder 'no'"),
     (("--random", "--input", "x=model.onnx"), "'model.onnx' holds no array"),
     (("--random", "--save", "q=q.npy"), "the model has no output 'q'; it has y, z"),
     (("--random", "--save", "y"), "write --save NAME=FILE.npy"),
@@ -116,7 +123,25 @@ def test_compile_refuses(folder, capsys, arguments, message):
     (("--input", "x=x3.npy", "--input", "v=v4.npy"), "dimension 0 is 4, but 'n' is 3 in 'x'"),
 ])
 def test_run_refuses(folder, capsys, arguments, message):
+    np.savez("both.npz", x=np.load("x3.npy"), v=np.load("v3.npy"))
+    np.savez("other.npz", w=np.load("x3.npy"))
+    np.savez("objects.npz", x=np.array([None, "x"]))
+    (folder / "single.npz").write_bytes((folder / "x3.npy").read_bytes())
+    (folder / "text.npz").write_text("x")
     assert message in refused(legato_run, capsys, "model.onnx", "-q", *arguments)
+
+
+def test_arrays_of_one_file(folder, capsys):
+    np.savez("both.npz", x=np.load("x3.npy"), v=np.load("v3.npy"))
+    one_by_one = ["--input", "x=x3.npy", "--input", "v=v3.npy", "--save", "y=y.npy", "--save", "z=z.npy"]
+    assert legato_run.main(["model.onnx", "-q", *one_by_one]) == 0
+    apart = capsys.readouterr().out
+    assert legato_run.main(["model.onnx", "-q", "--input", "both.npz", "--save", "outputs.npz"]) == 0
+    assert capsys.readouterr().out == apart
+    with np.load("outputs.npz") as outputs:
+        assert sorted(outputs) == ["y", "z"]
+        for name, value in outputs.items():
+            np.testing.assert_array_equal(value, np.load(f"{name}.npy"))
 
 
 @pytest.mark.parametrize("arguments", [(), ("--random", "--input", "q=x3.npy")])
