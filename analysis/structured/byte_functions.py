@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from legato.core.mlir import arith, ir
 
 FARTHEST = 1 << 11      # whole floats up to here are tried
 SIZE = 256              # numbers of a table
-ROUNDING = "math.roundeven"
+ROUNDING, PRODUCT, SELECTION = "math.roundeven", "arith.mulf", "arith.select"
 BELOW, ABOVE = (LESS, LESS_EQUAL), (GREATER, GREATER_EQUAL)
 
 
@@ -42,7 +43,7 @@ class ByteFunction:
     @property
     def multiplies(self) -> bool:
         """Whether more is done than clipping and adding."""
-        return any(op.name == "arith.mulf" for op in self.ops)
+        return any(op.name == PRODUCT for op in self.ops)
 
     @property
     def only_saturates(self) -> bool:
@@ -54,93 +55,110 @@ class ByteFunction:
     def of(cls, conversion: ir.Operation) -> ByteFunction | None:
         """The function that ends with a conversion of f32 to an integer of 8 bits, of as many ops as have a table; None if there is none.
         A NaN, where it has a result, has that of minus infinity."""
+        bits = conversion.results[0].type.element_type.width
+        low, high = (0, (1 << bits) - 1) if conversion.name == "arith.fptoui" else (-(1 << bits - 1), (1 << bits - 1) - 1)
         best = None
-        for ops in chains(conversion):
-            best = cls._tabulated(ops) or best
+        for ops, steps in chains(conversion):
+            if (found := tabulated(steps, low, high)) is not None:
+                best = cls(ops, *found)
         return best
 
-    @classmethod
-    def _tabulated(cls, ops: tuple[ir.Operation, ...]) -> ByteFunction | None:
-        numbers = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
-        found = results(ops, np.array([-np.inf, np.inf, np.nan, *numbers]))
-        (least, greatest, of_nan), found = found[:3], found[3:]
-        if np.isnan(least) or np.isnan(greatest) or np.isnan(found).any() or not (np.isnan(of_nan) or of_nan == least):
-            return None
-        above, below = np.flatnonzero(found != least), np.flatnonzero(found != greatest)
-        if not len(above) or above[0] == 0 or below[-1] == len(found) - 1:
-            return None
-        first, last = int(above[0]) - 1, int(below[-1]) + 1
-        if last - first >= SIZE:
-            return None
-        table = found[first:last + 1].astype(np.int64).astype(np.uint8)
-        return cls(ops, int(numbers[first]), int(numbers[last]), table)
+
+@dataclass(frozen=True)
+class Step:
+    """What an op does to the operand of f32 of which it is a function. ``place``: of that operand; ``number``: the constant beside it;
+    ``predicate``: of the comparison that a selection follows."""
+
+    name: str
+    place: int
+    number: float = 0.0
+    predicate: int = 0    # arith.CmpFPredicate
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """The results for numbers of f32."""
+        other = np.float32(self.number)
+        if self.name == ROUNDING:
+            return np.rint(values)
+        if self.name != SELECTION:
+            return values * other if self.name == PRODUCT else values + other
+        test = {LESS: np.less, LESS_EQUAL: np.less_equal, GREATER: np.greater, GREATER_EQUAL: np.greater_equal}
+        holds = ~np.isnan(values) if self.predicate == ORDERED else test[arith.CmpFPredicate(self.predicate)](values, other)
+        return np.where(holds == (self.place == 1), values, other)
 
 
-def chains(conversion: ir.Operation) -> Iterator[tuple[ir.Operation, ...]]:
-    """The ops from a rounding to a conversion, for each rounding on the way back, as far as every op has one operand that is no
-    constant, and does not fall where that rises."""
-    ops, value = [conversion], conversion.operands[0]
-    while (op := producer(value)) is not None and (place := varying(op)) is not None:
+@lru_cache(maxsize=1024)    # the rows of a register tile, and layers alike, end in the same steps
+def tabulated(steps: tuple[Step, ...], least_result: int, greatest_result: int) -> tuple[int, int, np.ndarray] | None:
+    """``low``, ``high`` and ``table`` of a ``ByteFunction`` of these steps, whose results are in a range; None if it has no table."""
+    numbers = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
+    found = results(steps, np.array([-np.inf, np.inf, np.nan, *numbers]))
+    found = np.where((least_result <= found) & (found <= greatest_result), found, np.nan)
+    (least, greatest, of_nan), found = found[:3], found[3:]
+    if np.isnan(least) or np.isnan(greatest) or np.isnan(found).any() or not (np.isnan(of_nan) or of_nan == least):
+        return None
+    above, below = np.flatnonzero(found != least), np.flatnonzero(found != greatest)
+    if not len(above) or above[0] == 0 or below[-1] == len(found) - 1:
+        return None
+    first, last = int(above[0]) - 1, int(below[-1]) + 1
+    if last - first >= SIZE:
+        return None
+    table = found[first:last + 1].astype(np.int64).astype(np.uint8)
+    table.setflags(write=False)
+    return int(numbers[first]), int(numbers[last]), table
+
+
+def chains(conversion: ir.Operation) -> Iterator[tuple[tuple[ir.Operation, ...], tuple[Step, ...]]]:
+    """The ops from a rounding to a conversion, and their steps without it, for each rounding on the way back, as far as every op has one
+    operand that is no constant, and does not fall where that rises."""
+    ops, steps, value = [conversion], [], conversion.operands[0]
+    while (op := producer(value)) is not None and (step := step_of(op)) is not None:
         ops.insert(0, op)
+        steps.insert(0, step)
         if op.name == ROUNDING:
-            yield tuple(ops)
-        value = op.operands[place]
+            yield tuple(ops), tuple(steps)
+        value = op.operands[step.place]
 
 
-def varying(op: ir.Operation) -> int | None:
-    """The place of the operand of f32 of which an op is a function that never falls; None for an op of another kind."""
+def step_of(op: ir.Operation) -> Step | None:
+    """What an op does to an operand of f32 of which it is a function that never falls; None for an op of another kind."""
     if not isinstance(element_of(op.results[0].type), ir.F32Type):
         return None
     if op.name == ROUNDING:
-        return 0
-    if op.name in ("arith.mulf", "arith.addf"):
+        return Step(ROUNDING, 0)
+    if op.name in (PRODUCT, "arith.addf"):
         numbers = [constant_number(operand) for operand in op.operands]
         if (numbers[0] is None) == (numbers[1] is None):
             return None
         number = present(numbers[0] if numbers[1] is None else numbers[1])
-        return None if not np.isfinite(number) or (op.name == "arith.mulf" and number <= 0) else int(numbers[0] is not None)
-    if op.name != "arith.select" or (test := producer(op.operands[0])) is None or test.name != "arith.cmpf":
+        if not np.isfinite(number) or (op.name == PRODUCT and number <= 0):
+            return None
+        return Step(op.name, int(numbers[0] is not None), float(number))
+    if op.name != SELECTION or (test := producer(op.operands[0])) is None or test.name != "arith.cmpf":
         return None
-    return _clipped(op, test)
+    return _clip(op, test)
 
 
-def _clipped(op: ir.Operation, test: ir.Operation) -> int | None:
-    """The place of the operand of a selection that is clipped, or tested for NaN."""
+def _clip(op: ir.Operation, test: ir.Operation) -> Step | None:
+    """The step of a selection that clips an operand, or tests it for NaN."""
     for place, other in ((1, 2), (2, 1)):
         value, number = op.operands[place], constant_number(op.operands[other])
         if number is None or not np.isfinite(number) or test.operands[0] != value or constant_number(value) is not None:
             continue
         predicate = predicate_of(test)
         if predicate == ORDERED:
-            return place if place == 1 and test.operands[1] == value else None
-        return place if predicate in (*BELOW, *ABOVE) and constant_number(test.operands[1]) == number else None
+            fits = place == 1 and test.operands[1] == value
+        else:
+            fits = predicate in (*BELOW, *ABOVE) and constant_number(test.operands[1]) == number
+        return Step(SELECTION, place, float(number), int(predicate)) if fits else None
     return None
 
 
-def results(ops: tuple[ir.Operation, ...], numbers: np.ndarray) -> np.ndarray:
-    """What ops make of numbers that the first of them gets, as floats of 64 bits; NaN where a conversion has no result."""
+def results(steps: tuple[Step, ...], numbers: np.ndarray) -> np.ndarray:
+    """What steps make of numbers, without their fractions, as floats of 64 bits."""
     values = numbers.astype(np.float32)
     with np.errstate(all="ignore"):
-        for op in ops[:-1]:
-            values = _result(op, values)
-        rounded = np.trunc(values.astype(np.float64))
-    bits = ops[-1].results[0].type.element_type.width
-    low, high = (0, (1 << bits) - 1) if ops[-1].name == "arith.fptoui" else (-(1 << bits - 1), (1 << bits - 1) - 1)
-    return np.where((low <= rounded) & (rounded <= high), rounded, np.nan)
-
-
-def _result(op: ir.Operation, values: np.ndarray) -> np.ndarray:
-    if op.name == ROUNDING:
-        return np.rint(values)
-    place = varying(op)
-    other = np.float32(next(number for n, operand in enumerate(op.operands)
-                            if n != place and (number := constant_number(operand)) is not None))
-    if op.name != "arith.select":
-        return values * other if op.name == "arith.mulf" else values + other
-    predicate = predicate_of(present(producer(op.operands[0])))
-    test = {LESS: np.less, LESS_EQUAL: np.less_equal, GREATER: np.greater, GREATER_EQUAL: np.greater_equal}
-    holds = ~np.isnan(values) if predicate == ORDERED else test[predicate](values, other)
-    return np.where(holds == (place == 1), values, other)
+        for step in steps:
+            values = step.of(values)
+        return np.trunc(values.astype(np.float64))
 
 
 def clipped_above(value: ir.Value, number: int) -> ir.Value:
