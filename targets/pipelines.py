@@ -54,12 +54,12 @@ BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-in
              "tir-drop-ties,tir-keep-partial-writes,"
              "one-shot-bufferize{allow-return-allocs-from-loops=1 bufferize-function-boundaries=1 "
              "function-boundary-type-conversion=identity-layout-map},"
-             "canonicalize,cse,canonicalize,tir-drop-results,tir-drop-loop-copies")
+             "canonicalize{top-down=false},cse,canonicalize{top-down=false},tir-drop-results,tir-drop-loop-copies")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 BRANCHES = "convert-vector-to-scf{full-unroll=1},convert-scf-to-cf"
-LLVM = ("tir-expand-metadata,canonicalize,"
+LLVM = ("tir-expand-metadata,canonicalize{region-simplify=disabled top-down=false},"
         "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
-# LLVM simplifies control flow itself; without common subexpressions, and from the bottom up, upstream's takes a third of its time
+# LLVM simplifies control flow itself; from the bottom up, and without common subexpressions, upstream's patterns take a third of the time
 CLEAN = "reconcile-unrealized-casts,cse,canonicalize{region-simplify=disabled top-down=false}"
 
 
