@@ -126,7 +126,7 @@ def nvvm_stages(target: "Target") -> Stages:
     return (
         *gpu_stages(target),
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
-                 "tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
+                 "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"
                  "gpu.module(reconcile-unrealized-casts,canonicalize,cse),"
                  "tir-constant-distances,tir-keep-loops,tir-drop-parameters,tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),
