@@ -110,8 +110,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
                   f"{GRAPH % ' integer-kernel-layout=OHWI'}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
-        ("schedules", "tir-default-schedules{target=%s}"),
-        ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},tir-lower-loops"),
+        ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
+        ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},tir-lower-loops,tir-choose-by-rows"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
         ("outlined", "func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"

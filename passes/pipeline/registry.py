@@ -79,6 +79,8 @@ PASSES: dict[str, str] = {
     "tir-drop-unchanged": "passes.structured.drop_unchanged:DropUnchanged",
     "tir-select-masked-writes": "passes.cpu.select_masked_writes:SelectMaskedWrites",
     "tir-apply-schedules": "passes.loops.apply_schedules:ApplySchedules",
+    "tir-copy-for-rows": "passes.gpu.copy_for_rows:CopyForRows",
+    "tir-choose-by-rows": "passes.gpu.choose_by_rows:ChooseByRows",
     "tir-default-schedules": "passes.gpu.default_schedules:DefaultSchedules",
     "tir-lower-threads": "passes.gpu.lower_threads:LowerThreads",
     "tir-serialize-threads": "passes.gpu.serialize_threads:SerializeThreads",
