@@ -25,7 +25,8 @@ class CopyForRows(ModulePass):
     ``tir-choose-by-rows`` puts them into the kernel, when they have schedules. Of kernels with indices as arguments, and with more than one
     unknown size in a tensor, there are none.
 
-    Runs canonicalize inside, on the copies whose sizes become known.
+    Runs inside: canonicalize and cse, on copies whose sizes become known; and, to see what a kernel is, on one that is thrown away,
+    linalg-generalize-named-ops, too.
     """
 
     name: ClassVar[str] = "tir-copy-for-rows"
