@@ -10,6 +10,7 @@ from legato.analysis.indices.forms import linear
 from legato.core.ir_helpers import body
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp
+from legato.dialects.tir.markers import ROWS
 
 SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.truncf", "arith.trunci", "arith.sitofp", "arith.uitofp",
@@ -50,6 +51,14 @@ class ProductForm:
                 return None
             total *= one
         return total
+
+    @property
+    def has_many_rows(self) -> bool:
+        """Whether the kernel is launched for many rows only, where their number is not known."""
+        op = self.block.operation
+        while op.name != "func.func" and op.parent is not None:
+            op = op.parent.operation
+        return ROWS in op.attributes and list(ir.DenseI64ArrayAttr(op.attributes[ROWS]))[1:] == [-1]
 
     def run(self, access: ElementAccess, axes: Sequence[int]) -> int:
         """A number of values of the last of some axes for which an access moves by one element in each step, such that each such run

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from legato.codegen.llvm_text import for_llvm_22
@@ -18,6 +19,8 @@ TRITON = "triton/backends/nvidia"       # where Triton has what it needs of CUDA
 DEVICE_FUNCTION = re.compile(r"__nv_\w+")
 # in PTX 8.4 and later, of CUDA 12.4: products of floats of 8 bits, and those of a warpgroup of signed by unsigned bytes
 NEW_PRODUCT = re.compile(r"llvm\.nvvm\.mma\.m16n8k32\.row\.col\.f32\.e\dm\d|wgmma\.mma_async\.[\w.]*\.s32\.(u8\.s8|s8\.u8)")
+SHORT_ADDRESSES = "--nvptx-short-ptr"
+OPTION = Lock()     # of SHORT_ADDRESSES
 UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
 
 
@@ -27,7 +30,7 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     check_ptx(chip)
     llvm = binding()
     features = "+ptx84" if any(map(NEW_PRODUCT.search, codes)) else ""
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
+    machine = target_machine(llvm, chip, features)
     head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
     try:
         module, *others = (llvm.parse_assembly(head + for_llvm_22(code)) for code in codes)
@@ -50,12 +53,22 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
 
 @cache
 def binding() -> Any:
-    """LLVM, with its code generators. Addresses of shared memory have 32 bits."""
+    """LLVM, with its code generators."""
     llvm = import_module("llvmlite.binding")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    llvm.set_option("legato", "--nvptx-short-ptr")
     return llvm
+
+
+def target_machine(llvm: Any, chip: str, features: str) -> Any:
+    """LLVM's machine for a chip, with addresses of shared memory of 32 bits. Only a process-wide option of LLVM asks for those, which it
+    reads when it makes a machine: the option is set for that time only, so that machines of others who use llvmlite keep their layout."""
+    with OPTION:
+        llvm.set_option("legato", SHORT_ADDRESSES)
+        try:
+            return llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, features=features, opt=3)
+        finally:
+            llvm.set_option("legato", f"{SHORT_ADDRESSES}=false")
 
 
 def check_ptx(chip: str) -> None:

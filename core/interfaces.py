@@ -268,6 +268,11 @@ class TargetLike(Protocol):
         ``analysis.block_kernel.BlockKernel``."""
         ...
 
+    def row_forms(self, kernel: Any) -> Sequence[tuple[int, int | None]]:
+        """The least and the most rows (None: any number) of the forms that a kernel of unknown rows has besides that for all; ``kernel``:
+        an ``analysis.block_kernel.BlockKernel``."""
+        ...
+
     def packing(self, kernel: Any) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None; ``kernel``: its classification."""
         ...

@@ -33,6 +33,7 @@ from legato.targets.gpu.count import RULES as GPU_COUNT
 from legato.targets.gpu.cumulative import RULES as GPU_CUMULATIVE
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import RULES as GPU_QUANTIZED
+from legato.targets.gpu.row_forms import row_forms as gpu_row_forms
 from legato.targets.gpu.scatter import RULES as GPU_SCATTER
 from legato.targets.gpu.schedules import schedules as gpu_schedules
 from legato.targets.gpu.suppression import RULES as GPU_SUPPRESSION
@@ -117,6 +118,7 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_inst
               options={"approx": False, "chip": "sm_80", "schedules": True, "matmul-precision": None, "graphs": False, "cubin": True},
               make_machine=_nvidia,
               schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
+              row_forms_function=classified(gpu_row_forms),
               stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
@@ -125,6 +127,7 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_inst
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL, *dot_instructions.VULKAN),
                 options={"schedules": True, "matrices": HOST, "subgroup": None, "dot-products": HOST}, make_machine=_vulkan,
                 schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
+                row_forms_function=classified(gpu_row_forms),
                 stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules, "
                     "matrices=none|m16n16k16_f16_f32+... for the cooperative matrices of a device, and subgroup=32|... for its subgroups' "

@@ -111,8 +111,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
                   f"{GRAPH % ' integer-kernel-layout=OHWI'}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
-        ("schedules", "tir-default-schedules{target=%s}"),
-        ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},tir-lower-loops"),
+        ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
+        ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},tir-lower-loops,tir-choose-by-rows"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
         ("outlined", "func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
@@ -127,7 +127,7 @@ def nvvm_stages(target: "Target") -> Stages:
     return (
         *gpu_stages(target),
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
-                 "tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
+                 "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"
                  "gpu.module(reconcile-unrealized-casts,canonicalize,cse),"
                  "tir-constant-distances,tir-keep-loops,tir-drop-parameters,tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),

@@ -4,7 +4,7 @@ A target is written ``name`` or ``name{option=value ...}``: ``"llvm{cpu=x86-64-v
 """
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,7 @@ class Target:
     ``packing_function(function, machine)``: decides how a prim_func's
     constant operand is packed. ``attention_function(function, machine)``: the sizes of the blocks of an attention that is computed as one
     kernel, or None; ``fuses_attention_function(function, machine)``: whether one is, where the blocks are a schedule's, as on GPUs.
+    ``row_forms_function(function, machine)``: on GPUs, numbers of rows for which a kernel gets a form of its own.
     ``winograd_function(function, machine)``: the sizes of the blocks of a convolution that is computed by Winograd's
     algorithm, or None. Each takes the prim_func's classification in its place if it is decorated by
     ``legato.targets.classified.classified``. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled.
@@ -54,6 +55,7 @@ class Target:
     packing_function: KernelFunction[PackingLike | None] | None = None
     attention_function: KernelFunction[AttentionTilesLike | None] | None = None
     fuses_attention_function: KernelFunction[bool | None] | None = None
+    row_forms_function: KernelFunction[Sequence[tuple[int, int | None]]] | None = None
     winograd_function: KernelFunction[WinogradTilesLike | None] | None = None
     prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
@@ -149,6 +151,10 @@ class Target:
         """The transform scripts for a prim_func, best first; several on GPUs only, where the first is used that the kernel takes."""
         given = self._asked("schedule_function", ask, kernel)
         yield from () if given is None else (given,) if isinstance(given, str) else given
+
+    def row_forms(self, kernel: StructuredKernel) -> Sequence[tuple[int, int | None]]:
+        """The least and the most rows (None: any number) of the forms that a kernel of unknown rows has besides that for all."""
+        return self._asked("row_forms_function", ask, kernel) or ()
 
     def attention(self, kernel: StructuredKernel) -> AttentionTilesLike | None:
         """The sizes of the blocks of an attention that is computed as one kernel, or None."""

@@ -60,10 +60,16 @@ def axis_of(op: ir.Operation) -> str:
 
 def fits(kernel: ir.Operation) -> bool:
     """Whether all indices of a kernel, and places in its buffers, fit 32 bits."""
-    if TENSOR_MAPS in kernel.attributes or not all(map(is_small, kernel.regions[0].blocks[0].arguments)):
+    arguments = kernel.regions[0].blocks[0].arguments
+    if TENSOR_MAPS in kernel.attributes or not all(map(is_small, arguments)) or any(map(has_offset, arguments)):
         return False
     bounds = KernelIntervals(kernel)
     return all(is_short(op, bounds) for op in everything(kernel))
+
+
+def has_offset(value: ir.Value) -> bool:
+    """Whether a value is a buffer whose first element's place is known only at run time."""
+    return isinstance(value.type, ir.MemRefType) and value.type.get_strides_and_offset()[1] == ir.MemRefType.get_dynamic_stride_or_offset()
 
 
 def is_short(op: ir.Operation, bounds: KernelIntervals) -> bool:

@@ -10,22 +10,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, everything, find, index, move_before, terminator
+from legato.core.ir_helpers import body, everything, find, index, move_before, substitute, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import FACTOR_TYPES, STAGES, TENSOR_MAPS
 from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT
 from legato.passes.gpu import warpgroup_code as code
+from legato.passes.gpu.copy_loop import BARRIER, PURE, STORES, CopyLoop, copy_loop
 from legato.passes.gpu.warpgroup_code import SharedTile, plus
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
-BARRIER = "gpu.barrier"
 WARPGROUP = 4                     # warps
 WARP = (4, 8)                     # threads of a warp along x and y
+THREADS = 128                     # of a warpgroup
 COPYING, MULTIPLYING = 40, 232    # registers of a thread of the warpgroup that copies, and of the two others that there are
+FILLING, BESIDE = 104, 200        # likewise, where it computes the elements of a tile
 BARRIER_BYTES = 8
-PURE = ("arith.", "memref.dim", "gpu.block_id", "gpu.thread_id", "gpu.block_dim", "gpu.grid_dim", "affine.")
 GRID, BLOCK, SHARED, PARAMETERS = slice(1, 4), slice(4, 7), 10, 11     # of a launch's operandSegmentSizes
 
 
@@ -53,50 +54,13 @@ class SpecializeWarps(ModulePass):
                     specialize(module.operation, kernel, machine.dynamic_shared_bytes)
 
 
-@dataclass(frozen=True)
-class CopyLoop:
-    """The loop of a kernel that copies and multiplies. ``first``, ``second``: the barriers in front of the copies, and behind them;
-    ``guard``: the condition around the copies, that the thread is the first one."""
-
-    loop: ir.Operation
-    first: ir.Operation
-    guard: ir.Operation
-    second: ir.Operation
-    copies: list[ir.Operation]
-    products: list[ir.Operation]
-
-
-def copy_loop(kernel: ir.Operation) -> CopyLoop:
-    """The loop of a kernel. PassFailed for one of another form."""
-    copies, products = find(kernel, BULK_COPY), find(kernel, WARPGROUP_PRODUCT)
-    barriers = find(kernel, BARRIER)
-    loop = barriers[0].parent.operation if barriers else None
-    inside = body(loop.regions[0].blocks[0]) if loop is not None and loop.name == "scf.for" else []
-    guards = [op for op in inside if op.name == "scf.if" and find(op, BULK_COPY)]
-    if loop is None or len(barriers) != 2 or len(guards) != 1 or any(op not in inside for op in (*barriers, *products)) or (
-            loop.parent.operation != kernel or not products):
-        raise PassFailed("a kernel whose tiles are copied by tma_tile is one loop of several steps, with copies before a barrier, and "
-                         f"products after it, and has no barriers elsewhere; this one has {len(copies)} copies, {len(products)} products, "
-                         f"{len(barriers)} barriers, and {len(guards)} places of copies: each operand of a product by wgmma is copied in "
-                         "its loop", (copies or products)[0])
-    guard, = guards
-    order = [inside.index(op) for op in (barriers[0], guard, barriers[1], *products)]
-    extra = [op for op in everything(guard) if op != guard and op.name not in (BULK_COPY, "scf.yield") and not op.name.startswith(PURE)]
-    buffers = {v for op in products for v in list(op.operands)[:2]}
-    together = {op.operands[1] for op in copies} == buffers and all(op.parent.operation == guard for op in copies)
-    if order != sorted(order) or extra or not together:
-        raise PassFailed("what is copied by tma_tile is multiplied in the same step of the loop, and nothing else is written in front of "
-                         "the product" + (f"; here is {extra[0].name}" if extra else ""), (extra or copies)[0])
-    return CopyLoop(loop, barriers[0], guard, barriers[1], copies, products)
-
-
 def specialize(module: ir.Operation, kernel: ir.Operation, shared_bytes: int) -> None:
     """Rewrites one kernel and its launches."""
     of = copy_loop(kernel)
     name = ir.StringAttr(kernel.attributes["sym_name"]).value
     launches = [op for op in find(module, "gpu.launch_func") if ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] == name]
     warps = warps_of(kernel, launches)
-    tiles = {op.operands[1]: SharedTile.of(op.operands[1].type) for op in of.copies}
+    tiles = {one: SharedTile.of(one.type) for one in of.tiles}
     each = sum(tile.size for tile in tiles.values()) + 2 * BARRIER_BYTES
     wanted = of.loop.attributes[STAGES].value if STAGES in of.loop.attributes else 1
     stages = min(wanted, (shared_bytes - code.GROUP) // each)
@@ -158,7 +122,7 @@ def add_maps(kernel: ir.Operation, count: int) -> tuple[list[ir.Value], list[ir.
     pointer = ir.Type.parse("!llvm.ptr")
     own = list(block.arguments)[len(type_.inputs):]
     maps = [block.add_argument(pointer, kernel.location) for _ in range(count)]
-    kept = [old for old in own if not any(use.owner.operation.name == BULK_COPY for use in old.uses)]
+    kept = [old for old in own if not any(use.owner.operation.name in (BULK_COPY, WARPGROUP_PRODUCT) for use in old.uses)]
     for old in kept:
         old.replace_all_uses_with(block.add_argument(old.type, kernel.location))
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([*type_.inputs, *[pointer] * count], []))
@@ -202,7 +166,7 @@ class SpecializedKernel:
             alone = arith.AndIOp(equal(x, 0), equal(y, 0)).result
             with inside(arith.AndIOp(alone, equal(z, 0)).result):
                 for stage in range(self.stages):
-                    code.make_barrier(self.full(index(stage)), 1)
+                    code.make_barrier(self.full(index(stage)), 1 + (THREADS if self.of.fills else 0))
                     code.make_barrier(self.empty(index(stage)), self.warps)
                 code.publish_barriers()
             ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse("#gpu.barrier_scope<workgroup>")})
@@ -212,13 +176,17 @@ class SpecializedKernel:
                 end = scf.YieldOp([]).operation
             with ir.InsertionPoint(roles.then_block):
                 if self.warps == 2 * WARPGROUP:
-                    code.set_registers(COPYING, more=False)
-                with inside(arith.AndIOp(alone, equal(z, self.warps)).result):
-                    self.copy()
+                    code.set_registers(FILLING if self.of.fills else COPYING, more=False)
+                first = arith.AndIOp(alone, equal(z, self.warps)).result
+                if self.of.fills:
+                    self.copy(first, arith.SubIOp(z, index(self.warps)).result)
+                else:
+                    with inside(first):
+                        self.copy(None, z)
                 scf.YieldOp([])
         with ir.InsertionPoint(end), self.of.loop.location:
             if self.warps == 2 * WARPGROUP:
-                code.set_registers(MULTIPLYING, more=True)
+                code.set_registers(BESIDE if self.of.fills else MULTIPLYING, more=True)
         move_before([op for op in old if op.name == "memref.alloca"], body(block)[0])    # LLVM promotes the entry's allocations
         move_before([op for op in old if op.name not in ("gpu.return", "memref.alloca")], end)
         self.multiply(alone)
@@ -247,23 +215,54 @@ class SpecializedKernel:
             offset += tile.size
         return found
 
-    def copy(self) -> None:
-        """The loop of the thread that copies. A stage is free from the beginning: a barrier's phase before its first is over."""
-        mapping: dict[ir.Value, ir.Value] = {}
+    def copy(self, first: ir.Value | None, z: ir.Value) -> None:
+        """The loop of the thread that copies, or of its warpgroup, where that fills tiles, too: ``first`` is the condition of the one then,
+        and ``z`` a thread's number among four warps. A stage is free from the beginning: a barrier's phase before its first is over."""
+        mapping: dict[ir.Value, ir.Value] = {op.results[0]: z for op in find(self.kernel, "gpu.thread_id")
+                                             if "z" in str(op.attributes["dimension"]) and op.results[0] != z} if first is not None else {}
         known = rebuilder(mapping)
         bounds = [known(v) for v in list(self.of.loop.operands)[:3]]
         loop = scf.ForOp(*bounds)
         mapping[self.of.loop.regions[0].blocks[0].arguments[0]] = loop.induction_variable
         with ir.InsertionPoint(loop.body):
-            known = rebuilder(dict(mapping))
+            mapping = dict(mapping)
+            known = rebuilder(mapping)
             stage, parity = self.step(loop.induction_variable, bounds)
             code.wait_for(self.empty(stage), arith.SubIOp(index(1), parity).result)
             full, places = self.full(stage), self.places(stage)
-            code.expect(full, self.size)
-            for copy in self.of.copies:
-                target = copy.operands[1]
-                code.copy_tile(self.tiles[target], places[target], self.maps[copy], [known(v) for v in list(copy.operands)[4:]], full)
+            copied = [(one, [known(v) for v in list(one.operands)[4:]]) for one in self.of.copies]
+            with ir.InsertionPoint.current if first is None else inside(first):
+                code.expect(full, sum(self.tiles[one.operands[1]].size for one in self.of.copies))
+                for one, at in copied:
+                    target = one.operands[1]
+                    code.copy_tile(self.tiles[target], places[target], self.maps[one], at, full)
+            if first is not None:
+                self.fill(known, mapping, places)
+                code.publish_stores()
+                code.arrive(full)
             scf.YieldOp([])
+
+    def fill(self, known: Callable[[ir.Value], ir.Value], mapping: dict[ir.Value, ir.Value], places: dict[ir.Value, ir.Value]) -> None:
+        """What threads compute of a step's tiles, with stores to where wgmma looks for the elements."""
+        own = {result for op in self.of.fills for inner in everything(op) for result in inner.results}
+        arguments = {value for op in self.of.fills for inner in everything(op) for region in inner.regions for block in region.blocks
+                     for value in block.arguments}
+        for op in self.of.fills:
+            for inner in everything(op):
+                for value in inner.operands:
+                    if value not in own and value not in arguments and value not in mapping and value not in places:
+                        mapping[value] = known(value)
+        for op in self.of.fills:
+            new = op.clone()
+            substitute(new, mapping)
+            mapping.update(zip(op.results, new.results))
+            for inner in everything(new):
+                if inner.name in STORES and inner.operands[1] in places:
+                    with ir.InsertionPoint(inner), inner.location:
+                        buffer, value = inner.operands[1], inner.operands[0]
+                        row, column = list(inner.operands)[2:]
+                        code.store_in_tile(self.tiles[buffer], places[buffer], row, column, value)
+                    inner.erase()
 
     def multiply(self, alone: ir.Value) -> None:
         """Turns the kernel's own loop into that of the warps that multiply."""
@@ -272,7 +271,8 @@ class SpecializedKernel:
             stage, parity = self.step(loop.regions[0].blocks[0].arguments[0], list(loop.operands)[:3])
             code.wait_for(self.full(stage), parity)
             places = self.places(stage)
-        for op in (self.of.first, self.of.guard, self.of.second):
+        stores = [op for op in self.of.fills if any(inner.name in STORES for inner in everything(op))]
+        for op in (self.of.first, self.of.guard, *stores, self.of.second):    # what else was for the stores is dead
             op.erase()
         for product in self.of.products:
             left, right, row, sums = product.operands

@@ -14,6 +14,7 @@ from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref, vector
 
 PANEL = 128          # bytes
+PIECE = 16           # bytes of a panel's row that stay together
 GROUP = 8 * PANEL    # eight rows of a panel
 TURNS = 10_000_000   # nanoseconds, about, that a thread sleeps at most before it looks at a barrier again
 LAYOUT = 1 << 62     # of a matrix's description: the 128-byte swizzle
@@ -138,6 +139,31 @@ def copy_tile(tile: SharedTile, to: ir.Value, tensor_map: ir.Value, places: Sequ
         ir.Operation.create("nvvm.cp.async.bulk.tensor.shared.cluster.global", [], operands, {
             "isCTAOnly": ir.BoolAttr.get(False), "mode": ir.Attribute.parse("#nvvm.tma_load_mode<tile>"),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(coordinates), 1, 0, 0, 0, 0])})
+
+
+def store_in_tile(tile: SharedTile, at: ir.Value, row: ir.Value, column: ir.Value, value: ir.Value) -> None:
+    """Stores an element, or a vector of neighbours, whose number is a power of two and divides their column, where a tile's layout has
+    it."""
+    lanes = value.type.shape[0] if isinstance(value.type, ir.VectorType) else 1
+    piece = min(lanes, PIECE // tile.width)
+    across = PANEL // tile.width
+    line = plus(plus(at, arith.MulIOp(row, index(PANEL)).result), arith.MulIOp(
+        arith.DivUIOp(column, index(across)).result, index(tile.panel_size)).result)
+    turn = arith.RemUIOp(row, index(GROUP // PANEL)).result
+    for begin in range(0, lanes, piece):
+        byte = arith.MulIOp(arith.RemUIOp(plus(column, begin), index(across)).result, index(tile.width)).result
+        place = arith.MulIOp(arith.XOrIOp(arith.DivUIOp(byte, index(PIECE)).result, turn).result, index(PIECE)).result
+        address = plus(line, plus(place, arith.RemUIOp(byte, index(PIECE)).result))
+        part = value if piece == lanes else vector.ExtractStridedSliceOp(
+            ir.VectorType.get([piece], value.type.element_type), value, [begin], [piece], [1]).result
+        ir.Operation.create("llvm.store", [], [part, shared_pointer(address)], {
+            "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), piece * tile.width)})
+
+
+def publish_stores() -> None:
+    """Makes a thread's stores to shared memory known to wgmma; what says that they are there has to follow."""
+    ir.Operation.create("nvvm.fence.proxy", [], [], {"kind": ir.Attribute.parse("#nvvm.proxy_kind<async.shared>"),
+                                                     "space": ir.Attribute.parse("#nvvm.shared_space<cta>")})
 
 
 def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned: Sequence[bool], row: ir.Value,

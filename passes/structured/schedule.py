@@ -11,6 +11,7 @@ from legato.core.records import KernelRecord
 from legato.core.upstream import run_script
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.markers import FORM_OF
 from legato.dialects.tir.state import WRITTEN
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fit_windows import fit_windows
@@ -64,7 +65,8 @@ def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str,
     records = []
     for kernel in tir.prim_funcs(module):
         name, state = kernel.name.value, tir.state_of(kernel)
-        ops = tuple(f"{op} {given}" if given else op for op, given in names.get(name, ()))
+        called = ir.FlatSymbolRefAttr(kernel.attributes[FORM_OF]).value if FORM_OF in kernel.attributes else name
+        ops = tuple(f"{op} {given}" if given else op for op, given in names.get(called, ()))
         if state is not None:
             form, reasons = ("loops", (kept[name],)) if state == WRITTEN and name in kept else (
                 "loops" if state == WRITTEN else "scheduled", ())

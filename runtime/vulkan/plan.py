@@ -12,6 +12,8 @@ from legato.runtime.signature import dtype_of
 from legato.runtime.vulkan.arithmetic import BINARY, COMPARE, FLOAT_BINARY, LIMIT, UNARY, wrapped
 from legato.runtime.vulkan.planned import DevicePart, PlannedCopy, PlannedLaunch, PlannedStep, PlannedWrite, RunDevice, dense, regions
 
+MOST_ELEMENTS = (1 << 31) - (1 << 16)    # of a buffer: kernels compute indices a tile beyond its end, in 32 bits
+
 
 class HostNumbers(list):
     """A small buffer that the host fills, the last one of a launch."""
@@ -185,11 +187,15 @@ class Run:
             self.calls.append(number)
 
     def do_launch(self, kernel: str, grid: Sequence[int], buffers: Sequence[int], ops: str) -> None:
-        """A launch, unless its grid is empty. LegatoError for numbers that the kernels' 32 bits do not hold."""
+        """A launch, unless its grid is empty. LegatoError for numbers, and for places of elements, that the kernels' 32 bits do not
+        hold."""
         size = tuple(self.values[one] for one in grid)
         *parts, numbers = (self.values[one] for one in buffers)
         if any(not -(1 << 31) <= one < 1 << 31 for one in (*numbers, *size)):
             raise LegatoError(f"{ops or kernel}: a size of {max(map(abs, (*numbers, *size)))} is beyond the 32 bits of a Vulkan kernel")
+        if (elements := max((part.reach(1) for part in parts), default=0)) > MOST_ELEMENTS:
+            raise LegatoError(f"{ops or kernel}: a buffer of {elements} elements is beyond the 32 bits of a Vulkan kernel's indices, "
+                              f"which reach {MOST_ELEMENTS}")
         if 0 not in size:
             self.launches.append(PlannedLaunch(kernel, (size[0], size[1], size[2]), tuple(parts), tuple(numbers), ops, self.turn))
 

@@ -20,6 +20,7 @@ from legato.targets.gpu.steps import Steps
 
 LANES = 4          # columns of a vector of the result
 UNROLLED = 4       # steps of the depth that are copied
+FILLED = Fraction(3, 4)   # of the tiles, the part at least that is work
 MOST_SUMS = 32     # of a thread, with which the operands' elements of so many steps fit into registers
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
 ENOUGH = 128       # blocks that keep a large device busy
@@ -85,7 +86,7 @@ SMALL = (ProductTiles(8, 32, 32, 1, 4), ProductTiles(16, 32, 32, 2, 4), ProductT
 def choose(form: ProductForm) -> ProductTiles:
     """The largest tiles that waste at most a quarter of the work and leave enough blocks; sizes that are not known count as long."""
     rows = form.extent(form.rows)
-    found = largest(form, TILES, Fraction(3, 4))
+    found = largest(form, TILES, FILLED)
     if found is not None:
         return found
     return next((tiles for tiles in SMALL if rows is not None and rows <= tiles.rows), SMALL[-1])
@@ -111,13 +112,14 @@ def blocks_of(sizes: Sequence[int], tiles: BlockTile) -> int:
 
 def largest(form: ProductForm, table: Sequence[Tile], filled: Fraction) -> Tile | None:
     """The first tiles of a table, the largest first, of which this part at least is work, along rows and along columns, and that leave
-    enough blocks; sizes that are not known count as long, but not as long as the first tiles. None where there are none."""
+    enough blocks; sizes that are not known count as long, but not as long as the first tiles, unless the kernel is for many rows. None
+    where there are none."""
     rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
     for tiles in table:
         sides = ((rows, tiles.rows), (columns, tiles.columns))
         blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
         full = all(size is None or size >= filled * (tile * -(-size // tile)) for size, tile in sides)
-        if full and blocks >= ENOUGH and (rows is not None or tiles is not table[0]):
+        if full and blocks >= ENOUGH and (rows is not None or form.has_many_rows or tiles is not table[0]):
             return tiles
     return None
 

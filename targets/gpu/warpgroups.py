@@ -3,8 +3,9 @@
 A block of threads computes a tile of the result, as in ``tensor_cores``, each warpgroup of it 64 rows, and one warp more copies tiles
 ahead (passes/gpu/specialize_warps.py). Sums stay in registers, and what reads the result is computed where it is written.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 
 from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel
@@ -14,21 +15,25 @@ from legato.core.mlir import ir
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout, tile_around
+from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout, operand_lanes, share, tile_around
 
 PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
+FILLING = (4, 8, 4)   # threads of a warpgroup, along z, y and x
 STEP = 16          # bytes, of which a step along each axis but the last is a multiple
 
 
 @dataclass(frozen=True)
 class WarpgroupTiles:
-    """``rows``, ``columns``: of the tile of a block of threads; ``stages``: steps of the depth that have memory."""
+    """``rows``, ``columns``: of the tile of a block of threads; ``stages``: steps of the depth that have memory; ``depth``: of one."""
 
     rows: int
     columns: int
     stages: int
+    depth: int = 0
+    slices: int = 1
 
 
 TILES = (WarpgroupTiles(128, 256, 4), WarpgroupTiles(128, 128, 6), WarpgroupTiles(64, 128, 4), WarpgroupTiles(64, 64, 4))
@@ -56,7 +61,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return None
     if not products.fits(form, tiles.rows, tiles.columns, machine) or products.split_depth(form, tiles.rows, tiles.columns)[1] > 1:
         return None
-    if not is_copied(kernel, form, form.left, form.rows) or not is_copied(kernel, form, form.right, form.columns):
+    filled = fill(kernel, machine, form, replace(tiles, depth=step))
+    if not is_copied(kernel, form, form.left, form.rows) or (filled is None and not is_copied(kernel, form, form.right, form.columns)):
         return None
     width = form.left.buffer.type.element_type.width
     intrinsic = next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[instruction])
@@ -68,8 +74,17 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
     made = tile_around(steps, block, (tiles.rows, tiles.columns, step), layout(width), 5, inlined, readers)
     vectors = form.run(form.store, form.columns) % PAIR == 0 and all(map(products.keeps_lanes, after))
-    finish(steps, made, tiles, intrinsic, vectors)
+    finish(steps, made, tiles, intrinsic, vectors, filled)
     return steps.text()
+
+
+def fill(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: WarpgroupTiles) -> tuple[int, int] | None:
+    """Of a columns' operand of few bits, which a warpgroup dequantizes into its tiles, the elements of a store, and the steps of the depth
+    that a thread takes one after the other. None for others."""
+    if dequantizing(kernel, form.right.buffer) is None:
+        return None
+    wide = operand_lanes(kernel, machine, form, tiles, 0)[1]
+    return wide, products.word_steps(kernel, form, tiles, wide, prod(FILLING))
 
 
 def is_copied(kernel: BlockKernel, form: ProductForm, access: ElementAccess, side: tuple[int, ...]) -> bool:
@@ -97,8 +112,10 @@ def is_plain(type_: ir.MemRefType) -> bool:
     return ir.MemRefType.get(type_.shape, type_.element_type) == type_
 
 
-def finish(steps: Steps, blocks: list[str], tiles: WarpgroupTiles, intrinsic: str, vectors: bool) -> None:
-    """Maps the loops of a product in tiles to blocks and threads. ``vectors``: whether the result is written in vectors."""
+def finish(steps: Steps, blocks: list[str], tiles: WarpgroupTiles, intrinsic: str, vectors: bool,
+           filled: tuple[int, int] | None) -> None:
+    """Maps the loops of a product in tiles to blocks and threads. ``vectors``: whether the result is written in vectors; ``filled``: as
+    ``fill`` says it of the columns' operand."""
     init, left, right, multiply, result = blocks
     batch, rows, columns, *inner = steps.loops(result, 5)
     for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
@@ -106,8 +123,10 @@ def finish(steps: Steps, blocks: list[str], tiles: WarpgroupTiles, intrinsic: st
     steps.step("annotate", [steps.loops(left, 6)[3]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
     spread(steps, inner, vectors)
     spread(steps, steps.loops(init, 5)[3:], vectors=True)
-    for operand in (left, right):
+    for operand in (left, right) if filled is None else (left,):
         steps.step("tensorize", [steps.loops(operand, 6)[4]], 'intrinsic = "tma_tile"', 1)
+    if filled is not None:
+        share(steps, steps.loops(right, 6)[4:], FILLING, *filled)
     steps.step("tensorize", [steps.loops(multiply, 7)[4]], f'intrinsic = "{intrinsic}"', 1)
 
 

@@ -115,3 +115,11 @@ gpu.module @matrices {
     gpu.return
   }
 }
+
+// A buffer's place that the host says.
+// CHECK: gpu.module @part {
+gpu.module @part {
+  gpu.func @part(%x: memref<8x64xf32, strided<[64, 1], offset: ?>>) kernel {
+    gpu.return
+  }
+}

@@ -64,6 +64,72 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// A tile of which the threads compute the elements: those of the warpgroup that copies do so, and fence their stores off before they arrive,
+// all 128, besides the one that copies.
+// CHECK-LABEL: gpu.func @filled
+// CHECK-SAME:    tir.tensor_maps = 1 : i64
+// CHECK:       nvvm.mbarrier.init %{{.*}}, %c129_i32
+// CHECK:       nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK:       scf.if
+// CHECK:         [[Z:%.+]] = arith.subi %thread_id_z{{.*}}, %c4{{.*}} : index
+// CHECK:         scf.for [[K:%.+]] =
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           scf.if
+// CHECK:             nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c8192_i32
+// CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK:           arith.addi [[Z]],
+// CHECK:           [[V:%.+]] = arith.sitofp %{{.*}} : vector<4xi8> to vector<4xf16>
+// CHECK:           arith.xori
+// CHECK:           llvm.store [[V]], %{{.*}} {alignment = 8 : i64} : vector<4xf16>, !llvm.ptr<3>
+// CHECK-NEXT:      nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+// CHECK:           nvvm.mbarrier.arrive
+// CHECK:       } else {
+// CHECK-NOT:     llvm.store
+// CHECK:         nvvm.wgmma.mma_async
+module attributes {gpu.container_module} {
+  func.func @run(%a: memref<64x256xf16>, %b: memref<256x64xi8>) {
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    gpu.launch_func @filled::@filled blocks in (%c1, %c1, %c1) threads in (%c4, %c8, %c4) args(%a : memref<64x256xf16>, %b : memref<256x64xi8>)
+    return
+  }
+  gpu.module @filled {
+    gpu.func @filled(%a: memref<64x256xf16>, %b: memref<256x64xi8>) workgroup(%left : memref<64x64xf16, #gpu.address_space<workgroup>>, %right : memref<64x64xf16, #gpu.address_space<workgroup>>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %c64 = arith.constant 64 : index
+      %c256 = arith.constant 256 : index
+      %x = gpu.thread_id x
+      %z = gpu.thread_id z
+      %first = arith.cmpi eq, %x, %c0 : index
+      %own = memref.alloca() : memref<32xf32>
+      scf.for %step = %c0 to %c4 step %c1 {
+        gpu.barrier
+        scf.if %first {
+          %k = arith.muli %step, %c64 : index
+          "tir.bulk_copy"(%a, %left, %c64, %c256, %c0, %k) {rows = 0 : i64} : (memref<64x256xf16>, memref<64x64xf16, #gpu.address_space<workgroup>>, index, index, index, index) -> ()
+        }
+        %row = arith.addi %z, %c1 : index
+        %begin = arith.muli %step, %c64 : index
+        %at = arith.addi %begin, %row : index
+        %column = arith.muli %x, %c4 : index
+        %bytes = vector.load %b[%at, %column] : memref<256x64xi8>, vector<4xi8>
+        %halves = arith.sitofp %bytes : vector<4xi8> to vector<4xf16>
+        vector.store %halves, %right[%row, %column] {alignment = 8 : i64} : memref<64x64xf16, #gpu.address_space<workgroup>>, vector<4xf16>
+        %sums = vector.load %own[%c0] : memref<32xf32>, vector<32xf32>
+        gpu.barrier
+        %new = "tir.warpgroup_product"(%left, %right, %c0, %sums) {left_turned = false, right_turned = false} : (memref<64x64xf16, #gpu.address_space<workgroup>>, memref<64x64xf16, #gpu.address_space<workgroup>>, index, vector<32xf32>) -> vector<32xf32>
+        vector.store %new, %own[%c0] : memref<32xf32>, vector<32xf32>
+      } {tir.stages = 2 : i64}
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 module attributes {gpu.container_module} {
   gpu.module @alone {
     gpu.func @alone(%a: memref<64x200xf16>) workgroup(%tile : memref<64x64xf16, #gpu.address_space<workgroup>>) kernel {

@@ -125,6 +125,7 @@ def test_what_runs_inside_was_seen(inside):
         "tir-collapse-dims": {"linalg-generalize-named-ops"},
         "tir-schedule": {SCRIPT},
         "tir-apply-schedules": {*reshape, "transform-interpreter"},
+        "tir-copy-for-rows": reshape,
         "tir-default-schedules": {*reshape, "transform-interpreter"},
         "tir-lower-threads": {"cse"},
         "tir-eliminate-empty-tensors": {"eliminate-empty-tensors"},

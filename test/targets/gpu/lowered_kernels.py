@@ -42,15 +42,15 @@ class LoweredKernel:
         return ctypes.c_int32.from_address(self.engine.get_global_value_address(name))
 
     def __call__(self, block, arguments):
-        """Runs the threads of a block, (x, y, z), on arrays."""
+        """Runs the threads of a block, (x, y, z), on arrays and sizes."""
         call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arguments))(self.address)
-        pointers = [array.ctypes.data for array in arguments]
+        words = [one if isinstance(one, int) else one.ctypes.data for one in arguments]
         for axis, number in zip("xyz", block):
             self.number(f"ctaid_{axis}").value = number
         for thread in np.ndindex(*self.block):
             for axis, number in zip("xyz", thread):
                 self.number(f"tid_{axis}").value = number
-            call(*pointers)
+            call(*words)
 
 
 def sparse(count, dtype):

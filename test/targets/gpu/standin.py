@@ -13,6 +13,7 @@ import tempfile
 from math import prod
 from pathlib import Path
 
+from standin_forms import add_short_forms
 from standin_matrices import MATRIX_FUNCTIONS, call, element, number, rewrite_matrices, word
 from standin_warpgroups import WARPGROUP_WAITING, rewrite_warpgroups
 
@@ -112,6 +113,7 @@ def build(outlined, passed, place):
     """Writes the shared object with the kernels of a module at the stage outlined. ``passed``: of each kernel the words that launches give
     it; None for all."""
     module = Module.parse(str(outlined))
+    add_short_forms(module, passed)
     check_alignment(module)
     rewrite_warpgroups(module)
     rewrite_matrices(module)     # while shared memory is known as such

@@ -8,6 +8,7 @@ FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_publ
              "standin_mbarrier_arrive": "(i64, i32) -> ()",
              "standin_mbarrier_wait": "(i64, i32) -> ()", "standin_dynamic": "() -> i64",
              "standin_tile_copy": "(i64, i64, i32, i32, i32, i32, i32, i32, i64) -> ()", "standin_wgmma_fence": "() -> ()",
+             "standin_tile_store": "(i64, i32) -> ()", "standin_tile_publish": "() -> ()",
              "standin_wgmma": "(i32, i32, i32, i32, i64, i64, i64) -> ()",
              "standin_wgmma_commit": "() -> ()", "standin_wgmma_wait": "() -> ()"}
 WARPGROUP_WAITING = ("standin_mbarrier_wait", "standin_wgmma_wait")
@@ -32,7 +33,8 @@ def rewrite_warpgroups(module):
                     REWRITTEN[op.name](op)
                 op.erase()
             for op in reversed(find(kernel, "llvm.inttoptr", "llvm.addrspacecast")):
-                op.erase()
+                if not list(op.results[0].uses):
+                    op.erase()
     return module
 
 
@@ -89,6 +91,21 @@ def place_of(pointer):
     return pointer.owner.operands[0]
 
 
+def store(op):
+    """An element, or a vector of them, that a thread puts into a tile: wgmma sees it when the thread has fenced it off (``publish``)."""
+    value, pointer = op.operands
+    at = place_of(pointer)
+    plain = ir.Operation.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr")], [at]).results[0]
+    ir.Operation.create("llvm.store", [], [value, plain], {"alignment": op.attributes["alignment"]})
+    call("standin_tile_store", at, number(op.attributes["alignment"].value))
+
+
+def publish(op):
+    """The thread's stores so far are known to wgmma."""
+    assert "async.shared" in str(op.attributes["kind"]) and "cta" in str(op.attributes["space"])
+    call("standin_tile_publish")
+
+
 def arrive(op):
     """A thread arrives, and says how many bytes are to come."""
     call("standin_mbarrier_arrive", place_of(op.operands[0]), op.operands[1] if len(op.operands) > 1 else number(0))
@@ -128,6 +145,6 @@ REWRITTEN = {"nvvm.mbarrier.init": lambda op: call("standin_mbarrier_init", plac
              "nvvm.mbarrier.try_wait.parity": lambda op: call("standin_mbarrier_wait", place_of(op.operands[0]), op.operands[1]),
              "nvvm.fence.mbarrier.init": lambda op: call("standin_mbarrier_publish"), "nvvm.setmaxregister": registers,
              "nvvm.cp.async.bulk.tensor.shared.cluster.global": copy_tile, "gpu.dynamic_shared_memory": dynamic,
-             "nvvm.wgmma.fence.aligned": lambda op: call("standin_wgmma_fence"),
+             "llvm.store": store, "nvvm.fence.proxy": publish, "nvvm.wgmma.fence.aligned": lambda op: call("standin_wgmma_fence"),
              "nvvm.wgmma.commit.group.sync.aligned": lambda op: call("standin_wgmma_commit"),
              "nvvm.wgmma.wait.group.sync.aligned": wait_for_products}

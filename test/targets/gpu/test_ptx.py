@@ -1,5 +1,6 @@
 """PTX by llvmlite (the extra ``gpu``), and LLVM IR rewritten for its older LLVM."""
 import os
+import re
 import struct
 
 import numpy as np
@@ -9,7 +10,7 @@ from threads_kernels import REFERENCES, add_one, matmul, matmul_tiled, two_launc
 import legato
 from legato.codegen.cubin import find_ptxas
 from legato.codegen.llvm_text import for_llvm_22
-from legato.codegen.ptx import find_libdevice
+from legato.codegen.ptx import TRIPLE, find_libdevice
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
 
@@ -46,6 +47,15 @@ def test_memory_is_moved_16_bytes_at_once(llvmlite):
     text = ptx_of(matmul_tiled)
     assert text.count("ld.global.v4") + text.count("ld.global.nc.v4") == 1 and text.count("st.global.v4") == 4
     assert text.count("bar.sync") == 2 and ".maxntid 16, 16, 1" in text and text.count(".shared .align 128") == 2
+
+
+def test_others_who_use_llvmlite_keep_their_layout(llvmlite):
+    """Addresses of shared memory have 32 bits in kernels of ours only."""
+    text = ptx_of(matmul_tiled)
+    assert re.search(r"ld\.shared[\w.]* +\{?[^\[]*\[%r\d", text) and not re.search(r"ld\.shared.*\[%rd\d", text)
+    llvm = pytest.importorskip("llvmlite.binding")
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu="sm_80")
+    assert "p3:32:32" not in str(machine.target_data)
 
 
 def test_all_kernels_are_in_one_text(llvmlite):

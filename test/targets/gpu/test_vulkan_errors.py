@@ -11,6 +11,7 @@ import legato
 from legato.driver import llvm_ir
 from legato.runtime.vulkan import device as devices
 from legato.runtime.vulkan.plan import PlannedLaunch, Run
+from legato.runtime.vulkan.planned import DevicePart
 
 ONE = """func.func @main(%x: tensor<?x4x{0}, #relax.dims<["n", 4]>> {{relax.name = "x"}}) -> tensor<?x4x{0}, #relax.dims<["n", 4]>> {{
   %0 = "relax.{1}"(%x) : (tensor<?x4x{0}, #relax.dims<["n", 4]>>) -> tensor<?x4x{0}, #relax.dims<["n", 4]>> loc("layer/7")
@@ -98,6 +99,18 @@ def test_numbers_beyond_the_kernels_32_bits():
     run = Run()
     run.program(program, [(1 << 31) - 1])
     assert isinstance(run.launches[0], PlannedLaunch) and run.launches[0].numbers == ((1 << 31) - 1,)
+
+
+def test_places_beyond_the_kernels_32_bits():
+    """Each size of a buffer fits, and the place of its last element does not."""
+    steps = [["recast", 2, 0, [0], [1 << 16, [1]], [[1], 1]], ["const", 3, 1], ["numbers", 4, 1],
+             ["launch", "k", [3, 3, 3], [2, 4], "exp layer/7"]]
+    program = {"arguments": [0, 1], "steps": steps}
+    with pytest.raises(legato.LegatoError, match=r"exp layer/7: a buffer of 2147483648 elements is beyond the 32 bits .* reach 2147418112"):
+        Run().program(program, [DevicePart(0, 0), 1 << 15])
+    run = Run()
+    run.program(program, [DevicePart(0, 0), (1 << 15) - 1])
+    assert len(run.launches) == 1
 
 
 def test_a_plan_with_loops_and_branches():

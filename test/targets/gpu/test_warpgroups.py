@@ -45,7 +45,7 @@ def test_products_of_halves_are_right():
     exe, driver = standin.compiled(legato.from_onnx(model(nodes)), TARGET.replace("}", " graphs=true}")), standin.driver()
     before = driver.standin_tile_conflicts(), driver.standin_products()
     counts = []
-    for rows in (70, 1, 70):
+    for rows in (70, 2, 70):
         given = feeds(nodes, n=rows)
         check(nodes, exe(*given.values()), given)
         counts.append(driver.standin_products() - before[1] - sum(counts))

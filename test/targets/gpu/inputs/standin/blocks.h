@@ -88,7 +88,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
         if (misaligned) return MISALIGNED_ADDRESS;
         continue;
       }
-      me->state = READY, me->started = me->groups = me->fenced = me->products = 0;
+      me->state = READY, me->started = me->groups = me->fenced = me->unpublished = me->products = 0;
       getcontext(&me->first);
       me->first.uc_stack.ss_sp = me->stack, me->first.uc_stack.ss_size = STACK, me->first.uc_link = 0;
       makecontext(&me->first, body, 0);

@@ -9,7 +9,7 @@ struct matrix { int op, kind, transposed; char *first, *second, *third; }; /* an
 struct copy { char *to; const char *from; int bytes, read, group; struct copy *next; }; /* begun by a thread, and not done yet */
 struct product { int64_t a, b, sums; int type, columns, across_a, across_b, committed; }; /* of a warpgroup, begun and not waited for */
 struct thread { int state, offset, mode, valid, started, groups; uint64_t value, got; struct matrix matrix; struct copy *copies; int64_t ids[12];
-                int64_t barrier; int parity, fenced, products; struct product queue[MOST_PRODUCTS]; float sums[128]; ucontext_t first; jmp_buf place;
+                int64_t barrier; int parity, fenced, unpublished, products; struct product queue[MOST_PRODUCTS]; float sums[128]; ucontext_t first; jmp_buf place;
                 char *stack; };
 static struct thread *threads;
 static int thread_room, running;

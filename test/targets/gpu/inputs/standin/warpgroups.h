@@ -44,8 +44,14 @@ API void standin_mbarrier_init(int64_t at, int count) {
 API void standin_mbarrier_publish(void) { /* without this the copy engine may see what was there before */
   for (int i = 0; i < barrier_count; i++) barriers[i].published = 1;
 }
+API void standin_tile_store(int64_t at, int bytes) { /* of a thread itself: wgmma sees it when the thread has fenced it off */
+  if (at % bytes || !within(at, bytes)) problem = 1;
+  threads[running].unpublished = 1;
+}
+API void standin_tile_publish(void) { threads[running].unpublished = 0; }
 API void standin_mbarrier_arrive(int64_t at, int bytes) {
   struct mbarrier *one = barrier_at(at);
+  if (threads[running].unpublished) problem = 1;
   if (one) one->bytes += bytes, one->pending--, check_phase(one);
 }
 static int is_over(const struct thread *one) {

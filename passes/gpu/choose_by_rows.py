@@ -1,0 +1,92 @@
+"""tir-choose-by-rows: the forms of a kernel for numbers of rows become branches in it, among which the host chooses."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.ir_helpers import body, copy, everything, find, index
+from legato.core.mlir import arith, func, ir, memref, scf
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.markers import FORM_OF, ROWS
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+TO_BUFFER, TO_TENSOR = "bufferization.to_buffer", "bufferization.to_tensor"
+IN_BUFFERS = ("memref.", "arith.", "affine.", "gpu.", "scf.", "vector.", "math.", "nvgpu.", "nvvm.", "llvm.", "tir.", "func.",
+              "ub.", TO_BUFFER, TO_TENSOR)
+
+
+@dataclass(frozen=True)
+class ChooseByRows(ModulePass):
+    """Puts the launches of each form that ``tir-copy-for-rows`` made of a kernel into the kernel, under the condition that its unknown
+    sizes are in the form's range, and the kernel's own under the opposite. A form without launches, or whose kernel has none, is erased."""
+
+    name: ClassVar[str] = "tir-choose-by-rows"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            kernels = {kernel.name.value: kernel for kernel in tir.prim_funcs(module.module)}
+            for form in list(kernels.values()):
+                if FORM_OF not in form.attributes:
+                    continue
+                kernel = kernels[form.attributes[FORM_OF].value]
+                if is_launched(kernel) and is_launched(form):
+                    join(kernel, form)
+                form.operation.erase()
+
+
+def is_launched(kernel: func.FuncOp) -> bool:
+    """Whether a kernel is launches on buffers, which are those of its tensors."""
+    entry = kernel.body.blocks[0]
+    inputs = [op.operands[0] for op in body(entry) if op.name == TO_BUFFER]
+    return (bool(find(kernel.operation, "gpu.launch")) and len(set(inputs)) == len(inputs) and all(v in entry.arguments for v in inputs)
+            and all(op.name.startswith(IN_BUFFERS) for op in everything(kernel) if op != kernel.operation))
+
+
+def join(kernel: func.FuncOp, form: func.FuncOp) -> None:
+    """Makes a branch of what a kernel does, whose other side is what its form does."""
+    entry = kernel.body.blocks[0]
+    buffers = {list(entry.arguments).index(op.operands[0]): op.results[0] for op in body(entry) if op.name == TO_BUFFER}
+    own = [op for op in body(entry) if op.name not in (TO_BUFFER, TO_TENSOR)]
+    for buffer in buffers.values():
+        buffer.owner.operation.move_before(own[0])
+    with ir.InsertionPoint(own[0]), kernel.location:
+        branch = scf.IfOp(in_range(list(buffers.values()), list(ir.DenseI64ArrayAttr(form.attributes[ROWS]))), has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            mapping: dict[ir.Value, ir.Value] = {}
+            arguments = list(form.body.blocks[0].arguments)
+            inside = [op for op in body(form.body.blocks[0]) if op.name != TO_TENSOR]
+            for op in inside:
+                if op.name == TO_BUFFER:
+                    buffer = buffers[arguments.index(op.operands[0])]
+                    mapping[op.results[0]] = buffer if buffer.type == op.results[0].type else of_known_sizes(buffer, op.results[0].type)
+            copy([op for op in inside if op.name != TO_BUFFER], mapping)
+            scf.YieldOp([])
+        with ir.InsertionPoint(branch.else_block):
+            end = scf.YieldOp([])
+    for op in own:
+        op.move_before(end.operation)
+
+
+def of_known_sizes(buffer: ir.Value, type_: ir.MemRefType) -> ir.Value:
+    """A dense buffer whose sizes are known. Accesses through a memref.cast would become accesses to the buffer of unknown sizes."""
+    strides, offset = type_.get_strides_and_offset()
+    return memref.ReinterpretCastOp(type_, buffer, [], [], [], [offset], list(type_.shape), strides).result
+
+
+def in_range(buffers: Sequence[ir.Value], rows: Sequence[int]) -> ir.Value:
+    """Whether all unknown sizes of buffers are in a range, whose end may be -1 for none."""
+    least, most = rows
+    tests = []
+    for buffer in buffers:
+        type_ = ir.MemRefType(buffer.type)
+        for axis in filter(type_.is_dynamic_dim, range(type_.rank)):
+            size = memref.dim(buffer, index(axis))
+            tests.append(arith.cmpi(arith.CmpIPredicate.eq if least == most else arith.CmpIPredicate.sge, size, index(least)))
+            if most not in (least, -1):
+                tests.append(arith.cmpi(arith.CmpIPredicate.sle, size, index(most)))
+    found = tests[0]
+    for test in tests[1:]:
+        found = arith.andi(found, test)
+    return found
