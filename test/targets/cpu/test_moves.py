@@ -130,3 +130,46 @@ def test_rows_by_index():
     assert "tensor.extract_slice %arg0[" in tensors and "linalg.generic" not in tensors
     for n in (1, 5):
         assert np.array_equal(net.run(indices[:1, :n])[0], table[indices[:1, :n]])
+
+
+def rolled(net, x, axis, size, shift):
+    """A roll as exporters write it: two slices, and their concatenation."""
+    ends = [net.op("relax.strided_slice", [x], begin=[begin], end=[end], axes=[axis]) for begin, end in ((shift, size), (0, shift))]
+    return net.op("relax.concat", ends, axis=axis)
+
+
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+def test_rolls(target):
+    """Rolls are one copy each, of two axes, too, which threads share; also between kernels that could write in place."""
+    net, arrays, right = Net(target, None), [], []
+    for dtype, shape, shifts in (("f32", (1, 7, 5, 3), (2, 4)), ("f32", (2, 61, 40, 33), (7, 3)), ("bf16", (1, 64, 64, 104), (4, 4)),
+                                 ("i8", (3, 129, 70, 11), (1, 69)), ("i64", ("n", 21, 6, 19), (5, 2))):
+        x = value = net.input(shape, dtype)
+        if dtype == "f32":
+            value = net.op("relax.add", [x, x])
+        for axis, shift in zip((1, 2), shifts):
+            value = rolled(net, value, axis, shape[axis], shift)
+        if dtype == "f32":
+            value = net.op("relax.add", [value, value])
+        net.output(value)
+        arrays.append(values([3 if size == "n" else size for size in shape], dtype))
+        right.append(np.roll(arrays[-1], [-shift for shift in shifts], (1, 2)) * np.array(4 if dtype == "f32" else 1, arrays[-1].dtype))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected)
+    calls = [line for line in str(net.lowered("fused")).splitlines() if " call @" in line]
+    assert sum("concat" in line for line in calls) == sum("strided_slice" in line for line in calls) == 5
+
+
+def test_parts_of_slices():
+    """Slices of concatenations, of slices, with steps, and of several axes, one of which another kernel reads."""
+    net, x, y = Net(first=None), values((6, 40, 9)), values((6, 24, 9))
+    a, b = net.input(x.shape), net.input(y.shape)
+    both = net.op("relax.concat", [a, b], axis=1)
+    narrow = net.op("relax.strided_slice", [both], begin=[1, 0], end=[6, -1], strides=[2, 3], axes=[0, 2])
+    steps = net.op("relax.strided_slice", [net.op("relax.strided_slice", [b], begin=[2], end=[-3], strides=[3], axes=[1])],
+                   begin=[-5], end=[2**40], axes=[0])
+    net.output(narrow, net.op("relax.concat", [steps, steps, net.op("relax.strided_slice", [a], begin=[1], end=[6])], axis=1),
+               net.op("relax.concat", [narrow, narrow], axis=0))
+    cut = np.concatenate([x, y], 1)[1:6:2, :, :-1:3]
+    expected = cut, np.concatenate([y[1:, 2:-3:3], y[1:, 2:-3:3], x[1:]], 1), np.concatenate([cut, cut])
+    assert all(np.array_equal(f, e) for f, e in zip(net.run(x, y), expected, strict=True))
