@@ -37,7 +37,7 @@ FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops)
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
-PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows,tir-prefetch-epilogues"
+PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epilogues"
 # of groups of narrow elements, by instructions
 PRODUCTS = "tir-lower-matrix-products{target=%s},tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
