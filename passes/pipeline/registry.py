@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
     "relax-slice-parts": "passes.graph.slice_parts:SliceParts",
     "relax-weigh-rows": "passes.graph.weigh_rows:WeighRows",
     "relax-expand-constants": "passes.graph.expand_constants:ExpandConstants",
+    "relax-pad-depth": "passes.graph.pad_depth:PadDepth",
     "relax-pad-columns": "passes.graph.pad_columns:PadColumns",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
     "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",

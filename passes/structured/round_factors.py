@@ -1,8 +1,9 @@
 """tir-round-factors: contractions in f32 read their factors rounded to bf16, where the CPU multiplies those faster.
 
-Weights are rounded here, once. Of one row, and of few with AMX, by a weight that comes from memory, only the weight is rounded, which halves
-what is read: the product is in f32. Else the other factor is rounded by an op in front of the contraction, which ``tir-split-kernels`` makes a kernel of, and
-``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in f32, are added up in f32 as before.
+Weights are rounded here, once. Of one row, and of few with AMX, by a weight that comes from memory, only the weight is rounded, which
+halves what is read: the product is in f32. Else the other factor is rounded by an op in front of the contraction, which
+``tir-split-kernels`` makes a kernel of, and ``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in
+f32, are added up in f32 as before.
 """
 from __future__ import annotations
 
