@@ -23,8 +23,8 @@ WORTH_IT = 1 << 12    # elements of a matrix, from which on a row's product take
 
 @dataclass(frozen=True)
 class PadDepth(ModulePass):
-    """Pads both factors of products of bf16, or of f32 that are rounded to it, to whole pairs, where the CPU multiplies these in the lanes of
-    vectors (AVX512-BF16; with AMX, other depths are good ones). Products of one row stay."""
+    """Pads both factors of products of bf16, or of f32 that are rounded to it, to whole pairs, where the CPU multiplies these in the lanes
+    of vectors (AVX512-BF16; with AMX, other depths are good ones). Products of one row stay."""
 
     name: ClassVar[str] = "relax-pad-depth"
     target: TargetText = option("llvm", "the target whose CPU may multiply pairs of bf16")

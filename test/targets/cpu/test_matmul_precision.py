@@ -43,8 +43,8 @@ def test_products(threads, cpu):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_few_rows(threads):
-    """Pairs in the lanes of vectors are multiplied from two rows on, also of an odd depth; else only the weights are rounded, and small ones
-    are not."""
+    """Pairs in the lanes of vectors are multiplied from two rows on, also of an odd depth; else only the weights are rounded, and small
+    ones are not."""
     net, arrays, expected = Net(f"llvm{{matmul-precision=bf16 threads={threads}}}", first=None), [], []
     for rows, depth, columns in ((1, 2048, 130), (1, 400, 1000), (3, 513, 515), (7, 1024, 257), (5, 511, 513), (2, 64, 48), (6, 130, 35)):
         x, w = numbers(rows, depth), numbers(depth, columns)
