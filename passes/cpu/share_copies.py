@@ -19,7 +19,10 @@ GRAIN = 1 << 16     # bytes of a part, at least
 
 @dataclass(frozen=True)
 class ShareCopies(ModulePass):
-    """Copies of static sizes in kernels, outside of loops, become parallel loops over copies of parts."""
+    """Copies of static sizes in kernels, outside of loops, become parallel loops over copies of parts.
+
+    Kernels with serial loops stay: these may write to lines of memory that another core has just written, as around an image that is padded.
+    """
 
     name: ClassVar[str] = "tir-share-copies"
     rounding: ClassVar[Rounding] = EXACT
@@ -31,7 +34,8 @@ class ShareCopies(ModulePass):
             return
         with module.context:
             for kernel in tir.prim_funcs(module.module):
-                for op in [] if kernel.is_external else list(kernel.body.blocks[0].operations):
+                ops = [] if kernel.is_external else list(kernel.body.blocks[0].operations)
+                for op in ops if all(op.name != "scf.for" and not op.name.startswith("linalg.") for op in ops) else ():
                     if op.name == "memref.copy" and (split := split_of(op.operation.operands[0].type, threads)) is not None:
                         with ir.InsertionPoint(op), op.location:
                             share(op.operation, *split)

@@ -173,3 +173,30 @@ def test_parts_of_slices():
     cut = np.concatenate([x, y], 1)[1:6:2, :, :-1:3]
     expected = cut, np.concatenate([y[1:, 2:-3:3], y[1:, 2:-3:3], x[1:]], 1), np.concatenate([cut, cut])
     assert all(np.array_equal(f, e) for f, e in zip(net.run(x, y), expected, strict=True))
+
+
+PADDED = [((2, 3, 20, 37), [0, 0, 3, 2, 0, 0, 1, 4]), ((1, 9, 8, 40), [0, 2, 7, 0, 0, 0, 1, 0]), ((50, 64), [1, 0, 49, 3]),
+          ((1000,), [7, 900]), ((4, 6, 3), [0, 2, 2, 0, 1, 0]), (("n", 30, "m"), [1, 2, 5, 0, 0, 3]), (("n", 5, 41), [0, 0, 2, 0, 0, 2])]
+
+
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_mirrored_pads(mode, target):
+    net, arrays, right = Net(target), [], []
+    for shape, pads in PADDED:
+        for dtype in ("f32", "i8", "bf16"):
+            x = values([{"n": 7, "m": 45}.get(size, size) for size in shape], dtype)
+            arrays.append(x)
+            right.append(np.pad(x, list(zip(pads[:x.ndim], pads[x.ndim:])), mode))
+            net.output(net.op("relax.pad", [net.input(shape, dtype)], pads=pads, mode=mode))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_what_is_mirrored_is_copied():
+    """Rows are copied at once, unless they are short; the border alone is read element by element, and nothing is copied twice."""
+    for shape, whole in (((64, 56, 56), True), ((64, 56, 8), False)):
+        net = Net()
+        net.output(net.op("relax.pad", [net.input(shape)], pads=[0, 3, 3, 0, 3, 3], mode="reflect"))
+        text = str(net.lowered("bufferized").operation)
+        assert ("memref.copy" in text) == whole and "memref.alloc(" not in text
