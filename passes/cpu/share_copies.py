@@ -21,7 +21,8 @@ GRAIN = 1 << 16     # bytes of a part, at least
 class ShareCopies(ModulePass):
     """Copies of static sizes in kernels, outside of loops, become parallel loops over copies of parts.
 
-    Kernels with serial loops stay: these may write to lines of memory that another core has just written, as around an image that is padded.
+    Kernels with serial loops stay: these may write to lines of memory that another core has just written, as around an image that is
+    padded.
     """
 
     name: ClassVar[str] = "tir-share-copies"
