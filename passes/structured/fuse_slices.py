@@ -1,4 +1,4 @@
-"""tir-fuse-slices: merges kernels that take slices, and concatenations, into the concatenation that reads them.
+"""tir-fuse-slices: merges kernels that take slices, pads, and concatenations, into the concatenation or pad that reads them.
 
 A kernel that only takes a slice is a copy, and so is what a concatenation does with it. In one kernel the slice is a view: what is
 concatenated is read from where it stands, and an inner concatenation writes to its place in the outer one.
@@ -17,14 +17,14 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 from legato.passes.structured.fuse import MAX_CALLS, Call, Fuser, FusionGroup
 
-TAKE, INSERT = "tensor.extract_slice", "tensor.insert_slice"
+TAKE, INSERT, FILL = "tensor.extract_slice", "tensor.insert_slice", "linalg.fill"
 SIZES = ("tensor.dim", "arith.constant", "arith.addi", "arith.subi", "arith.muli", "arith.minsi", "arith.maxsi")
 SOURCE, INTO = 0, 1     # operands of an insert
 
 
 @dataclass(frozen=True)
 class FuseSlices(ModulePass):
-    """Merges calls of kernels that only take slices or concatenate into those that concatenate their results.
+    """Merges calls of kernels that only take slices, concatenate or pad into those that concatenate or pad their results.
 
     A result that another op reads, too, stays a tensor of its own. Sizes that are not static must be those of the result.
     """
@@ -43,12 +43,15 @@ class SliceFuser(Fuser):
     def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels):
         super().__init__(module, functions, kernels)
         self.inserts: dict[str, list[ir.Operation]] = {}     # of kernels that concatenate
-        self.moves: set[str] = set()    # the kernels that take slices or concatenate
+        self.moves: set[str] = set()    # the kernels that take slices, concatenate or pad
+        self.pads: set[str] = set()
         for kernel in tir.prim_funcs(module):
             ops = [] if kernel.is_external else body(kernel.body.blocks[0])
-            if tir.out_count(kernel) == 1 and all(op.name in (TAKE, INSERT, *SIZES) for op in ops) and any(
+            if tir.out_count(kernel) == 1 and all(op.name in (TAKE, INSERT, FILL, *SIZES) for op in ops) and any(
                     op.name in (TAKE, INSERT) for op in ops):
                 self.moves.add(kernel.name.value)
+                if any(op.name == FILL for op in ops):
+                    self.pads.add(kernel.name.value)
                 inserts = [op for op in ops if op.name == INSERT]
                 if inserts and all(isinstance(op.operands[SOURCE].owner, ir.Block) for op in inserts):
                     self.inserts[kernel.name.value] = inserts
@@ -78,6 +81,10 @@ class SliceFuser(Fuser):
         return found
 
     def has_sizes_of(self, part: Call, whole: Call) -> bool:
-        """Whether the dynamic sizes of a part are those of the concatenation: of the axes that it is not along."""
-        return all(insert.attributes["static_offsets"][dim] == 0 for dim in range(part.result.type.rank)
-                   if part.result.type.is_dynamic_dim(dim) for insert in self.inserts[whole.callee])
+        """Whether the dynamic sizes of a part are those of the concatenation: of the axes that it is not along. Those of what is padded are
+        static."""
+        dynamic = [dim for dim in range(part.result.type.rank) if part.result.type.is_dynamic_dim(dim)]
+        if whole.callee in self.pads and dynamic:
+            return False
+        return all(whole.result.type.is_dynamic_dim(dim) and insert.attributes["static_offsets"][dim] == 0
+                   for dim in dynamic for insert in self.inserts[whole.callee])

@@ -50,3 +50,33 @@ func.func @kept(%x: tensor<?x6xf32, #relax.dims<["n", 6]>>, %y: tensor<4x6xf32>)
   %4 = tensor.concat dim(0) %3, %2 : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<4x6xf32>
   return %1, %2, %4 : tensor<?x6xf32, #relax.dims<["n + 3", 6]>>, tensor<2x6xf32>, tensor<4x6xf32>
 }
+
+// -----
+
+// A pad of a slice fills its place in what is concatenated, and a pad takes its rows from where they stand.
+// CHECK-LABEL: func.func @pads(
+// CHECK: call @fused_strided_slice_pad_concat_pad(
+// CHECK-NOT: call
+// CHECK-LABEL: func.func private @fused_strided_slice_pad_concat_pad(
+// CHECK: tensor.extract_slice %arg0
+// CHECK: linalg.fill
+// CHECK: linalg.fill
+func.func @pads(%x: tensor<8x6xf32>, %y: tensor<5x6xf32>) -> tensor<11x6xf32> {
+  %0 = "relax.strided_slice"(%x) {begin = #relax.dims<[0]>, end = #relax.dims<[4]>} : (tensor<8x6xf32>) -> tensor<4x6xf32>
+  %1 = "relax.pad"(%0) {pads = array<i64: 1, 0, 0, 0>} : (tensor<4x6xf32>) -> tensor<5x6xf32>
+  %2 = tensor.concat dim(0) %1, %y : (tensor<5x6xf32>, tensor<5x6xf32>) -> tensor<10x6xf32>
+  %3 = "relax.pad"(%2) {pads = array<i64: 0, 0, 1, 0>} : (tensor<10x6xf32>) -> tensor<11x6xf32>
+  return %3 : tensor<11x6xf32>
+}
+
+// -----
+
+// What is padded may be smaller than the result: of sizes that only the call knows it stays.
+// CHECK-LABEL: func.func @unknown(
+// CHECK: call @kernel_strided_slice
+// CHECK: call @kernel_pad
+func.func @unknown(%x: tensor<?x6xf32, #relax.dims<["n", 6]>>) -> tensor<?x4xf32, #relax.dims<["n + 1", 4]>> {
+  %0 = "relax.strided_slice"(%x) {begin = #relax.dims<[0]>, end = #relax.dims<[4]>, axes = array<i64: 1>} : (tensor<?x6xf32, #relax.dims<["n", 6]>>) -> tensor<?x4xf32, #relax.dims<["n", 4]>>
+  %1 = "relax.pad"(%0) {pads = array<i64: 0, 0, 1, 0>} : (tensor<?x4xf32, #relax.dims<["n", 4]>>) -> tensor<?x4xf32, #relax.dims<["n + 1", 4]>>
+  return %1 : tensor<?x4xf32, #relax.dims<["n + 1", 4]>>
+}

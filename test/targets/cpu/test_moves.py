@@ -160,6 +160,24 @@ def test_rolls(target):
     assert sum("concat" in line for line in calls) == sum("strided_slice" in line for line in calls) == 5
 
 
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+def test_pads_that_are_concatenated(target):
+    """Pads of slices, and of concatenations, of an unknown number, too: what is padded with is not overwritten, nor does it overwrite."""
+    net, x, y = Net(target, None), values((3, 70, 60, 40)), values((3, 72, 60, 8))
+    a, b, c = net.input(x.shape), net.input(y.shape), net.input(("n", 70, 60, 40))
+    cut = [net.op("relax.strided_slice", [v], begin=[0], end=[68], axes=[1]) for v in (a, c)]
+    padded = [net.op("relax.pad", [v], pads=[0, 1, 0, 0, 0, 3, 0, 0], value=2.0) for v in cut]
+    whole = net.op("relax.concat", [padded[0], b], axis=3)
+    net.output(net.op("relax.pad", [whole], pads=[0, 0, 2, 0, 0, 0, 1, 0], value=-1.0),
+               net.op("relax.concat", [padded[1], padded[1]], axis=3),
+               net.op("relax.concat", [b, net.op("relax.pad", [c], pads=[0, 0, 0, 0, 0, 2, 0, 0])], axis=3))
+    right = np.pad(x[:, :68], ((0, 0), (1, 3), (0, 0), (0, 0)), constant_values=2)
+    expected = (np.pad(np.concatenate([right, y], 3), ((0, 0), (0, 0), (2, 1), (0, 0)), constant_values=-1),
+                np.concatenate([right, right], 3),
+                np.concatenate([y, np.pad(x, ((0, 0), (0, 2), (0, 0), (0, 0)))], 3))
+    assert all(np.array_equal(f, e) for f, e in zip(net.run(x, y, x), expected, strict=True))
+
+
 def test_parts_of_slices():
     """Slices of concatenations, of slices, with steps, and of several axes, one of which another kernel reads."""
     net, x, y = Net(first=None), values((6, 40, 9)), values((6, 24, 9))
