@@ -5,7 +5,7 @@ from math import prod
 from typing import ClassVar
 
 from legato.core.dtypes import element_bytes
-from legato.core.ir_helpers import index
+from legato.core.ir_helpers import body, index
 from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -35,12 +35,12 @@ class ShareCopies(ModulePass):
             return
         with module.context:
             for kernel in tir.prim_funcs(module.module):
-                ops = [] if kernel.is_external else list(kernel.body.blocks[0].operations)
+                ops = [] if kernel.is_external else body(kernel.body.blocks[0])
                 for op in ops if all(op.name != "scf.for" and not op.name.startswith("linalg.") for op in ops) else ():
-                    if op.name == "memref.copy" and (split := split_of(op.operation.operands[0].type, threads)) is not None:
+                    if op.name == "memref.copy" and (split := split_of(op.operands[0].type, threads)) is not None:
                         with ir.InsertionPoint(op), op.location:
-                            share(op.operation, *split)
-                        op.operation.erase()
+                            share(op, *split)
+                        op.erase()
 
 
 def split_of(type_: ir.MemRefType, threads: int) -> tuple[int, int, int] | None:

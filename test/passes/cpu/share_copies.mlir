@@ -23,7 +23,9 @@ func.func private @rows(%x: memref<61x2000xf32, strided<[4000, 1], offset: 8>>, 
 // CHECK-LABEL: func.func private @inner(
 // CHECK: scf.forall
 // CHECK: memref.subview %arg0[0, %{{.*}}, 0] [1, 8, 4096] [1, 1, 1]
+memref.global "private" constant @table : memref<4xf32> = dense<1.0>
 func.func private @inner(%x: memref<1x64x4096xf32>, %y: memref<1x64x4096xf32>) attributes {tir.prim_func} {
+  %table = memref.get_global @table : memref<4xf32>
   memref.copy %x, %y : memref<1x64x4096xf32> to memref<1x64x4096xf32>
   return
 }
