@@ -37,7 +37,7 @@ FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops)
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
-PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows,tir-prefetch-epilogues"
+PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epilogues"
 # of groups of narrow elements, by instructions
 PRODUCTS = "tir-lower-matrix-products{target=%s},tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
@@ -77,12 +77,14 @@ def cpu_stages(target: "Target") -> Stages:
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
+    copies = "tir-share-copies{target=%s}," if threads > 1 else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % products},"
-                  "relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
+                  "relax-slice-parts,relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},"
+                  "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
-        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
+        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}tir-fuse-slices,{FUSE},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
                   f"tir-pair-products{{target=%s}},"
@@ -92,7 +94,7 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
-        ("llvm", f"tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
+        ("llvm", f"tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
                  f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )
 

@@ -16,15 +16,16 @@ from legato.core.vector_loops import plus, times, value_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
-FAR = 4 << 20   # bytes of all rows, from which on fetches pay: several times a core's caches; products of fewer measured alike, or slower
+FAR = 4     # times a core's second cache: what all rows take, from which on fetches pay; products of fewer measured alike, or slower
 
 
 @dataclass(frozen=True)
 class PrefetchRows(ModulePass):
-    """Adds memref.prefetch to the steps of products in vectors, for rows that are an argument of the kernel of 4 MB or more.
+    """Adds memref.prefetch to the steps of products in vectors, for rows that are an argument of the kernel several times as large as
+    the second cache.
 
     A tile of m whole rows, which follow each other in memory, is followed by the next m. Each step over an element of all rows fetches as
     many elements of these, rounded up to a power of two. Behind the last row that does no harm.
@@ -32,12 +33,14 @@ class PrefetchRows(ModulePass):
 
     name: ClassVar[str] = "tir-prefetch-rows"
     rounding: ClassVar[Rounding] = EXACT
+    target: TargetText = option("llvm", "the target whose caches rows are compared with")
 
     def run(self, module: Module, context: PassContext) -> None:
+        far = FAR * context.cpu(self.target).l2_bytes
         with module.context:
             for kernel in tir.prim_funcs(module.module):
                 for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
-                    for read in list(_rows(loop)):
+                    for read in list(_rows(loop, far)):
                         _prefetch(read, loop)
 
 
@@ -45,8 +48,8 @@ def _variable(loop: ir.Operation) -> ir.Value:
     return loop.regions[0].blocks[0].arguments[0]
 
 
-def _rows(loop: ir.Operation) -> Iterator[ir.Operation]:
-    """The reads of a column of several whole rows of a large buffer in the steps of a contraction."""
+def _rows(loop: ir.Operation, far: int) -> Iterator[ir.Operation]:
+    """The reads of a column of several whole rows of a buffer of ``far`` bytes or more in the steps of a contraction."""
     ops = body(loop.regions[0].blocks[0])
     if all(op.name != "vector.contract" for op in ops):
         return
@@ -56,7 +59,7 @@ def _rows(loop: ir.Operation) -> Iterator[ir.Operation]:
             tile, length = list(op.results[0].type.shape), buffer.type.shape[-1]
             whole = (lower, upper, step) == (0, length, 1) and op.operands[buffer.type.rank] == _variable(loop)
             if whole and len(tile) == 2 and tile[0] > 1 and tile[1] == 1:
-                if prod(buffer.type.shape) * element_bytes(buffer.type.element_type) >= FAR:
+                if prod(buffer.type.shape) * element_bytes(buffer.type.element_type) >= far:
                     yield op
 
 

@@ -98,13 +98,29 @@ def slices(x: ir.Value, taps: Sequence[int], strides: Sequence[int], padding: Se
         ends, steps = [x.type.shape[axis + 2] for axis in alone], [strides[axis] for axis in alone]
         x = relax.strided_slice(x, begin=[0] * len(alone), end=ends, strides=steps, axes=[axis + 2 for axis in alone])
     x = relax.permute_dims(x, axes=[0, 2, 3, 4, 1])
-    if padding[0] or padding[3]:
-        x = relax.pad(x, pads=[0, padding[0], 0, 0, 0, 0, padding[3], 0, 0, 0])
     batch, depth, *sizes, channels = dims.dims(x.type)
-    count = (depth - 1 - dilations[0] * (taps[0] - 1)) // strides[0] + 1
-    gathered = windows(x, [taps[0], 1, 1], [count, *sizes], [strides[0], 1, 1], [dilations[0], 1, 1])
+    count = (padding[0] + depth + padding[3] - 1 - dilations[0] * (taps[0] - 1)) // strides[0] + 1
+    if padding[0] or padding[3]:
+        firsts = [tap * dilations[0] - padding[0] for tap in range(taps[0])]
+        parts = [padded_slices(x, first, count, strides[0]) for first in firsts]
+        gathered = parts[0] if len(parts) == 1 else relax.concat(parts, 4)
+    else:
+        gathered = windows(x, [taps[0], 1, 1], [count, *sizes], [strides[0], 1, 1], [dilations[0], 1, 1])
     images = relax.reshape(gathered, [dims.product([batch, count]), *sizes, taps[0] * channels])
     return images, [1 if axis in alone else strides[axis] for axis in (1, 2)]
+
+
+def padded_slices(x: ir.Value, first: int, count: int, step: int) -> ir.Value:
+    """``count`` slices of a volume with channels last, from the number ``first`` on, some steps apart; zeros where the volume has none.
+    Only what a tap reads from the padding is written, not the volume in the middle of it."""
+    depth = x.type.shape[1]
+    before = min(count, max(0, -(first // step)))
+    inside = max(0, min(count, (depth - 1 - first) // step + 1) - before)
+    begin = first + before * step if inside else 0
+    end = begin + (inside - 1) * step + 1 if inside else begin
+    taken = relax.strided_slice(x, begin=[begin], end=[end], strides=[step], axes=[1])
+    missing = [0, before, 0, 0, 0, 0, count - before - inside, 0, 0, 0]
+    return relax.pad(taken, pads=missing) if any(missing) else taken
 
 
 def volume(y: ir.Value, sizes: Sequence[dims.Size]) -> ir.Value:

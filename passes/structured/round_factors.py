@@ -1,8 +1,9 @@
 """tir-round-factors: contractions in f32 read their factors rounded to bf16, where the CPU multiplies those faster.
 
-Weights are rounded here, once. Of few rows, by a weight that comes from memory, only the weight is rounded, which halves what is read: the
-product is in f32. Else the other factor is rounded by an op in front of the contraction, which ``tir-split-kernels`` makes a kernel of, and
-``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in f32, are added up in f32 as before.
+Weights are rounded here, once. Of one row, and of few with AMX, by a weight that comes from memory, only the weight is rounded, which
+halves what is read: the product is in f32. Else the other factor is rounded by an op in front of the contraction, which
+``tir-split-kernels`` makes a kernel of, and ``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in
+f32, are added up in f32 as before.
 """
 from __future__ import annotations
 
@@ -30,14 +31,14 @@ from legato.passes.structured.group_factors import are_constant, fits_pairs
 from legato.passes.structured.pack_weights import calls_by_callee
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
-FEW_ROWS = 8        # below, a product takes as long as its weight takes to be read
+FEW_ROWS = 8        # below, a product that is not one of pairs takes as long as its weight takes to be read
 LARGE = 1 << 18     # elements of a weight that is not found in the second cache
 
 
 @dataclass(frozen=True)
 class RoundFactors(ModulePass):
-    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies pairs of bf16; of few rows only the
-    weight, if it is large."""
+    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies pairs of bf16; of one row, or too few
+    for matrix registers, only the weight, if it is large."""
 
     name: ClassVar[str] = "tir-round-factors"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -66,7 +67,7 @@ def round_factors(op: StructuredOp, kernel: func.FuncOp, calls: Sequence[ir.Oper
     if form is None or op.summed_product is None:
         return False
     rows = 1 if form.row is None else form.extents[form.row]
-    pairs = fits_pairs(op, form, ir.F32Type, machine) and (rows is None or rows >= FEW_ROWS)
+    pairs = fits_pairs(op, form, ir.F32Type, machine) and rows != 1
     if not pairs and not reads_much(op, form):
         return False
     argument = _argument(op.inputs[form.weight])

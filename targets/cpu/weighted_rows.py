@@ -15,7 +15,7 @@ from legato.targets.generic.indexing import batch_of_taps, place
 from legato.targets.generic.scatter import loop_nest
 from legato.targets.rule import kernel
 
-WORTH_IT = 1 << 14    # products, from which on threads share them
+WORTH_IT = 3 << 14    # products of vectors, from which on threads share them: rows may lie in another core's cache
 FEW = 8               # taps whose rows and weights are found before the loop over vectors, where there are several
 
 
@@ -69,23 +69,24 @@ def gather_weighted(k, x, indices, weights, out):
 
         return loop_nest(dims(into)[:2], into, of_place)
 
-    part = _part(out, dim(indices, 1), machine.threads)
+    part = _part(out, dim(indices, 1), machine)
     if part is None:
         return sums(out, [index_value(0)] * 2)
     return shared(out, part, lambda places, into: sums(into, places[:2]))
 
 
-def _part(out: ir.Value, taps: Size, threads: int) -> list[Size] | None:
+def _part(out: ir.Value, taps: Size, machine: Machine) -> list[Size] | None:
     """The sizes of a thread's slice: batches, or places of one; None where one thread does all."""
     batch, places, width = dims(out)
-    work = product([batch, places, width, taps]) if all(isinstance(size, int) for size in (batch, places, width, taps)) else WORTH_IT
-    if threads == 1 or (isinstance(work, int) and work < WORTH_IT):
+    known = [size for size in (batch, places, width, taps) if isinstance(size, int)]
+    vectors = -(-width // machine.lanes(32)) if isinstance(width, int) else 1
+    if machine.threads == 1 or (len(known) == 4 and product([batch, places, taps]) * vectors < WORTH_IT):
         return None
-    if isinstance(batch, int) and batch >= threads:
-        return [-(-batch // threads), places, width]
+    if isinstance(batch, int) and batch >= machine.threads:
+        return [-(-batch // machine.threads), places, width]
     if isinstance(places, int):
-        return [1, -(-places // threads), width]
-    return [1, arith.ceildivsi(places, index_value(threads)), width]
+        return [1, -(-places // machine.threads), width]
+    return [1, arith.ceildivsi(places, index_value(machine.threads)), width]
 
 
 RULES = (gather_weighted,)

@@ -116,7 +116,7 @@ def pad(k, x, out):
         for axis in range(rank):
             place = loop_index(axis)
             if max(pads[axis], pads[rank + axis]) > 0:
-                place = _folded(arith.subi(place, index_value(begins[axis])), index_value(kept[axis]), mode)
+                place = folded(arith.subi(place, index_value(begins[axis])), index_value(kept[axis]), mode)
             places.append(place)
         return extract(source, places)
 
@@ -128,7 +128,7 @@ def _memory(kind: Element, x: ir.Value) -> Element:
     return kind if x.type.element_type == kind.type else Element(x.type.element_type)
 
 
-def _folded(place: ir.Value, size: ir.Value, mode: str) -> ir.Value:
+def folded(place: ir.Value, size: ir.Value, mode: str) -> ir.Value:
     """An index outside of an axis of that size, mapped into it by ``mode``."""
     e = index()
     last, zero = arith.subi(size, e.const(1)), e.const(0)

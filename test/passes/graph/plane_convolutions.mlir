@@ -2,13 +2,14 @@
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=FEW
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v2}" | filecheck %s --check-prefix=PLAIN
 
-// Windows that do not overlap: the slices that a window covers are channels, of an image for each slice of the result.
+// Windows that do not overlap: the slices that a window covers are channels, of an image for each slice of the result. Where a tap is in the
+// padding there are zeros.
 // CHECK-LABEL: func.func @apart(
 // CHECK: %[[LAST:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 2, 3, 4, 1>}
-// CHECK: %[[PADDED:.*]] = "relax.pad"(%[[LAST]]) {pads = array<i64: 0, 1, 0, 0, 0, 0, 0, 0, 0, 0>}
-// CHECK: "relax.strided_slice"(%[[PADDED]]) {{.*}}begin = #relax.dims<[0, 0, 0]>{{.*}}strides = array<i64: 2, 1, 1>
-// CHECK: "relax.strided_slice"(%[[PADDED]]) {{.*}}begin = #relax.dims<[1, 0, 0]>
-// CHECK: tensor.concat dim(4)
+// CHECK: %[[ODD:.*]] = "relax.strided_slice"(%[[LAST]]) {{.*}}begin = #relax.dims<[1]>, end = #relax.dims<[4]>{{.*}}strides = array<i64: 2>
+// CHECK: %[[FIRST:.*]] = "relax.pad"(%[[ODD]]) {pads = array<i64: 0, 1, 0, 0, 0, 0, 0, 0, 0, 0>}
+// CHECK: %[[EVEN:.*]] = "relax.strided_slice"(%[[LAST]]) {{.*}}begin = #relax.dims<[0]>, end = #relax.dims<[5]>{{.*}}strides = array<i64: 2>
+// CHECK: tensor.concat dim(4) %[[FIRST]], %[[EVEN]]
 // CHECK: %[[X:.*]] = "relax.reshape"{{.*}} -> tensor<?x6x6x16xf32, #relax.dims<["n * 3", 6, 6, 16]>>
 // CHECK: %[[Y:.*]] = "relax.conv2d"(%[[X]], %{{.*}}) {data_layout = "NHWC", strides = array<i64: 2, 2>} : ({{.*}}, tensor<64x16x2x2xf32>)
 // CHECK: "relax.reshape"(%[[Y]]) {{.*}} -> tensor<?x3x3x3x64xf32, #relax.dims<["n", 3, 3, 3, 64]>>

@@ -1,5 +1,5 @@
-// RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=sapphirerapids} | filecheck %s
-// RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=znver4} | filecheck %s
+// RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=sapphirerapids} | filecheck %s --check-prefixes=CHECK,AMX
+// RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=znver4} | filecheck %s --check-prefixes=CHECK,LANES
 // RUN: legato-opt %s --tir-round-factors=target=llvm{cpu=x86-64-v4} | filecheck %s --check-prefix=WITHOUT
 // The factors of products by constant weights are rounded to bf16, the weight at once, and the products are added up in f32.
 
@@ -41,10 +41,10 @@ func.func private @variable(%x: tensor<16x64xf32>, %w: tensor<64x96xf32>, %out: 
   return %1 : tensor<16x96xf32>
 }
 
-// Of few rows, only a large weight is rounded: less is read.
-// CHECK-LABEL: func.func @few
-// CHECK: call @row(%arg0, %{{.*}}, %arg1) : (tensor<3x512xf32>, tensor<512x512xbf16>, tensor<3x512xf32>) -> tensor<3x512xf32>
-// CHECK: call @small(%arg0, %{{.*}}, %arg2) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
+// Of few rows, matrix registers are not filled, and only a large weight is rounded: less is read.
+// AMX-LABEL: func.func @few
+// AMX: call @row(%arg0, %{{.*}}, %arg1) : (tensor<3x512xf32>, tensor<512x512xbf16>, tensor<3x512xf32>) -> tensor<3x512xf32>
+// AMX: call @small(%arg0, %{{.*}}, %arg2) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
 func.func @few(%x: tensor<3x512xf32>, %a: tensor<3x512xf32>, %b: tensor<3x511xf32>) -> (tensor<3x512xf32>, tensor<3x511xf32>)
     attributes {relax.function} {
   %w = "relax.constant"() {value = dense<1.0> : tensor<512x512xf32>} : () -> tensor<512x512xf32>
@@ -53,12 +53,18 @@ func.func @few(%x: tensor<3x512xf32>, %a: tensor<3x512xf32>, %b: tensor<3x511xf3
   %1 = call @small(%x, %v, %b) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
   return %0, %1 : tensor<3x512xf32>, tensor<3x511xf32>
 }
-// CHECK-LABEL: func.func private @row(
-// CHECK-NOT: truncf
-// CHECK: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<3x512xf32>, tensor<512x512xbf16>) outs(%{{.*}} : tensor<3x512xf32>)
-// CHECK-NEXT: ^bb0(%[[X:.*]]: f32, %[[W:.*]]: bf16, %{{.*}}: f32):
-// CHECK-NEXT: %[[WIDE:.*]] = arith.extf %[[W]] : bf16 to f32
-// CHECK-NEXT: arith.mulf %[[X]], %[[WIDE]] : f32
+// Pairs in the lanes of vectors are faster from two rows on.
+// LANES: call @row({{.*}}) : (tensor<3x512xf32>, tensor<512x512xbf16>, tensor<3x512xf32>)
+// LANES: call @small({{.*}}) : (tensor<3x512xf32>, tensor<512x511xbf16>, tensor<3x511xf32>)
+// LANES-LABEL: func.func private @row(
+// LANES: arith.truncf
+// LANES: ins(%{{.*}}, %arg1 : tensor<3x512xbf16>, tensor<512x512xbf16>)
+// AMX-LABEL: func.func private @row(
+// AMX-NOT: truncf
+// AMX: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<3x512xf32>, tensor<512x512xbf16>) outs(%{{.*}} : tensor<3x512xf32>)
+// AMX-NEXT: ^bb0(%[[X:.*]]: f32, %[[W:.*]]: bf16, %{{.*}}: f32):
+// AMX-NEXT: %[[WIDE:.*]] = arith.extf %[[W]] : bf16 to f32
+// AMX-NEXT: arith.mulf %[[X]], %[[WIDE]] : f32
 func.func private @row(%x: tensor<3x512xf32>, %w: tensor<512x512xf32>, %out: tensor<3x512xf32> {tir.out, bufferization.writable = true})
     -> tensor<3x512xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32

@@ -130,3 +130,91 @@ def test_rows_by_index():
     assert "tensor.extract_slice %arg0[" in tensors and "linalg.generic" not in tensors
     for n in (1, 5):
         assert np.array_equal(net.run(indices[:1, :n])[0], table[indices[:1, :n]])
+
+
+def rolled(net, x, axis, size, shift):
+    """A roll as exporters write it: two slices, and their concatenation."""
+    ends = [net.op("relax.strided_slice", [x], begin=[begin], end=[end], axes=[axis]) for begin, end in ((shift, size), (0, shift))]
+    return net.op("relax.concat", ends, axis=axis)
+
+
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+def test_rolls(target):
+    """Rolls are one copy each, of two axes, too, which threads share; also between kernels that could write in place."""
+    net, arrays, right = Net(target, None), [], []
+    for dtype, shape, shifts in (("f32", (1, 7, 5, 3), (2, 4)), ("f32", (2, 61, 40, 33), (7, 3)), ("bf16", (1, 64, 64, 104), (4, 4)),
+                                 ("i8", (3, 129, 70, 11), (1, 69)), ("i64", ("n", 21, 6, 19), (5, 2))):
+        x = value = net.input(shape, dtype)
+        if dtype == "f32":
+            value = net.op("relax.add", [x, x])
+        for axis, shift in zip((1, 2), shifts):
+            value = rolled(net, value, axis, shape[axis], shift)
+        if dtype == "f32":
+            value = net.op("relax.add", [value, value])
+        net.output(value)
+        arrays.append(values([3 if size == "n" else size for size in shape], dtype))
+        right.append(np.roll(arrays[-1], [-shift for shift in shifts], (1, 2)) * np.array(4 if dtype == "f32" else 1, arrays[-1].dtype))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected)
+    calls = [line for line in str(net.lowered("fused")).splitlines() if " call @" in line]
+    assert sum("concat" in line for line in calls) == sum("strided_slice" in line for line in calls) == 5
+
+
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+def test_pads_that_are_concatenated(target):
+    """Pads of slices, and of concatenations, of an unknown number, too: what is padded with is not overwritten, nor does it overwrite."""
+    net, x, y = Net(target, None), values((3, 70, 60, 40)), values((3, 72, 60, 8))
+    a, b, c = net.input(x.shape), net.input(y.shape), net.input(("n", 70, 60, 40))
+    cut = [net.op("relax.strided_slice", [v], begin=[0], end=[68], axes=[1]) for v in (a, c)]
+    padded = [net.op("relax.pad", [v], pads=[0, 1, 0, 0, 0, 3, 0, 0], value=2.0) for v in cut]
+    whole = net.op("relax.concat", [padded[0], b], axis=3)
+    net.output(net.op("relax.pad", [whole], pads=[0, 0, 2, 0, 0, 0, 1, 0], value=-1.0),
+               net.op("relax.concat", [padded[1], padded[1]], axis=3),
+               net.op("relax.concat", [b, net.op("relax.pad", [c], pads=[0, 0, 0, 0, 0, 2, 0, 0])], axis=3))
+    right = np.pad(x[:, :68], ((0, 0), (1, 3), (0, 0), (0, 0)), constant_values=2)
+    expected = (np.pad(np.concatenate([right, y], 3), ((0, 0), (0, 0), (2, 1), (0, 0)), constant_values=-1),
+                np.concatenate([right, right], 3),
+                np.concatenate([y, np.pad(x, ((0, 0), (0, 2), (0, 0), (0, 0)))], 3))
+    assert all(np.array_equal(f, e) for f, e in zip(net.run(x, y, x), expected, strict=True))
+
+
+def test_parts_of_slices():
+    """Slices of concatenations, of slices, with steps, and of several axes, one of which another kernel reads."""
+    net, x, y = Net(first=None), values((6, 40, 9)), values((6, 24, 9))
+    a, b = net.input(x.shape), net.input(y.shape)
+    both = net.op("relax.concat", [a, b], axis=1)
+    narrow = net.op("relax.strided_slice", [both], begin=[1, 0], end=[6, -1], strides=[2, 3], axes=[0, 2])
+    steps = net.op("relax.strided_slice", [net.op("relax.strided_slice", [b], begin=[2], end=[-3], strides=[3], axes=[1])],
+                   begin=[-5], end=[2**40], axes=[0])
+    net.output(narrow, net.op("relax.concat", [steps, steps, net.op("relax.strided_slice", [a], begin=[1], end=[6])], axis=1),
+               net.op("relax.concat", [narrow, narrow], axis=0))
+    cut = np.concatenate([x, y], 1)[1:6:2, :, :-1:3]
+    expected = cut, np.concatenate([y[1:, 2:-3:3], y[1:, 2:-3:3], x[1:]], 1), np.concatenate([cut, cut])
+    assert all(np.array_equal(f, e) for f, e in zip(net.run(x, y), expected, strict=True))
+
+
+PADDED = [((2, 3, 20, 37), [0, 0, 3, 2, 0, 0, 1, 4]), ((1, 9, 8, 40), [0, 2, 7, 0, 0, 0, 1, 0]), ((50, 64), [1, 0, 49, 3]),
+          ((1000,), [7, 900]), ((4, 6, 3), [0, 2, 2, 0, 1, 0]), (("n", 30, "m"), [1, 2, 5, 0, 0, 3]), (("n", 5, 41), [0, 0, 2, 0, 0, 2])]
+
+
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_mirrored_pads(mode, target):
+    net, arrays, right = Net(target), [], []
+    for shape, pads in PADDED:
+        for dtype in ("f32", "i8", "bf16"):
+            x = values([{"n": 7, "m": 45}.get(size, size) for size in shape], dtype)
+            arrays.append(x)
+            right.append(np.pad(x, list(zip(pads[:x.ndim], pads[x.ndim:])), mode))
+            net.output(net.op("relax.pad", [net.input(shape, dtype)], pads=pads, mode=mode))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_what_is_mirrored_is_copied():
+    """Rows are copied at once, unless they are short; the border alone is read element by element, and nothing is copied twice."""
+    for shape, whole in (((64, 56, 56), True), ((64, 56, 8), False)):
+        net = Net()
+        net.output(net.op("relax.pad", [net.input(shape)], pads=[0, 3, 3, 0, 3, 3], mode="reflect"))
+        text = str(net.lowered("bufferized").operation)
+        assert ("memref.copy" in text) == whole and "memref.alloc(" not in text

@@ -61,6 +61,25 @@ def test_axes(target):
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("kind", ["all", "few", "special"])
+def test_columns(target, kind):
+    """A few elements of columns, of all widths and types; where all elements are wanted, and of one image and several."""
+    shapes = [((5, 37), 0), ((3, 9, 16), 1), ((2, 8, 3, 11), 1), ((4, 6, 21), -2), ((8, 4), 0), ((2, 7, 3), 1), ((3, 1, 40), 1)]
+    check(TARGETS[target], [(numbers(shape, dtype, kind), min(k, shape[axis]), axis, largest) for shape, axis in shapes for k in (1, 3, 16)
+                            for largest in (True, False) for dtype in TYPES if np.dtype(dtype).itemsize <= 4])
+
+
+def test_columns_in_vectors_and_among_threads():
+    x = numbers((6, 90, 5, 70), np.dtype(np.float32), "special")
+    for target, parallel in (("llvm", 0), ("llvm{threads=2}", 1)):
+        check(target, [(x, 4, 1, True)])
+        net = Net(target)
+        net.output(net.op("relax.topk", [net.input(x.shape)], k=4, axis=1))
+        text = str(net.lowered("scheduled"))
+        assert "vector.transfer_read" in text and text.count("scf.forall (") == parallel
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
 def test_rows_and_lengths_that_the_call_knows(target):
     cases = [(numbers((n, 40), np.dtype(np.float32), "special"), 7, axis, True) for n, axis in ((5, 1), (5, -1))]
     check(TARGETS[target], cases, names="n")
