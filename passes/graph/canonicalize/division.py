@@ -7,7 +7,8 @@ from legato.dialects import relax
 from legato.passes.graph.functions import defining_op
 from legato.passes.graph.rewriter import GraphRewriter, is_float
 
-_MOVES = ("reshape", "permute_dims", "squeeze", "expand_dims", "broadcast_to", "strided_slice", "concat", "take", "gather_elements", "pad", "tile")
+_MOVES = ("reshape", "permute_dims", "squeeze", "expand_dims", "broadcast_to", "strided_slice", "concat", "take", "gather_elements", "pad",
+          "tile")
 _COPIES = ("negative", "abs", "relu", "clip", "maximum", "minimum", "max", "min", "where", *_MOVES)
 _CONTINUOUS = ("add", "subtract", "multiply", "negative", "abs", "relu", "clip", "maximum", "minimum", "where", *_MOVES)
 _STEPS = ("round", "floor", "ceil", "trunc", "sign", "mod", "floor_divide", "equal", "not_equal", "less", "less_equal", "greater",
