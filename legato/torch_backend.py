@@ -11,7 +11,7 @@ from torch._guards import CompileContext, TracingContext  # pyright: ignore[repo
 from legato.core.errors import LegatoError
 from legato.driver import compile
 from legato.frontends.onnx import import_model
-from legato.frontends.torch.decompositions import DECOMPOSITIONS
+from legato.frontends.torch.decompositions import decompositions
 from legato.frontends.torch.graphs import TorchGraph
 from legato.frontends.torch.tensors import result_tensors, shared_array
 from legato.runtime import Executable
@@ -32,7 +32,7 @@ def torch_backend(module: torch.fx.GraphModule, example_inputs: Sequence[Any], *
     if torch.is_grad_enabled() and any(isinstance(value, torch.Tensor) and value.requires_grad for value in example_inputs):
         _refuse_gradients()
     # views stay as they are until the export: those among the results are made of their bases, whose memory they share
-    apart = {op: how for op, how in DECOMPOSITIONS.items() if not op.is_view}
+    apart = {op: how for op, how in decompositions().items() if not op.is_view}
     aot = aot_autograd(fw_compiler=_refuse_gradients, inference_compiler=partial(_compiled, options=dict(options or {})),
                        decompositions=apart)
     return aot(module, example_inputs)

@@ -43,7 +43,7 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
 def _decomposing() -> Iterator[None]:
     """Adds Legato's decompositions to those of torch's exporter. It has no option for them: an exporter that is made otherwise does
     without."""
-    from legato.frontends.torch.decompositions import DECOMPOSITIONS
+    from legato.frontends.torch.decompositions import decompositions, joined
 
     try:
         from torch.onnx._internal.exporter import _decomp  # pyright: ignore[reportMissingImports]
@@ -52,7 +52,7 @@ def _decomposing() -> Iterator[None]:
         yield
         return
     with _alone, double_constants():
-        _decomp.create_onnx_friendly_decomposition_table = lambda registered: {**of_torch(registered), **DECOMPOSITIONS}
+        _decomp.create_onnx_friendly_decomposition_table = lambda registered: joined(decompositions(), of_torch(registered))
         try:
             yield
         finally:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import torch  # pyright: ignore[reportMissingImports]
 from torch._guards import detect_fake_mode  # pyright: ignore[reportMissingImports]
+from torch._higher_order_ops.effects import with_effects  # pyright: ignore[reportMissingImports]
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # pyright: ignore[reportMissingImports]
 from torch.export import graph_signature as signatures  # pyright: ignore[reportMissingImports]
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     import sympy  # pyright: ignore[reportMissingImports]
 
 Result = Callable[[Sequence[Any], Sequence[Any]], Any]   # of a call, from its arguments and the model's outputs
+
+
+_NEGATIVE = ("torch.compile gave a graph the number {} as one that changes from call to call; Legato takes only numbers from 0 on, as "
+             "sizes: give the function a tensor instead")
 
 
 class SymbolPlace(NamedTuple):
@@ -47,13 +52,14 @@ class TorchGraph:
     def __init__(self, module: torch.fx.GraphModule, label: str) -> None:
         """``label``: the graph's name in messages. LegatoError if torch cannot export it."""
         self.label, self._module = label, module
+        _drop_checks(module.graph)
         self._arguments = [node for node in module.graph.nodes if node.op == "placeholder"]
         values = [node.meta.get("val") for node in self._arguments]
         self._places = _places(values)
         needed = {place.argument for i, node in enumerate(self._arguments) if isinstance(values[i], torch.SymInt) and node.users
                   for place in (self._place(i),)}
         self.inputs = [i for i, node in enumerate(self._arguments)
-                       if i in needed or (node.users and isinstance(values[i], torch.Tensor))]
+                       if i in needed or (isinstance(values[i], torch.Tensor) and any(user.op != "output" for user in node.users))]
         self._computed: list[torch.fx.Node] = []
         self._orders: list[list[int] | None] = []   # of the axes of the computed results in memory
         self.results = [self._result(value) for value in module.graph.output_node().args[0]]
@@ -69,8 +75,7 @@ class TorchGraph:
     def tensor(argument: Any) -> torch.Tensor:
         """The tensor that the model takes for an argument: complex numbers as pairs. LegatoError for a negative number."""
         if isinstance(argument, int) and argument < 0:
-            raise LegatoError(f"torch.compile gave a graph the number {argument} as one that changes from call to call; Legato takes only "
-                              "numbers from 0 on, as sizes: give the function a tensor instead")
+            raise LegatoError(_NEGATIVE.format(argument))
         if not isinstance(argument, torch.Tensor):
             return torch.empty((argument, 0))
         return torch.view_as_real(argument.resolve_conj()) if argument.is_complex() else argument
@@ -148,10 +153,17 @@ class TorchGraph:
             if isinstance(node.meta.get("val"), torch.SymInt) and node.users:
                 place = self._place(argument)
                 tensor = copies[self._arguments[place.argument]]
+                if isinstance(argument_value := tensor.meta["val"], torch.Tensor) and argument_value.is_complex():
+                    tensor = graph.call_function(torch.ops.aten.view_as_real.default, (tensor,))
+                    tensor.meta["val"] = torch.view_as_real(argument_value)
                 copies[node] = graph.call_function(torch.ops.aten.sym_size.int, (tensor, place.axis or 0))
                 copies[node].meta["val"] = node.meta["val"]
         for node in self._module.graph.nodes:
-            if node.op not in ("placeholder", "output") and node not in copies:
+            if node.op in ("placeholder", "output") or node in copies:
+                continue
+            if _is_empty(node.meta.get("val")):
+                copies[node] = _empty(graph, node.meta["val"])
+            else:
                 copies[node] = graph.node_copy(node, lambda old: copies[old])
         graph.output(tuple(copies[node] for node in self._computed))
         graph.eliminate_dead_code()
@@ -183,6 +195,8 @@ class TorchGraph:
         """The fake tensor of an input: that of the argument, or one with a number as its size."""
         if isinstance(value, torch.Tensor):
             return value
+        if value.node.has_hint() and value.node.hint < 0:
+            raise LegatoError(_NEGATIVE.format(value.node.hint))
         with self._fake_mode:
             return torch.empty((value, 0))
 
@@ -198,6 +212,29 @@ def _places(values: Sequence[Any]) -> dict["sympy.Expr", SymbolPlace]:
         if isinstance(value, torch.SymInt) and value.node.expr.is_symbol:
             found.setdefault(value.node.expr, SymbolPlace(argument, None))
     return found
+
+
+def _drop_checks(graph: torch.fx.Graph) -> None:
+    """Removes the checks of factorizations, which are effects in the order of a token: a matrix without one makes infinities and NaN."""
+    for node in list(graph.nodes):
+        if node.target is with_effects and node.args[1] is torch.ops.aten._linalg_check_errors.default:
+            for user in list(node.users):
+                user.replace_all_uses_with(node.args[0])
+                graph.erase_node(user)
+            graph.erase_node(node)
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value is a tensor of real numbers that is known to have no elements."""
+    return isinstance(value, torch.Tensor) and not value.is_complex() and all(isinstance(size, int) for size in value.shape) and (
+        0 in value.shape)
+
+
+def _empty(graph: torch.fx.Graph, fake: torch.Tensor) -> torch.fx.Node:
+    """A tensor without elements, whatever the op that makes it: the exporter writes some that are wrong for such."""
+    node = graph.call_function(torch.ops.aten.full.default, (list(fake.shape), 0), {"dtype": fake.dtype})
+    node.meta["val"] = fake
+    return node
 
 
 def _memory_order(fake: torch.Tensor) -> list[int] | None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
+GCD_STEPS = {1: 13, 2: 24, 4: 47, 8: 93}     # by the bytes of the type
 
 
 def _add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
@@ -34,7 +35,17 @@ def _shifted(shift: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return shifted
 
 
+def _gcd(x: Any, y: Any) -> Any:
+    """Greatest common divisors by Euclid's algorithm, whose steps the size of the type bounds: those of two Fibonacci numbers."""
+    x, y = (value.abs() for value in torch.broadcast_tensors(x, y))
+    for _ in range(GCD_STEPS[x.dtype.itemsize]):
+        done = y == 0
+        x, y = torch.where(done, x, y), torch.where(done, 0, torch.fmod(x, torch.where(done, 1, y)))
+    return x
+
+
 INTEGERS = {
+    **dict.fromkeys((aten.gcd.default, prims.gcd.default), _gcd),
     aten.add.Tensor: _add,
     aten.pow.Tensor_Scalar: _pow,
     **dict.fromkeys((aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.__lshift__.Tensor,

@@ -1,4 +1,5 @@
 """Layers in terms of other ops."""
+import math
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -49,9 +50,42 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, traini
     return _OF_TORCH[_BATCH_NORM](x, weight, bias, mean, variance, training, momentum, eps) if training else NotImplemented
 
 
+def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
+                      scale: float | None = None) -> tuple[Any, Any]:
+    """Attention with a mask, or of several heads to each of the keys and values: the exporter makes NaN of rows that are masked as a
+    whole, which are 0, and takes as many keys as queries."""
+    if dropout_p or (attn_mask is None and key.shape[-3] == query.shape[-3]):
+        return NotImplemented
+    if key.shape[-3] != query.shape[-3]:
+        key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
+    root = math.sqrt(scale if scale is not None else query.shape[-1] ** -0.5)
+    scores = torch.matmul(query * root, (key * root).mT)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = torch.where(attn_mask, 0.0, -torch.inf).to(query.dtype)
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    found = torch.matmul(scores.softmax(-1), value)
+    if attn_mask is not None and not is_causal:
+        found = torch.where((attn_mask == -torch.inf).all(-1, keepdim=True), 0, found)
+    return found, scores.logsumexp(-1)
+
+
+def _attend(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
+            scale: float | None = None, enable_gqa: bool = False) -> Any:
+    """The same op as torch.export leaves it."""
+    if query.ndim != 4 or (enable_gqa and key.shape[1] == query.shape[1] and attn_mask is None):
+        return NotImplemented
+    found = _masked_attention(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
+    return found if found is NotImplemented else found[0]
+
+
 _BATCH_NORM = aten._native_batch_norm_legit_functional.default
 _OF_TORCH = torch._decomp.get_decompositions([_BATCH_NORM])
 LAYERS = {
     aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     _BATCH_NORM: _batch_norm,
+    aten.scaled_dot_product_attention.default: _attend,
+    aten._scaled_dot_product_flash_attention_for_cpu.default: _masked_attention,
 }

@@ -12,8 +12,26 @@ def _topk(x: Any, count: int, axis: int = -1, largest: bool = True, sorted: bool
 
 
 def _sort(x: Any, axis: int = -1, descending: bool = False) -> Any:
-    """A number, which has no axis, is in order."""
-    return NotImplemented if x.ndim else (x.clone(), torch.zeros_like(x, dtype=torch.int64))
+    """A number, which has no axis, is in order; flags are sorted as bytes."""
+    if x.ndim == 0:
+        return x.clone(), torch.zeros_like(x, dtype=torch.int64)
+    if x.dtype != torch.bool:
+        return NotImplemented
+    values, places = x.to(torch.uint8).sort(axis, descending)
+    return values.to(torch.bool), places
+
+
+def _mode(x: Any, axis: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+    """The most frequent elements along an axis, the least of several, and the last place of each; a NaN is equal to nothing."""
+    if x.ndim == 0:
+        return x.clone(), torch.zeros_like(x, dtype=torch.int64)
+    values, places = x.movedim(axis, -1).sort(-1)
+    numbers = torch.arange(x.shape[axis], device=x.device)
+    counts = (values.unsqueeze(-1) == values.unsqueeze(-2)).to(torch.int64).sum(-1)
+    first = counts.argmax(-1, keepdim=True)
+    at = torch.where(values == values.gather(-1, first), numbers, first).amax(-1, keepdim=True)
+    value, place = (found.gather(-1, at).movedim(-1, axis) for found in (values, places))
+    return _dropped(value, axis, keepdim), _dropped(place, axis, keepdim)
 
 
 def _stable_sort(x: Any, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Any:
@@ -94,6 +112,7 @@ ORDER = {
     aten.sort.default: _sort,
     aten.sort.stable: _stable_sort,
     aten.kthvalue.default: _kthvalue,
+    aten.mode.default: _mode,
     aten.median.default: _median,
     aten.median.dim: _median_of_axis,
     aten.nanmedian.default: _nanmedian,

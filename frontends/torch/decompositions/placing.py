@@ -31,6 +31,17 @@ def _linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: An
     return made.to(dtype if dtype is not None else torch.get_default_dtype())
 
 
+def _kaiser_window(count: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                   pin_memory: bool | None = None) -> Any:
+    """Kaiser's window, by the Bessel function."""
+    if count < 2:
+        return torch.ones(count, dtype=dtype if dtype is not None else torch.get_default_dtype())
+    last = count if periodic else count - 1
+    place = torch.arange(count, dtype=torch.float64) * (2 / last) - 1
+    window = torch.i0(beta * (1 - place * place).clamp(min=0).sqrt()) / torch.i0(torch.full((), beta, dtype=torch.float64))
+    return window.to(dtype if dtype is not None else torch.get_default_dtype())
+
+
 def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A diagonal by the places of its elements; the exporter sums them up with zeros, and with what a NaN makes of a zero."""
     rows = x.movedim((dim1, dim2), (-2, -1))
@@ -67,13 +78,39 @@ def _fitting(source: Any, index: Any) -> Any:
 
 
 def _scatter(x: Any, axis: int, index: Any, source: Any) -> Any:
-    """Writes by an index that is smaller than what it writes."""
+    """Writes by an index that is smaller than what it writes, and to a number."""
+    if x.ndim == 0:
+        return x.reshape(1).scatter(0, index.reshape(-1), source.reshape(-1)).reshape(())
     fitting = _fitting(source, index)
     return NotImplemented if fitting is None else x.scatter(axis, index, fitting)
 
 
+def _scatter_number(x: Any, axis: int, index: Any, value: Any) -> Any:
+    """Writes of a number to a number."""
+    return NotImplemented if x.ndim else _scatter(x, 0, index, torch.full(index.shape, value, dtype=x.dtype))
+
+
+def _flip(x: Any, axes: Any) -> Any:
+    """A number, which has no axis."""
+    return NotImplemented if x.ndim else x.clone()
+
+
+def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
+    """Rolls by sizes that a call tells, which the exporter writes of known ones only."""
+    if not any(isinstance(shift, torch.SymInt) for shift in shifts):
+        return NotImplemented
+    if not dims:
+        return _roll(x.reshape(-1), shifts, (0,)).reshape(x.shape)
+    for shift, axis in zip(shifts, dims):
+        first = (x.shape[axis] - shift) % x.shape[axis]
+        x = torch.cat([x.narrow(axis, first, x.shape[axis] - first), x.narrow(axis, 0, first)], axis)
+    return x
+
+
 def _scatter_add(x: Any, axis: int, index: Any, source: Any) -> Any:
-    """Sums by an index that is smaller than what it adds."""
+    """Sums by an index that is smaller than what it adds, and to a number."""
+    if x.ndim == 0:
+        return x.reshape(1).scatter_add(0, index.reshape(-1), source.reshape(-1)).reshape(())
     fitting = _fitting(source, index)
     return NotImplemented if fitting is None else x.scatter_add(axis, index, fitting)
 
@@ -125,6 +162,9 @@ PLACING = {
     aten.copy.default: _copy,
     aten.stack.default: _stack,
     aten.scatter.src: _scatter,
+    aten.scatter.value: _scatter_number,
+    aten.flip.default: _flip,
+    aten.roll.default: _roll,
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _scatter_reduce,
     aten.index_reduce.default: _index_reduce,
@@ -132,5 +172,6 @@ PLACING = {
     **dict.fromkeys((aten.arange.start, aten.arange.start_step), _arange),
     **dict.fromkeys((aten.linspace.Tensor_Tensor, aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor), _linspace),
     **dict.fromkeys((aten.diagonal.default, aten.diagonal_copy.default), _diagonal),
+    **dict.fromkeys((aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta), _kaiser_window),
     aten.diagonal_scatter.default: _diagonal_scatter,
 }

@@ -31,7 +31,19 @@ def _any(x: Any, *axes: Any, **options: Any) -> Any:
     return found.to(x.dtype) if x.dtype == torch.uint8 else found
 
 
+def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements each of equal parts of a range has; of the range of the elements, where none is given."""
+    x = x.reshape(-1)
+    if min != max or x.numel() == 0:
+        return NotImplemented
+    low, high = x.amin(), x.amax()
+    low, high = torch.where(low == high, low - 1, low), torch.where(low == high, high + 1, high)
+    part = ((x - low) / (high - low) * bins).to(torch.int64).clamp(0, bins - 1)
+    return torch.zeros(bins, dtype=x.dtype).scatter_add(0, part, torch.ones_like(x))
+
+
 REDUCTIONS = {
+    aten.histc.default: _histogram,
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.any.dims), _any),
     aten.amax.default: _extreme(torch.amax),
     aten.amin.default: _extreme(torch.amin),

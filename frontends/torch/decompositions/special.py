@@ -38,7 +38,7 @@ def in_floats(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @in_floats
-def _digamma(x: Any) -> Any:
+def digamma(x: Any) -> Any:
     """The logarithmic derivative of the gamma function: by steps up to 10 and the asymptotic series there, by reflection below 0. NaN at
     the negative whole numbers, infinite at 0."""
     whole = x.round()
@@ -57,7 +57,7 @@ def _digamma(x: Any) -> Any:
 
 
 @in_floats
-def _trigamma(x: Any) -> Any:
+def trigamma(x: Any) -> Any:
     """The second derivative of the logarithm of the gamma function: likewise, infinite at 0 and the negative whole numbers."""
     low = x < 0
     up = torch.where(low, 1 - x, x)
@@ -69,11 +69,6 @@ def _trigamma(x: Any) -> Any:
     z = 1 / (up * up)
     value = value + (1 + 0.5 / up + z * polynomial(z, TRIGAMMA)) / up
     return torch.where(low, (math.pi / (math.pi * (x - x.round())).sin()).square() - value, value)
-
-
-def _polygamma(n: int, x: Any) -> Any:
-    """The derivatives of digamma: itself, and the first."""
-    return _digamma(x) if n == 0 else _trigamma(x) if n == 1 else NotImplemented
 
 
 @in_floats
@@ -91,6 +86,25 @@ def _erfinv(y: Any) -> Any:
         x = x - step / (1 + x * step)
     x = torch.where(size == 1, torch.inf, torch.where(size > 1, torch.nan, x))
     return torch.where(y < 0, -x, torch.where(y == 0, y, x))
+
+
+@in_floats
+def _ndtri(p: Any) -> Any:
+    """The inverse of the normal distribution: that of erfc for the lesser of p and 1 - p, by Halley's method; NaN beyond 0 and 1."""
+    tail = torch.where(p > 0.5, 1 - p, p)
+    inside = (tail > 0) & (tail < 0.5)
+    tail = torch.where(inside, tail, 0.25)
+    root = (-tail.log()).sqrt()
+    size = 1 - 2 * tail
+    near = size * polynomial(size * size, NEAR_ABOVE) / polynomial(size * size, NEAR_BELOW)
+    x = torch.where(tail > 0.15, near, polynomial(root, TAIL_ABOVE) / polynomial(root, TAIL_BELOW))
+    for _ in range(3):
+        # (erfc(x) - 2 tail) / erfc'(x), in terms that do not underflow
+        step = (torch.special.erfcx(x) - (x * x + tail.log()).exp() * 2) * (math.sqrt(math.pi) / 2)
+        x = x + step / (1 - x * step)
+    x = torch.where(inside, x * math.sqrt(2), torch.where(p == 0.5, 0, torch.inf))
+    x = torch.where(p > 0.5, x, -x)
+    return torch.where((p >= 0) & (p <= 1), x, torch.nan)
 
 
 @in_floats
@@ -112,8 +126,8 @@ def _erfcx(x: Any) -> Any:
 
 
 SPECIAL = {
-    **dict.fromkeys((aten.digamma.default, prims.digamma.default), _digamma),
-    aten.polygamma.default: _polygamma,
+    **dict.fromkeys((aten.digamma.default, prims.digamma.default), digamma),
     **dict.fromkeys((aten.erfinv.default, prims.erf_inv.default), _erfinv),
+    **dict.fromkeys((aten.special_ndtri.default, prims.ndtri.default), _ndtri),
     **dict.fromkeys((aten.special_erfcx.default, prims.erfcx.default), _erfcx),
 }

@@ -1,7 +1,6 @@
 """Patterns of relax-canonicalize: elementwise algebra."""
 import numpy as np
 
-from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.passes.graph.rewriter import GraphRewriter, attributes, is_float
@@ -65,19 +64,6 @@ def subtract_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return relax.add(x, r.constant(-values, c))
 
 
-def divide_by_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """x / c: x * (1 / c), for f32 and f64 and normal numbers; off by at most one bit unless c is a power of two."""
-    x, c = op.operands
-    divisor = None if r.is_constant(x) else r.array(c)
-    if divisor is None or numpy_dtype(x.type.element_type) not in (np.float32, np.float64):
-        return None
-    tiny = np.finfo(divisor.dtype).tiny
-    with np.errstate(all="ignore"):
-        inverse = 1 / divisor
-    exact_enough = ((np.abs(inverse) >= tiny) & np.isfinite(inverse) & np.isfinite(divisor)).all()
-    return relax.multiply(x, r.constant(inverse, c)) if exact_enough else None
-
-
 _POWERS = {2: relax.square, 0.5: relax.sqrt, -0.5: relax.rsqrt, -1: relax.reciprocal}
 
 
@@ -136,7 +122,6 @@ PATTERNS = (
     ("add multiply", reassociate),
     ("multiply", distribute),
     ("subtract", subtract_constant),
-    ("divide", divide_by_constant),
     ("power", power),
     ("maximum", maximum_zero),
     ("relu abs sign ceil floor round trunc", twice),

@@ -1,4 +1,7 @@
 """Patterns of relax-canonicalize: attentions as exporters guard them."""
+import numpy as np
+
+from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import dims
@@ -19,6 +22,7 @@ def guarded_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         zero, shares = branches[place], branches[1 - place]
         if r.scalar(zero) == 0 and _is_softmax(r, shares) and _of_rows(condition, op.operands[0]):
             product = relax.matmul(shares, op.operands[1])
+            zero = r.constant(np.zeros((), numpy_dtype(product.type.element_type)), zero)     # it may have the sizes of the shares
             return relax.where(condition, *((zero, product) if place == 0 else (product, zero)))
     return None
 

@@ -21,6 +21,9 @@ from legato.passes.graph.canonicalize import (
     dequantized as canonicalize_dequantized,
 )
 from legato.passes.graph.canonicalize import (
+    division as canonicalize_division,
+)
+from legato.passes.graph.canonicalize import (
     fusions as canonicalize_fusions,
 )
 from legato.passes.graph.canonicalize import (
@@ -34,8 +37,8 @@ from legato.passes.graph.functions import Constants, erase_dead, relax_functions
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_convolutions, canonicalize_affine, canonicalize_branches,
-            canonicalize_fusions, canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
+FAMILIES = (canonicalize_algebra, canonicalize_division, canonicalize_shapes, canonicalize_convolutions, canonicalize_affine,
+            canonicalize_branches, canonicalize_fusions, canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
 MAX_SWEEPS = 64
 
 
@@ -44,7 +47,8 @@ class Canonicalize(ModulePass):
     """Simplifies graphs: algebra, shapes, batch norm and per-channel factors into weights, parallel convolutions into one, known ops from
     their decompositions, products of bytes in groups of four.
 
-    Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal.
+    Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal, but
+    where an exact number is divided and the quotient is rounded or compared.
     """
 
     name = "relax-canonicalize"

@@ -31,6 +31,22 @@ func.func @algebra(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %1 : tensor<4xf32>
 }
 
+// 61 * (1 / 61) is less than 1: what is rounded is divided.
+// CHECK-LABEL: func.func @division
+// CHECK: "relax.divide"
+// CHECK-NEXT: "relax.floor"
+// CHECK: "relax.multiply"
+// CHECK-NEXT: "relax.exp"
+func.func @division(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c = "relax.constant"() {value = dense<61.0> : tensor<f32>} : () -> tensor<f32>
+  %d = "relax.constant"() {value = dense<47.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.divide"(%x, %c) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = "relax.floor"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = "relax.divide"(%x, %d) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %3 = "relax.exp"(%2) : (tensor<4xf32>) -> tensor<4xf32>
+  return %1, %3 : tensor<4xf32>, tensor<4xf32>
+}
+
 // CHECK-LABEL: func.func @shapes
 // CHECK-NEXT: %[[Y:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<["n", 4]>}
 // CHECK-NEXT: return %[[Y]]

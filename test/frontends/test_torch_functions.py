@@ -1,0 +1,48 @@
+"""Bessel functions, zeta and its kin, greatest common divisors, modes and histograms by torch.compile, against PyTorch's doubles."""
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+special = torch.special
+nan, inf = float("nan"), float("inf")
+NUMBERS = torch.cat([torch.linspace(-20, 20, 81, dtype=torch.float64), torch.tensor([0.0, -0.0, nan, 1e-8, 60.0, -60.0])])
+SHARES = torch.cat([torch.linspace(-0.1, 1.1, 61, dtype=torch.float64), torch.tensor([0.0, 1.0, 1e-3, 1e-10, 1e-30, 0.5, nan])])
+FUNCTIONS = {
+    "i0": (torch.i0, NUMBERS), "i0e": (special.i0e, NUMBERS), "i1": (special.i1, NUMBERS), "i1e": (special.i1e, NUMBERS),
+    "ndtri": (special.ndtri, SHARES), "polygamma_2": (lambda x: torch.polygamma(2, x), NUMBERS),
+    "polygamma_3": (lambda x: torch.polygamma(3, x), NUMBERS), "zeta": (lambda x: special.zeta(x, 1.3), NUMBERS),
+    "zeta_of_places": (lambda x: special.zeta(3.0, x), NUMBERS), "zeta_of_a_fraction": (lambda x: special.zeta(2.5, x), NUMBERS),
+}
+WHOLE = torch.tensor([0, 1, -1, 12, -18, 100, 7, 91, -120, 64])
+OTHERS = {
+    "gcd": lambda x: (torch.gcd(WHOLE, WHOLE.flip(0)), torch.gcd(WHOLE[:, None].to(torch.int8), WHOLE.to(torch.int8)) + x[:1].long()),
+    "lcm": lambda x: torch.lcm(WHOLE, WHOLE.flip(0)) + x[:1].long(), "mode": lambda x: x.reshape(5, 8).mode(1).values,
+    "mode_of_rows": lambda x: (x > 2).reshape(5, 8).mode(0).values, "histogram": lambda x: (torch.histc(x, 7), torch.histc(x, 3, 1, 4)),
+    "sorted_flags": lambda x: torch.sort((x > 2).reshape(5, 8), 1).values, "window": lambda x: x * torch.kaiser_window(40, False, 8.0),
+    "numbers": lambda x: (x[0].flip(0), x[0].scatter(0, torch.tensor(0), 5.0), x[0].scatter_add(0, torch.tensor(0), x[1])),
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    function, x = FUNCTIONS[name]
+    for dtype, bound in ((torch.float64, 2e-14), (torch.float32, 3e-6)):
+        given = x.to(dtype)
+        found, wanted = torch.compile(function, backend="legato")(given), function(given)
+        torch.testing.assert_close(found, wanted, rtol=bound, atol=0 if dtype == torch.float64 else 1e-30, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_others(name):
+    x = (torch.arange(40) * 7 % 5).to(torch.float32)
+    for ours, theirs in zip(*[torch.utils._pytree.tree_leaves(f(x)) for f in (torch.compile(OTHERS[name], backend="legato"), OTHERS[name])],
+                            strict=True):
+        torch.testing.assert_close(ours, theirs)

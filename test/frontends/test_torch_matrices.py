@@ -1,0 +1,167 @@
+"""Factors, solutions and exponentials of matrices, mixtures of experts, masked attention, complex numbers and images of integers by
+torch.compile and by from_torch, against PyTorch itself."""
+import pytest
+
+import legato
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+functional, linalg = torch.nn.functional, torch.linalg
+attend = functional.scaled_dot_product_attention
+inf = float("inf")
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
+
+
+def same(given, expected):
+    leaves = torch.utils._pytree.tree_leaves
+    for ours, theirs in zip(leaves(given), leaves(expected), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def compare(function, *calls, imported=True, dynamic=None):
+    """By torch.compile, for each of the calls; and by from_torch, for the first."""
+    compiled = torch.compile(function, backend="legato", dynamic=dynamic)
+    for given in calls:
+        same(compiled(*given), function(*given))
+    if imported:
+        class Module(torch.nn.Module):
+            def forward(self, *x):
+                return function(*x)
+
+        same(legato.compile(legato.from_torch(Module().eval(), calls[0]))(*calls[0]), function(*calls[0]))
+
+
+def matrices(*shape):
+    return torch.randn(shape) + 2 * torch.eye(shape[-1])
+
+
+def definite(x):
+    return x @ x.mT + torch.eye(x.shape[-1])
+
+
+SOLVED = {
+    "inverse": linalg.inv, "solve": lambda x: linalg.solve(x, x[..., :2] + 1), "solve_vector": lambda x: linalg.solve(x, x[..., 0]),
+    "solve_left": lambda x: linalg.solve(x, x[..., :2, :] + 1, left=False),
+    "lu_factor": linalg.lu_factor, "lu": linalg.lu, "lu_solve": lambda x: linalg.lu_solve(*linalg.lu_factor(x), x + 1),
+    "lu_unpack": lambda x: torch.lu_unpack(*linalg.lu_factor(x)),
+    "det": linalg.det, "slogdet": linalg.slogdet, "cholesky": lambda x: linalg.cholesky(definite(x)),
+    "cholesky_upper": lambda x: linalg.cholesky(definite(x), upper=True),
+    "cholesky_solve": lambda x: torch.cholesky_solve(x, linalg.cholesky(definite(x))),
+    "cholesky_inverse": lambda x: torch.cholesky_inverse(linalg.cholesky(definite(x))),
+    "triangular": lambda x: linalg.solve_triangular(x.tril(), x + 1, upper=False),
+    "triangular_upper": lambda x: linalg.solve_triangular(x.triu(), x + 1, upper=True, left=False),
+    "triangular_unit": lambda x: linalg.solve_triangular(x.tril(-1), x + 1, upper=False, unitriangular=True),
+    "exponential": torch.matrix_exp, "exponential_of_great_numbers": lambda x: torch.matrix_exp((x - x.mT) * 30),
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_matrices(name):
+    checks = name in ("inverse", "solve", "solve_vector", "solve_left", "lu_factor", "lu_solve", "lu_unpack") or "cholesky" in name
+    compare(SOLVED[name], (matrices(4, 4),), (matrices(2, 3, 5, 5),), imported=not checks, dynamic=False)
+
+
+def test_a_matrix_of_many_columns_is_refused():
+    with pytest.raises(Exception, match="linalg_inv_ex"):
+        torch.compile(linalg.inv_ex, backend="legato")(matrices(40, 40))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_experts(dtype):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("transformers.integrations.moe")
+    config = transformers.MixtralConfig(vocab_size=99, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2,
+                                        intermediate_size=40, num_local_experts=4, head_dim=8, max_position_embeddings=64)
+    model = transformers.MixtralModel(config).eval().to(dtype)
+    compiled = torch.compile(lambda ids: model(ids, use_cache=False).last_hidden_state, backend="legato")
+    for length in (5, 9, 1):
+        ids = torch.randint(99, (2, length))
+        bound = 1e-4 if dtype == torch.float32 else 6e-2
+        torch.testing.assert_close(compiled(ids), model(ids, use_cache=False).last_hidden_state, rtol=bound, atol=bound)
+
+
+def heads(count, length):
+    return torch.randn(2, count, length, 8)
+
+
+def lower(length, *rows):
+    """A mask whose given rows are masked as a whole."""
+    mask = torch.ones(length, length, dtype=torch.bool).tril()
+    mask[list(rows)] = False
+    return mask
+
+
+ATTENTIONS = {
+    "masked_rows": lambda q, k, v: attend(q, k, v, attn_mask=lower(q.shape[2], 0, 2)),
+    "masked_rows_of_numbers": lambda q, k, v: attend(q, k, v, attn_mask=torch.where(lower(q.shape[2], 1), 0.5, -inf)),
+    "groups": lambda q, k, v: attend(q, k[:, :2], v[:, :2], enable_gqa=True),
+    "causal_groups": lambda q, k, v: attend(q, k[:, :2], v[:, :2], enable_gqa=True, is_causal=True, scale=0.2),
+    "masked_groups": lambda q, k, v: attend(q, k[:, :1], v[:, :1], enable_gqa=True, attn_mask=lower(q.shape[2], 3)),
+    "masked_matrices": lambda q, k, v: attend(q[0, 0], k[0, 0], v[0, 0], attn_mask=lower(q.shape[2], 0)),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention(name):
+    compare(ATTENTIONS[name], *[tuple(heads(4, length) for _ in range(3)) for length in (5, 7, 9)], imported=name != "masked_matrices")
+
+
+COMPLEX = {
+    "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "sin": torch.sin, "cos": torch.cos, "sinh": torch.sinh, "cosh": torch.cosh,
+    "tanh": torch.tanh, "sigmoid": torch.sigmoid, "square": lambda x: x ** 2, "power": lambda x: x ** (0.5 + 1j),
+    "product": lambda x: x @ x.T, "batched_product": lambda x: x[None] @ x.T[None], "product_with_reals": lambda x: x @ x.real.T,
+    "equal": lambda x: (x == x.conj(), x != x + 1), "sum": lambda x: x.cumsum(0), "norm": lambda x: linalg.vector_norm(x, dim=1),
+    "sgn": torch.sgn, "pad": lambda x: functional.pad(x, (1, 2)), "rows": lambda x: (x[1], x[None], x[:, [2, 0]], x.tril()),
+    "outer": lambda x: torch.outer(x[0], x[1]), "zeros": lambda x: torch.zeros_like(x) + x, "isnan": lambda x: torch.isnan(x / 0),
+    "variance": lambda x: x.var(0), "gather": lambda x: x.gather(1, torch.zeros(x.shape[0], 1, dtype=torch.int64)),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers(name):
+    compare(COMPLEX[name], (torch.randn(5, 4, dtype=torch.complex64),), imported=False)
+
+
+def whole(*shape, dtype):
+    return torch.randint(-99, 99, shape).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8])
+def test_images_of_integers(dtype):
+    image, filters = whole(2, 4, 9, 8, dtype=dtype), whole(6, 2, 3, 2, dtype=dtype)
+
+    apart = (1, 2) if dtype == torch.int64 else 1     # PyTorch has dilated ones of 64 bits alone
+
+    def convolve(x, w):
+        return (functional.conv2d(x, w, stride=(2, 1), padding=(1, 2), dilation=apart, groups=2),
+                functional.conv1d(x[:, :, 0], w[:, :, 0].contiguous(), groups=2), functional.conv2d(x, w, w[:, 0, 0, 0], groups=2))
+
+    compare(convolve, (image, filters), imported=False)
+    if dtype == torch.int64:
+        compare(lambda x: functional.avg_pool2d(x, (3, 2), 2, (1, 0)), (image,), imported=False)
+
+
+def test_whole_results_without_elements():
+    empty = torch.empty(0, 4, 4, 4)
+    compare(lambda x: (functional.unfold(x, 2), functional.group_norm(x, 2), functional.pixel_shuffle(x, 2),
+                       torch.tril_indices(0, 3), torch.triu_indices(3, 4, 9)), (empty,), imported=False)
+
+
+def test_a_negative_number_that_changes_is_an_error_with_advice():
+    compiled = torch.compile(lambda x, number: x * number, backend="legato")
+    compiled(torch.ones(3), -3)
+    with pytest.raises(Exception, match="only numbers from 0 on"):
+        compiled(torch.ones(3), -4)
+
+
+def test_rolls_by_sizes():
+    compare(lambda x: (x.roll(x.shape[0] // 2, 0), x.roll((1, x.shape[0] - 2), (1, 0)), torch.fft.fftshift(x), x.roll(x.shape[0])),
+            (torch.randn(5, 4),), (torch.randn(6, 4),), (torch.randn(9, 4),))

@@ -1,0 +1,64 @@
+"""Divisions by constants stay divisions where a bit of the quotient decides, and become products elsewhere."""
+import numpy as np
+import pytest
+from graphs import build, check, names
+
+from legato.dialects import relax
+from legato.passes.graph.canonicalize.canonicalize import Canonicalize
+
+DIVISORS = [3, 41, 61, 107, 0.3, 0.7]     # whose reciprocals make less than 1 of 1, or of other whole numbers what is not whole
+
+
+def f32(number):
+    return relax.constant(np.float32(number))
+
+
+def multiples(divisor):
+    return relax.constant(np.arange(64, dtype=np.float32) * np.float32(divisor))
+
+
+def added(x, divisor):
+    """An input whose elements are whole multiples of the divisor: the constant ones, chosen by what is no constant."""
+    return relax.where(relax.less(x, f32(100)), multiples(divisor), x)
+
+
+STEPS = {
+    "floor": lambda q: relax.floor(q), "ceil": lambda q: relax.ceil(q), "trunc": lambda q: relax.trunc(q),
+    "compared": lambda q: relax.astype(relax.less(q, f32(7)), "f32"), "whole": lambda q: relax.astype(relax.astype(q, "i64"), "f32"),
+    "shifted": lambda q: relax.floor(relax.reshape(relax.add(q, f32(2)), shape=[8, 8])), "rounded": lambda q: relax.round(relax.relu(q)),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("divisor", DIVISORS)
+def test_a_quotient_that_is_rounded_or_compared_is_exact(step, divisor):
+    module = check(build([[64]], lambda x: STEPS[step](relax.divide(added(x, divisor), f32(divisor)))), [Canonicalize()], tolerance=0)
+    assert "divide" in names(module)
+
+
+@pytest.mark.parametrize("divisor", DIVISORS)
+def test_whole_numbers_are_exact_dividends(divisor):
+    def body(x):
+        whole = relax.astype(relax.astype(relax.multiply(x, f32(50)), "i32"), "f32")
+        return relax.floor(relax.divide(whole, f32(divisor)))
+
+    assert "divide" in names(check(build([[64]], body), [Canonicalize()], tolerance=0))
+
+
+@pytest.mark.parametrize("body", [
+    lambda x: relax.exp(relax.divide(x, f32(61))),                                        # nothing decides
+    lambda x: relax.floor(relax.divide(x, f32(4))),                                       # exact either way
+    lambda x: relax.round(relax.divide(relax.add(relax.exp(x), x), f32(61))),             # the dividend was rounded before
+], ids=["continuous", "power of two", "rounded dividend"])
+def test_other_divisions_are_products(body):
+    assert "divide" not in names(check(build([[64]], body), [Canonicalize()], tolerance=1e-6))
+
+
+def test_the_zeros_of_a_guard_may_have_the_sizes_of_the_shares():
+    def body(x, v):
+        scores = relax.where(relax.less(x, f32(-0.5)), f32(-np.inf), x)
+        rows = relax.min(relax.astype(relax.equal(scores, f32(-np.inf)), "f32"), axis=[1], keepdims=True)
+        shares = relax.where(relax.greater(rows, f32(0.5)), relax.constant(np.zeros((5, 5), np.float32)), relax.softmax(scores, axis=-1))
+        return relax.matmul(shares, v)
+
+    assert names(check(build([[5, 5], [5, 8]], body), [Canonicalize()]))[-1] == "where"
