@@ -106,12 +106,15 @@ ATTENTIONS = {
     "causal_groups": lambda q, k, v: attend(q, k[:, :2], v[:, :2], enable_gqa=True, is_causal=True, scale=0.2),
     "masked_groups": lambda q, k, v: attend(q, k[:, :1], v[:, :1], enable_gqa=True, attn_mask=lower(q.shape[2], 3)),
     "masked_matrices": lambda q, k, v: attend(q[0, 0], k[0, 0], v[0, 0], attn_mask=lower(q.shape[2], 0)),
+    "negative_scale": lambda q, k, v: attend(q, k, v, scale=-0.5),
+    "masked_negative_scale": lambda q, k, v: attend(q, k, v, attn_mask=lower(q.shape[2], 1), scale=-0.5),
+    "no_scale": lambda q, k, v: (attend(q, k, v, scale=0.0), attend(q[0], k[0], v[0], scale=0.0)),
 }
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_attention(name):
-    compare(ATTENTIONS[name], *[tuple(heads(4, length) for _ in range(3)) for length in (5, 7, 9)], imported=name != "masked_matrices")
+    compare(ATTENTIONS[name], *[tuple(heads(4, length) for _ in range(3)) for length in (5, 7, 9)])
 
 
 COMPLEX = {

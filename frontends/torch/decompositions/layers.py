@@ -53,13 +53,15 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, traini
 def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
                       scale: float | None = None) -> tuple[Any, Any]:
     """Attention with a mask, or of several heads to each of the keys and values: the exporter makes NaN of rows that are masked as a
-    whole, which are 0, and takes as many keys as queries."""
-    if dropout_p or (attn_mask is None and key.shape[-3] == query.shape[-3]):
+    whole, which are 0, and takes as many keys as queries. It makes NaN of scales that are not above 0, too."""
+    shares = query.ndim > 2 and key.shape[-3] != query.shape[-3]
+    if dropout_p or (attn_mask is None and not shares and (scale is None or scale > 0)):
         return NotImplemented
-    if key.shape[-3] != query.shape[-3]:
+    if shares:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
-    root = math.sqrt(scale if scale is not None else query.shape[-1] ** -0.5)
-    scores = torch.matmul(query * root, (key * root).mT)
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    root = math.sqrt(abs(scale))
+    scores = torch.matmul(query * math.copysign(root, scale), (key * root).mT)
     if is_causal:
         attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     if attn_mask is not None and attn_mask.dtype == torch.bool:
@@ -75,8 +77,6 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
 def _attend(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
             scale: float | None = None, enable_gqa: bool = False) -> Any:
     """The same op as torch.export leaves it."""
-    if query.ndim != 4 or (enable_gqa and key.shape[1] == query.shape[1] and attn_mask is None):
-        return NotImplemented
     found = _masked_attention(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
     return found if found is NotImplemented else found[0]
 
