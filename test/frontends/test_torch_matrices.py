@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
 functional, linalg = torch.nn.functional, torch.linalg
 attend = functional.scaled_dot_product_attention
-inf = float("inf")
+nan, inf = float("nan"), float("inf")
 
 
 @pytest.fixture(autouse=True)
@@ -120,10 +120,13 @@ def test_attention(name):
 COMPLEX = {
     "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "sin": torch.sin, "cos": torch.cos, "sinh": torch.sinh, "cosh": torch.cosh,
     "tanh": torch.tanh, "sigmoid": torch.sigmoid, "square": lambda x: x ** 2, "power": lambda x: x ** (0.5 + 1j),
-    "product": lambda x: x @ x.T, "batched_product": lambda x: x[None] @ x.T[None], "product_with_reals": lambda x: x @ x.real.T,
+    "product": lambda x: x @ x.T, "batched_product": lambda x: x[None] @ x.T[None],
     "equal": lambda x: (x == x.conj(), x != x + 1), "sum": lambda x: x.cumsum(0), "norm": lambda x: linalg.vector_norm(x, dim=1),
     "sgn": torch.sgn, "pad": lambda x: functional.pad(x, (1, 2)), "rows": lambda x: (x[1], x[None], x[:, [2, 0]], x.tril()),
-    "outer": lambda x: torch.outer(x[0], x[1]), "zeros": lambda x: torch.zeros_like(x) + x, "isnan": lambda x: torch.isnan(x / 0),
+    "outer": lambda x: torch.outer(x[0], x[1]), "zeros": lambda x: torch.zeros_like(x) + x, "isnan": lambda x: torch.isnan(x * nan),
+    "quotients": lambda x: (x / x.T[:4, :4].flip(0)[:1], x / x.real, x.real / x, 2 / x, x / (3 - 4j)),
+    "quotients_by_0": lambda x: (x / 0, x / torch.zeros_like(x), 1 / (x * 0)),
+    "large_quotients": lambda x: (x * 1e30 / (x.conj() * 1e30), x / 1e30 / (x.flip(0) / 1e30), (x * 1e25).reciprocal() * 1e25),
     "variance": lambda x: x.var(0), "gather": lambda x: x.gather(1, torch.zeros(x.shape[0], 1, dtype=torch.int64)),
 }
 

@@ -117,6 +117,21 @@ def _parts_of(value: Any) -> tuple[Any, Any]:
     return (value, 0) if isinstance(value, torch.Tensor) else (complex(value).real, complex(value).imag)
 
 
+def _quotient(x: Any, y: Any) -> Any:
+    """By Smith's method, which does not square the divisor's parts (R. L. Smith, Algorithm 116, Communications of the ACM 5, 1962); 0
+    divides each part, as in torch."""
+    dtype = next(value.dtype for value in (x, y) if isinstance(value, torch.Tensor) and value.is_complex()).to_real()
+    (a, b), (c, d) = ([part.to(dtype) if isinstance(part, torch.Tensor) else part for part in _parts_of(value)] for value in (x, y))
+    if not isinstance(y, complex) and not (isinstance(y, torch.Tensor) and y.is_complex()):
+        return torch.complex(a / c, b / c)
+    c, d = (part if isinstance(part, torch.Tensor) else torch.full((), part, dtype=dtype) for part in (c, d))
+    ahead = c.abs() >= d.abs()
+    greater, lesser = torch.where(ahead, c, d), torch.where(ahead, d, c)
+    ratio = lesser / torch.where(greater == 0, 1, greater)
+    scale = 1 / torch.where(greater == 0, 0, greater + lesser * ratio)      # of either sign
+    return torch.complex(torch.where(ahead, a + b * ratio, a * ratio + b) * scale, torch.where(ahead, b - a * ratio, b * ratio - a) * scale)
+
+
 def _equal(x: Any, y: Any) -> Any:
     (a, b), (c, d) = _parts_of(x), _parts_of(y)
     return torch.logical_and(a == c, b == d)
@@ -165,6 +180,7 @@ COMPLEX = {
     **{op: _of_complex(function) for op, function in {
         aten.exp.default: _exp, aten.log.default: _log, aten.sqrt.default: _sqrt, aten.sin.default: _sin, aten.cos.default: _cos,
         aten.sinh.default: _sinh, aten.cosh.default: _cosh, aten.tanh.default: _tanh, aten.sigmoid.default: _sigmoid,
+        aten.div.Tensor: _quotient, aten.div.Scalar: _quotient, aten.reciprocal.default: lambda x: _quotient(1, x),
         aten.pow.Tensor_Scalar: _power, aten.pow.Tensor_Tensor: _power,
         aten.eq.Tensor: _equal, aten.eq.Scalar: _equal,
         aten.ne.Tensor: lambda x, y: ~_equal(x, y), aten.ne.Scalar: lambda x, y: ~_equal(x, y),
