@@ -3,6 +3,7 @@ import math
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
 aten = torch.ops.aten
@@ -71,7 +72,15 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
     found = torch.matmul(scores.softmax(-1), value)
     if attn_mask is not None and not is_causal:
         found = torch.where((attn_mask == -torch.inf).all(-1, keepdim=True), 0, found)
-    return found, scores.logsumexp(-1)
+    return _in_order_of(query, found), scores.logsumexp(-1)
+
+
+def _in_order_of(query: Any, found: Any) -> Any:
+    """Results in memory as torch's kernel leaves them: rows in the order of the query's. Views that follow in the graph rely on it."""
+    is_kernels = query.ndim == 4 and query.shape[-1] == found.shape[-1]
+    if is_kernels and guard_or_false(query.stride(1) < query.stride(2)):
+        return found.transpose(1, 2).contiguous().transpose(1, 2)
+    return found
 
 
 def _attend(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
