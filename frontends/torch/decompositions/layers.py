@@ -62,7 +62,7 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     root = math.sqrt(abs(scale))
-    scores = torch.matmul(query * math.copysign(root, scale), (key * root).mT)
+    scores = torch.matmul(query * math.copysign(root, scale), key.mT * root)
     if is_causal:
         attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     if attn_mask is not None and attn_mask.dtype == torch.bool:
@@ -70,17 +70,19 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
     if attn_mask is not None:
         scores = scores + attn_mask
     found = torch.matmul(scores.softmax(-1), value)
+    moves = _follows_rows(query, found)
+    found = found.transpose(1, 2).contiguous() if moves else found
     if attn_mask is not None and not is_causal:
-        found = torch.where((attn_mask == -torch.inf).all(-1, keepdim=True), 0, found)
-    return _in_order_of(query, found), scores.logsumexp(-1)
+        empty = (attn_mask == -torch.inf).all(-1, keepdim=True)
+        while moves and empty.ndim < 4:
+            empty = empty.unsqueeze(0)
+        found = torch.where(empty.transpose(1, 2) if moves else empty, 0, found)
+    return found.transpose(1, 2) if moves else found, scores.logsumexp(-1)
 
 
-def _in_order_of(query: Any, found: Any) -> Any:
-    """Results in memory as torch's kernel leaves them: rows in the order of the query's. Views that follow in the graph rely on it."""
-    is_kernels = query.ndim == 4 and query.shape[-1] == found.shape[-1]
-    if is_kernels and guard_or_false(query.stride(1) < query.stride(2)):
-        return found.transpose(1, 2).contiguous().transpose(1, 2)
-    return found
+def _follows_rows(query: Any, found: Any) -> bool:
+    """Whether torch's kernel leaves results in memory row by row, heads inside, as the query has them: views in the graph rely on it."""
+    return query.ndim == 4 and query.shape[-1] == found.shape[-1] and guard_or_false(query.stride(1) < query.stride(2))
 
 
 def _attend(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
