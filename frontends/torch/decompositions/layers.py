@@ -71,13 +71,13 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
         scores = scores + attn_mask
     found = torch.matmul(scores.softmax(-1), value)
     moves = _follows_rows(query, found)
-    found = found.transpose(1, 2).contiguous() if moves else found
+    found = found.transpose(1, 2) if moves else found
     if attn_mask is not None and not is_causal:
         empty = (attn_mask == -torch.inf).all(-1, keepdim=True)
         while moves and empty.ndim < 4:
             empty = empty.unsqueeze(0)
         found = torch.where(empty.transpose(1, 2) if moves else empty, 0, found)
-    return found.transpose(1, 2) if moves else found, scores.logsumexp(-1)
+    return found.contiguous().transpose(1, 2) if moves else found, scores.logsumexp(-1)
 
 
 def _follows_rows(query: Any, found: Any) -> bool:
