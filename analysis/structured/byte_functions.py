@@ -65,7 +65,7 @@ class ByteFunction:
 
 
 @dataclass(frozen=True)
-class Step:
+class ByteStep:
     """What an op does to the operand of f32 of which it is a function. ``place``: of that operand; ``number``: the constant beside it;
     ``predicate``: of the comparison that a selection follows."""
 
@@ -87,7 +87,7 @@ class Step:
 
 
 @lru_cache(maxsize=1024)    # the rows of a register tile, and layers alike, end in the same steps
-def tabulated(steps: tuple[Step, ...], least_result: int, greatest_result: int) -> tuple[int, int, np.ndarray] | None:
+def tabulated(steps: tuple[ByteStep, ...], least_result: int, greatest_result: int) -> tuple[int, int, np.ndarray] | None:
     """``low``, ``high`` and ``table`` of a ``ByteFunction`` of these steps, whose results are in a range; None if it has no table."""
     numbers = np.arange(-FARTHEST, FARTHEST + 1, dtype=np.float64)
     found = results(steps, np.array([-np.inf, np.inf, np.nan, *numbers]))
@@ -106,7 +106,7 @@ def tabulated(steps: tuple[Step, ...], least_result: int, greatest_result: int) 
     return int(numbers[first]), int(numbers[last]), table
 
 
-def chains(conversion: ir.Operation) -> Iterator[tuple[tuple[ir.Operation, ...], tuple[Step, ...]]]:
+def chains(conversion: ir.Operation) -> Iterator[tuple[tuple[ir.Operation, ...], tuple[ByteStep, ...]]]:
     """The ops from a rounding to a conversion, and their steps without it, for each rounding on the way back, as far as every op has one
     operand that is no constant, and does not fall where that rises."""
     ops, steps, value = [conversion], [], conversion.operands[0]
@@ -118,12 +118,12 @@ def chains(conversion: ir.Operation) -> Iterator[tuple[tuple[ir.Operation, ...],
         value = op.operands[step.place]
 
 
-def step_of(op: ir.Operation) -> Step | None:
+def step_of(op: ir.Operation) -> ByteStep | None:
     """What an op does to an operand of f32 of which it is a function that never falls; None for an op of another kind."""
     if not isinstance(element_of(op.results[0].type), ir.F32Type):
         return None
     if op.name == ROUNDING:
-        return Step(ROUNDING, 0)
+        return ByteStep(ROUNDING, 0)
     if op.name in (PRODUCT, "arith.addf"):
         numbers = [constant_number(operand) for operand in op.operands]
         if (numbers[0] is None) == (numbers[1] is None):
@@ -131,13 +131,13 @@ def step_of(op: ir.Operation) -> Step | None:
         number = present(numbers[0] if numbers[1] is None else numbers[1])
         if not np.isfinite(number) or (op.name == PRODUCT and number <= 0):
             return None
-        return Step(op.name, int(numbers[0] is not None), float(number))
+        return ByteStep(op.name, int(numbers[0] is not None), float(number))
     if op.name != SELECTION or (test := producer(op.operands[0])) is None or test.name != "arith.cmpf":
         return None
     return _clip(op, test)
 
 
-def _clip(op: ir.Operation, test: ir.Operation) -> Step | None:
+def _clip(op: ir.Operation, test: ir.Operation) -> ByteStep | None:
     """The step of a selection that clips an operand, or tests it for NaN."""
     for place, other in ((1, 2), (2, 1)):
         value, number = op.operands[place], constant_number(op.operands[other])
@@ -148,11 +148,11 @@ def _clip(op: ir.Operation, test: ir.Operation) -> Step | None:
             fits = place == 1 and test.operands[1] == value
         else:
             fits = predicate in (*BELOW, *ABOVE) and constant_number(test.operands[1]) == number
-        return Step(SELECTION, place, float(number), int(predicate)) if fits else None
+        return ByteStep(SELECTION, place, float(number), int(predicate)) if fits else None
     return None
 
 
-def results(steps: tuple[Step, ...], numbers: np.ndarray) -> np.ndarray:
+def results(steps: tuple[ByteStep, ...], numbers: np.ndarray) -> np.ndarray:
     """What steps make of numbers, without their fractions, as floats of 64 bits."""
     values = numbers.astype(np.float32)
     with np.errstate(all="ignore"):

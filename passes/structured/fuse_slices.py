@@ -27,6 +27,8 @@ class FuseSlices(ModulePass):
     """Merges calls of kernels that only take slices, concatenate or pad into those that concatenate or pad their results.
 
     A result that another op reads, too, stays a tensor of its own. Sizes that are not static must be those of the result.
+
+    Runs inline and symbol-dce inside, on a module of its own with the kernels that are merged.
     """
 
     name: ClassVar[str] = "tir-fuse-slices"

@@ -122,6 +122,7 @@ def test_what_runs_inside_was_seen(inside):
                          "lower-affine"},
         "tir-fuse-attention": {"inline", "symbol-dce", "canonicalize", "cse"},
         "tir-fuse": {"inline", "symbol-dce"},
+        "tir-fuse-slices": {"inline", "symbol-dce"},
         "tir-collapse-dims": {"linalg-generalize-named-ops"},
         "tir-schedule": {SCRIPT},
         "tir-apply-schedules": {*reshape, "transform-interpreter"},
