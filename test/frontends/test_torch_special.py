@@ -42,7 +42,8 @@ def same(functions, x):
     last places; and of its types."""
     found = compiled(lambda x: tuple(function(x) for function in functions.values()), x)
     for (name, function), one in zip(functions.items(), found, strict=True):
-        wanted = function(x)
+        with torch.backends.mkldnn.flags(enabled=False):     # whose gelu of infinity is NaN
+            wanted = function(x)
         bound = BOUNDS.get(wanted.dtype, 0)
         torch.testing.assert_close(one, wanted, rtol=bound, atol=bound * 1e-3, equal_nan=True,
                                    msg=lambda text, name=name: f"{name}: {text}")
