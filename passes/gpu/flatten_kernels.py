@@ -22,6 +22,7 @@ from legato.passes.gpu.flat_buffers import (
     stored_type,
     times,
 )
+from legato.passes.gpu.launches import launches_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 BLOCK, TYPE, SEGMENTS = "known_block_size", "function_type", "operandSegmentSizes"
@@ -48,9 +49,7 @@ class FlattenKernels(ModulePass):
     name: ClassVar[str] = "tir-flatten-kernels"
 
     def run(self, module: Module, context: PassContext) -> None:
-        launches: dict[str, list[ir.Operation]] = {}
-        for launch in find(module.operation, "gpu.launch_func"):
-            launches.setdefault(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0], []).append(launch)
+        launches = launches_of(module.module)
         with module.context, ir.Location.unknown():
             for holder in find(module.operation, "gpu.module"):
                 environment = ir.Attribute.parse(MATRICES_ENVIRONMENT if find(holder, *MATRICES) else ENVIRONMENT)

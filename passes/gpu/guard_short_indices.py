@@ -11,6 +11,7 @@ from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import TENSOR_MAPS
+from legato.passes.gpu.launches import launches_of
 from legato.passes.gpu.short_indices import KNOWN, LAYOUT, MOST, OF_NATURALS, SHORT, axis_of, fits, has_offset, is_index, is_small, made_by
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -31,9 +32,7 @@ class GuardShortIndices(ModulePass):
     name: ClassVar[str] = "tir-guard-short-indices"
 
     def run(self, module: Module, context: PassContext) -> None:
-        launches: dict[str, list[ir.Operation]] = {}
-        for launch in find(module.operation, "gpu.launch_func"):
-            launches.setdefault(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0], []).append(launch)
+        launches = launches_of(module.module)
         with module.context, ir.Location.unknown():
             for holder in find(module.operation, "gpu.module"):
                 own, kernels = launches.get(holder.attributes["sym_name"].value, []), find(holder, "gpu.func")
