@@ -19,7 +19,7 @@ from legato.passes.structured.fuse import MAX_CALLS, Call, Fuser, FusionGroup
 
 TAKE, INSERT, FILL = "tensor.extract_slice", "tensor.insert_slice", "linalg.fill"
 SIZES = ("tensor.dim", "arith.constant", "arith.addi", "arith.subi", "arith.muli", "arith.minsi", "arith.maxsi")
-SOURCE, INTO = 0, 1     # operands of an insert
+SOURCE = 0      # operand of an insert
 
 
 @dataclass(frozen=True)

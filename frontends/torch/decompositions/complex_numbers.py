@@ -111,10 +111,14 @@ def _power(x: Any, exponent: Any) -> Any:
     return torch.where(x.abs() == 0, 0, found)
 
 
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or (isinstance(value, torch.Tensor) and value.is_complex())
+
+
 def _parts_of(value: Any) -> tuple[Any, Any]:
-    if isinstance(value, torch.Tensor) and value.is_complex():
+    if _is_complex(value):
         return value.real, value.imag
-    return (value, 0) if isinstance(value, torch.Tensor) else (complex(value).real, complex(value).imag)
+    return value, 0
 
 
 def _quotient(x: Any, y: Any) -> Any:
@@ -122,7 +126,7 @@ def _quotient(x: Any, y: Any) -> Any:
     divides each part, as in torch."""
     dtype = next(value.dtype for value in (x, y) if isinstance(value, torch.Tensor) and value.is_complex()).to_real()
     (a, b), (c, d) = ([part.to(dtype) if isinstance(part, torch.Tensor) else part for part in _parts_of(value)] for value in (x, y))
-    if not isinstance(y, complex) and not (isinstance(y, torch.Tensor) and y.is_complex()):
+    if not _is_complex(y):
         return torch.complex(a / c, b / c)
     c, d = (part if isinstance(part, torch.Tensor) else torch.full((), part, dtype=dtype) for part in (c, d))
     ahead = c.abs() >= d.abs()

@@ -24,6 +24,11 @@ def _numbers(x: Any) -> tuple[Any, Any]:
     return rows.unsqueeze(-1), columns
 
 
+def _exchanged(rows: Any, step: int, best: Any) -> Any:
+    """The numbers of rows, of which a step exchanges its own with another one."""
+    return torch.where(rows == best, step, torch.where(rows == step, best, rows))
+
+
 def _eliminated(x: Any) -> tuple[Any, Any, Any]:
     """The factors L and U of x [..., m, n] with its rows exchanged, in one matrix; the row that each step exchanges its own with; and the
     order of the rows."""
@@ -32,7 +37,7 @@ def _eliminated(x: Any) -> tuple[Any, Any, Any]:
     pivots = []
     for step in range(min(x.shape[-2:])):
         best = x[..., step:, step].abs().argmax(-1, keepdim=True) + step                                    # [..., 1]
-        exchanged = torch.where(rows.squeeze(-1) == best, step, torch.where(rows.squeeze(-1) == step, best, rows.squeeze(-1)))
+        exchanged = _exchanged(rows.squeeze(-1), step, best)
         x = x.gather(-2, exchanged.unsqueeze(-1).expand(x.shape))
         order = order.gather(-1, exchanged)
         pivots.append(best)
@@ -73,12 +78,15 @@ def _triangular_solve(b: Any, x: Any, upper: bool = True, transpose: bool = Fals
     return _old_triangular_solve(x, b, upper, transpose, unitriangular)
 
 
-def _solved(x: Any, b: Any, left: bool = True) -> Any:
-    """y of x y = b, or of y x = b."""
-    if not left:
-        return _solved(x.mT, b.mT).mT
+def _solved(x: Any, b: Any) -> Any:
+    """y of x y = b."""
     factors, _, order = _eliminated(x)
-    shape = torch.broadcast_shapes(x.shape[:-2], b.shape[:-2])
+    return _by_factors(factors, order, b)
+
+
+def _by_factors(factors: Any, order: Any, b: Any) -> Any:
+    """y of x y = b, by L and U of x in one matrix and the order of its rows."""
+    shape = torch.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
     b = b.expand(*shape, *b.shape[-2:])
     b = b.gather(-2, order.expand(*shape, order.shape[-1]).unsqueeze(-1).expand(b.shape))
     return _substituted(factors, _substituted(factors, b, upper=False, unit=True), upper=True, unit=False)
@@ -95,9 +103,10 @@ def _inverse(x: Any, *, check_errors: bool = False) -> tuple[Any, Any]:
 
 @_small
 def _solve(x: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> tuple[Any, Any, Any, Any]:
-    factors, pivots, _ = _eliminated(x)
+    factors, pivots, order = _eliminated(x)
     vectors = b.ndim == 1 or (b.ndim == x.ndim - 1 and tuple(b.shape) == tuple(x.shape[:-1]))
-    found = _solved(x, b.unsqueeze(-1) if vectors else b, left or vectors)
+    b = b.unsqueeze(-1) if vectors else b
+    found = _by_factors(factors, order, b) if left or vectors else _solved(x.mT, b.mT).mT
     return found.squeeze(-1) if vectors else found, factors, (pivots + 1).to(torch.int32), _info(x)
 
 
@@ -142,7 +151,7 @@ def _order(factors: Any, pivots: Any) -> Any:
     order = row.expand(factors.shape[:-1])
     for step in range(pivots.shape[-1]):
         best = pivots[..., step].to(torch.int64).unsqueeze(-1) - 1
-        order = order.gather(-1, torch.where(row == best, step, torch.where(row == step, best, row)))
+        order = order.gather(-1, _exchanged(row, step, best))
     return order
 
 
@@ -150,11 +159,7 @@ def _order(factors: Any, pivots: Any) -> Any:
 def _solve_by_factors(factors: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     if not left or adjoint:
         return NotImplemented
-    shape = torch.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
-    order = _order(factors, pivots)
-    b = b.expand(*shape, *b.shape[-2:])
-    b = b.gather(-2, order.expand(*shape, order.shape[-1]).unsqueeze(-1).expand(b.shape))
-    return _substituted(factors, _substituted(factors, b, upper=False, unit=True), upper=True, unit=False)
+    return _by_factors(factors, _order(factors, pivots), b)
 
 
 def _sign(pivots: Any) -> Any:
