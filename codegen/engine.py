@@ -9,17 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from legato.core.c_interface import LIBRARY, Text, pointer_of, string_ref
 from legato.core.errors import LegatoError
-from legato.core.mlir import PROVIDER, ir
+from legato.core.mlir import ir
 
 OPT_LEVEL = 2   # LLVM's, 0 to 3
-BINDINGS = f"{PROVIDER}._mlir_libs._mlirExecutionEngine"   # linked against the C interface
-
-
-class _Text(ctypes.Structure):
-    """MlirStringRef."""
-
-    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t)]
 
 
 class _Module(ctypes.Structure):
@@ -43,8 +37,8 @@ class Engine:
         """Translates and optimizes the module, without Python's lock if ``alone``, and does not keep it. LegatoError if that fails."""
         interface = _interface()
         create = (interface if alone else _locked()).mlirExecutionEngineCreate
-        paths = (_Text * len(libraries))(*(_text(str(path)) for path in libraries))
-        made = create(_Module(_pointer(module)), opt_level, len(paths), paths, True, True)
+        paths = (Text * len(libraries))(*(string_ref(str(path)) for path in libraries))
+        made = create(_Module(pointer_of(module)), opt_level, len(paths), paths, True, True)
         if not made.pointer:
             raise LegatoError("LLVM does not take the module; it says why on stderr")
         self._engine = made
@@ -52,19 +46,19 @@ class Engine:
 
     def define(self, symbol: str, address: int) -> None:
         """Says where a symbol is that the module declares; before its first ``address``."""
-        _interface().mlirExecutionEngineRegisterSymbol(self._engine, _text(symbol), address)
+        _interface().mlirExecutionEngineRegisterSymbol(self._engine, string_ref(symbol), address)
 
     def address(self, symbol: str) -> int:
         """The address of a function or a variable of the module; the first call compiles all of it. LegatoError if that fails."""
-        return _found(_interface().mlirExecutionEngineLookup(self._engine, _text(symbol)))
+        return _found(_interface().mlirExecutionEngineLookup(self._engine, string_ref(symbol)))
 
     def wrapper(self, symbol: str) -> int:
         """The address of what MLIR makes of an exported function: its operand is the address of pointers to the operands and the result."""
-        return _found(_interface().mlirExecutionEngineLookupPacked(self._engine, _text(symbol)))
+        return _found(_interface().mlirExecutionEngineLookupPacked(self._engine, string_ref(symbol)))
 
     def dump(self, path: str) -> None:
         """Writes an object file, after an ``address``."""
-        _interface().mlirExecutionEngineDumpToObjectFile(self._engine, _text(path))
+        _interface().mlirExecutionEngineDumpToObjectFile(self._engine, string_ref(path))
 
 
 def _found(address: int | None) -> int:
@@ -73,38 +67,24 @@ def _found(address: int | None) -> int:
     return address
 
 
-def _text(text: str) -> _Text:
-    data = text.encode()
-    return _Text(data, len(data))
-
-
-def _pointer(module: ir.Module) -> int:
-    """The pointer to a module that the bindings hold."""
-    capsule = module._CAPIPtr
-    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
-    pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-    return pointer(capsule, name(capsule))
-
-
 @cache
 def _interface() -> Any:
     """The functions of mlir-c/ExecutionEngine.h."""
-    return _declared(ctypes.CDLL(str(importlib.import_module(BINDINGS).__file__)))
+    return _declared(ctypes.CDLL(str(importlib.import_module(LIBRARY).__file__)))
 
 
 @cache
 def _locked() -> Any:
     """The same functions, which keep Python's lock: a context is not made for two threads at once."""
-    return _declared(ctypes.PyDLL(str(importlib.import_module(BINDINGS).__file__)))
+    return _declared(ctypes.PyDLL(str(importlib.import_module(LIBRARY).__file__)))
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     for name, result, *operands in (
-            ("Create", _Engine, _Module, ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Text), ctypes.c_bool, ctypes.c_bool),
-            ("Destroy", None, _Engine), ("RegisterSymbol", None, _Engine, _Text, ctypes.c_void_p),
-            ("Lookup", ctypes.c_void_p, _Engine, _Text), ("LookupPacked", ctypes.c_void_p, _Engine, _Text),
-            ("DumpToObjectFile", None, _Engine, _Text)):
+            ("Create", _Engine, _Module, ctypes.c_int, ctypes.c_int, ctypes.POINTER(Text), ctypes.c_bool, ctypes.c_bool),
+            ("Destroy", None, _Engine), ("RegisterSymbol", None, _Engine, Text, ctypes.c_void_p),
+            ("Lookup", ctypes.c_void_p, _Engine, Text), ("LookupPacked", ctypes.c_void_p, _Engine, Text),
+            ("DumpToObjectFile", None, _Engine, Text)):
         function = getattr(library, f"mlirExecutionEngine{name}")
         function.restype, function.argtypes = result, operands
     return library

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import HIDDEN
 from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper
-from legato.core.ir_helpers import walk
+from legato.core.ir_helpers import count, find, kinds
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import PRIM_FUNC
 
@@ -104,22 +104,10 @@ class _Symbols:
             self._read(name, op)
 
     def _read(self, name: str, op: ir.Operation) -> None:
-        used: set[str] = set()
-        size, is_foreign = 0, False
-
-        def visit(inner: ir.Operation) -> ir.WalkResult:
-            nonlocal size, is_foreign
-            size += 1
-            kind = inner.name
-            if kind in REFERENCES and REFERENCES[kind] in inner.attributes:
-                used.add(inner.attributes[REFERENCES[kind]].value)
-            elif not kind.startswith("llvm."):
-                is_foreign = True
-            return ir.WalkResult.ADVANCE
-
-        walk(op, visit)
-        self.sizes[name], self._uses[name] = size, used
-        if is_foreign:
+        names = [(inner, REFERENCES[inner.name]) for inner in find(op, *REFERENCES)]
+        self.sizes[name] = count(op)
+        self._uses[name] = {inner.attributes[reference].value for inner, reference in names if reference in inner.attributes}
+        if not all(inner.name.startswith("llvm.") for inner in kinds(op)):
             self._foreign.add(name)
 
     def uses(self, name: str) -> set[str]:
@@ -181,13 +169,10 @@ class _Symbols:
 
 def _rename(op: ir.Operation, outer: dict[str, str]) -> None:
     """Names kernels as other modules do."""
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        attribute = REFERENCES.get(inner.name)
-        if attribute is not None and attribute in inner.attributes and (name := inner.attributes[attribute].value) in outer:
+    for inner in find(op, *REFERENCES):
+        attribute = REFERENCES[inner.name]
+        if attribute in inner.attributes and (name := inner.attributes[attribute].value) in outer:
             inner.attributes[attribute] = ir.FlatSymbolRefAttr.get(outer[name])
-        return ir.WalkResult.ADVANCE
-
-    walk(op, visit)
 
 
 def _declare(op: ir.Operation, symbol: str) -> None:

@@ -1,10 +1,11 @@
 """Walking IR, and moving, copying and substituting the operations in it."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from legato.core import search
 from legato.core.mlir import arith, func, ir
+from legato.core.search import walk
 
 T = TypeVar("T")
 
@@ -15,29 +16,19 @@ def present(value: T | None) -> T:
     return value
 
 
-def walk(root: ir.Operation | ir.OpView | ir.Module, visit: Callable[[ir.Operation], ir.WalkResult],
-         order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> None:
-    """Upstream's walk of an op and all ops nested in it. An interrupt (Ctrl-C) during ``visit`` stays a KeyboardInterrupt: the bindings
-    turn whatever a callback raises into a RuntimeError, which a caller's ``except Exception`` would take for a failed compile."""
-    try:
-        root.operation.walk(visit, order)
-    except RuntimeError as error:
-        if re.search(r"^KeyboardInterrupt\b", str(error), re.MULTILINE):
-            raise KeyboardInterrupt from None
-        raise
-
-
-def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.Operation]:
+def find(root: ir.Operation | ir.OpView | ir.Module, *names: str, inner_first: bool = False) -> list[ir.Operation]:
     """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order)."""
-    found: list[ir.Operation] = []
+    return search.by.ops(root.operation, names, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in names:
-            found.append(op.operation)
-        return ir.WalkResult.ADVANCE
 
-    walk(root, visit, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
-    return found
+def kinds(root: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
+    """The first op of each name in the tree of ``root``, itself included, in post-order."""
+    return search.by.kinds(root.operation)
+
+
+def count(root: ir.Operation | ir.OpView | ir.Module) -> int:
+    """The number of ops in the tree of ``root``, itself included."""
+    return search.by.count(root.operation)
 
 
 def element_of(type_: ir.Type) -> ir.Type:

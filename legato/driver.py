@@ -130,6 +130,9 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
     """``lower`` for a target that is looked up. ``context``: looks up other targets that a stage's passes may name; ``give``:
     partitions."""
     with _preparing(progress):
+        from legato.codegen import search
+
+        search.begin()
         stages = stages_of(target, from_stage, last, verify_each, passes)
         before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
         report.target = target

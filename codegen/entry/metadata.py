@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from legato.core.ir_helpers import walk
+from legato.core.ir_helpers import find, kinds
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import CHIP, PROFILED, THREADS
@@ -61,15 +61,8 @@ def target_of(function: ir.OpView) -> dict[str, str]:
 
 def openmp_ops(module: ir.Module) -> list[ir.Operation]:
     """The ops of the dialect omp, which are lowered to calls of the OpenMP runtime."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith("omp."):
-            found.append(op.operation)
-        return ir.WalkResult.ADVANCE
-
-    walk(module, visit)
-    return found
+    names = [op.name for op in kinds(module) if op.name.startswith("omp.")]
+    return find(module, *names) if names else []
 
 
 def threads_of(module: ir.Module, openmp: Sequence[ir.Operation]) -> int:

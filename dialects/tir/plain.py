@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from legato.core.dtypes import array_of, kind, numpy_dtype
-from legato.core.ir_helpers import walk
+from legato.core.ir_helpers import find, walk
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import WeightStore
 from legato.dialects.relax.markers import SIGNATURE
@@ -119,15 +119,7 @@ def plain_weights(functions: Iterable[func.FuncOp], weights: WeightStore) -> Non
 
 def weight_constants(function: func.FuncOp) -> list[ir.Operation]:
     """The ``relax.constant`` ops of a function whose bytes are in the weight store."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "relax.constant" and "weight" in op.attributes:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    walk(function, visit)
-    return found
+    return [op for op in find(function, "relax.constant", inner_first=True) if "weight" in op.attributes]
 
 
 def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:

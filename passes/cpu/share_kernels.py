@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import ancestors, element_of, find
+from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import ancestors, element_of, find, in_program_order, present
 from legato.core.mlir import arith, func, ir, vector
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -20,8 +21,11 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 PARALLEL = ("scf.forall", "scf.parallel")
-SUMS = ("arith.addi", "arith.subi", "arith.select")     # of integers: factors, divisors and sizes are better known
-CONSTANT = re.compile(r'"arith\.constant"\(\).*')
+# of integers: factors, divisors and sizes are better known
+INTEGER_USERS = ("arith.addi", "arith.subi", "arith.select", "arith.maxsi", "arith.maxui", "arith.minsi", "arith.minui")
+TABLE_USER = "llvm.call_intrinsic"
+START = re.compile(r'\s*(?:(%\d+)(?::\d+)? = )?(?:"([\w.]+)")?')    # of a line: what an op makes, and its name
+VALUE = re.compile(r"(%\d+)")
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,9 @@ class ShareKernels(ModulePass):
             for kernel in called:
                 forget_magnitudes(kernel)
             for same_type in grouped(called, lambda kernel: kernel.attributes["function_type"]):    # most others are not printed
-                for kernels in grouped(same_type, text_of):
-                    share(kernels, [calls[kernel.name.value] for kernel in kernels])
+                texts = {kernel: KernelText.of(kernel) for kernel in same_type}
+                for kernels in grouped(same_type, lambda kernel, texts=texts: texts[kernel].text):
+                    share(kernels, [texts[kernel] for kernel in kernels], [calls[kernel.name.value] for kernel in kernels])
 
 
 def forget_magnitudes(kernel: func.FuncOp) -> None:
@@ -59,49 +64,94 @@ def grouped(kernels: Iterable[func.FuncOp], key: Callable[[func.FuncOp], Hashabl
     return [group for group in groups.values() if len(group) > 1]
 
 
-def text_of(kernel: func.FuncOp) -> str:
-    """A kernel without its name and its numbers."""
-    constants = iter(find(kernel.operation, "arith.constant"))
-    text = kernel.operation.get_asm(print_generic_op_form=True, use_local_scope=True, assume_verified=True)
-    text = CONSTANT.sub(lambda found: str(op.results[0].type) if is_number(op := next(constants)) else found.group(), text)
-    return text.replace(f'sym_name = "{kernel.name.value}"', "", 1)
+@dataclass(frozen=True)
+class KernelText:
+    """A kernel as text without its name and its numbers, whose values are counted as they come. ``numbers``: the constants that were left
+    out, once for each use, in the order of the text."""
+
+    text: str
+    numbers: Sequence[ir.Operation]
+
+    @classmethod
+    def of(cls, kernel: func.FuncOp) -> KernelText:
+        """The text of a kernel."""
+        constants = iter(find(kernel.operation, "arith.constant"))
+        text = kernel.operation.get_asm(print_generic_op_form=True, use_local_scope=True, assume_verified=True)
+        known: dict[str, ir.Operation] = {}
+        counted: dict[str, str] = {}
+        lines: list[str] = []
+        numbers: list[ir.Operation] = []
+        made = 0
+        for line in text.replace(f'sym_name = "{kernel.name.value}"', "", 1).splitlines():
+            name, user = present(START.match(line)).groups()
+            if user == "arith.constant":
+                constant = next(constants)
+                if can_be_number(constant):
+                    known[name] = constant
+                    continue
+            if name is not None:
+                known.pop(name, None)    # of an inner region before
+                counted[name], made = f"%{made}", made + 1
+            pieces = VALUE.split(line)
+            for place in range(1, len(pieces), 2):
+                constant = known.get(pieces[place])
+                if constant is None:
+                    pieces[place] = counted.get(pieces[place], pieces[place])
+                elif is_number(constant, user):
+                    numbers.append(constant)
+                    pieces[place] = "number"
+                else:
+                    pieces[place] = str(constant.attributes["value"])
+            lines.append("".join(pieces))
+        return cls("\n".join(lines), numbers)
 
 
-def is_number(constant: ir.Operation) -> bool:
-    """Whether an ``arith.constant`` may be an argument instead: a float, or an integer that is added or selected, in all lanes, or a
-    register of a table of bytes."""
-    result, value = constant.results[0], constant.attributes["value"]
-    if is_table(constant):
-        return True
-    if (isinstance(value, ir.DenseElementsAttr) and not value.is_splat) or isinstance(result.type, (ir.RankedTensorType, ir.IndexType)):
+def can_be_number(constant: ir.Operation) -> bool:
+    """Whether an ``arith.constant`` may be an argument instead for some users: a float or an integer, in all lanes, or a table of bytes."""
+    type_, value = constant.results[0].type, constant.attributes["value"]
+    element = element_of(type_)
+    if isinstance(type_, ir.RankedTensorType) or not isinstance(element, (ir.FloatType, ir.IntegerType)) or str(element) == "i1":
         return False
-    element = element_of(result.type)
-    if isinstance(element, ir.FloatType):
-        return True
-    return isinstance(element, ir.IntegerType) and element.width > 1 and all(use.owner.name in SUMS for use in result.uses)
+    return is_bytes(type_) or not isinstance(value, ir.DenseElementsAttr) or value.is_splat
 
 
-def is_table(constant: ir.Operation) -> bool:
-    """Whether a constant is a vector of different bytes that instructions take."""
-    result, value = constant.results[0], constant.attributes["value"]
-    return (isinstance(value, ir.DenseElementsAttr) and not value.is_splat and isinstance(result.type, ir.VectorType)
-            and str(result.type.element_type) == "i8" and all(use.owner.name == "llvm.call_intrinsic" for use in result.uses))
+def is_bytes(type_: ir.Type) -> bool:
+    """Whether a type is that of a register with a table of bytes, or a part of it."""
+    return isinstance(type_, ir.VectorType) and str(type_.element_type) == "i8"
 
 
-def share(kernels: Sequence[func.FuncOp], calls: Sequence[Sequence[ir.Operation]]) -> None:
+def is_number(constant: ir.Operation, user: str) -> bool:
+    """Whether a constant that can be a number may be an argument for an op of this name: a float for all, an integer that is added, clipped
+    or selected, and a register of a table that an instruction takes."""
+    type_, value = constant.results[0].type, constant.attributes["value"]
+    if user == TABLE_USER:
+        return is_bytes(type_)
+    if isinstance(value, ir.DenseElementsAttr) and not value.is_splat:
+        return False
+    return isinstance(element_of(type_), ir.FloatType) or user in INTEGER_USERS
+
+
+def number_uses(kernel: func.FuncOp) -> Iterator[tuple[ir.Operation, int]]:
+    """The ops, and the places of their operands, that take the numbers of a kernel, in the order of its text."""
+    for op in in_program_order(kernel.operation):
+        for place, operand in enumerate(op.operands):
+            constant = producer(operand)
+            if constant is not None and constant.name == "arith.constant" and can_be_number(constant) and is_number(constant, op.name):
+                yield op, place
+
+
+def share(kernels: Sequence[func.FuncOp], texts: Sequence[KernelText], calls: Sequence[Sequence[ir.Operation]]) -> None:
     """Makes the first of kernels that are alike do for all. ``calls``: of each."""
-    constants = [[op for op in find(kernel.operation, "arith.constant") if is_number(op)] for kernel in kernels]
-    # the numbers that differ, of each kernel, and the constants in their place
-    differing: dict[tuple[ir.Attribute, ...], list[ir.Operation]] = defaultdict(list)
-    for same in zip(*constants, strict=True):
-        numbers = tuple(number_of(op) for op in same)
+    # the numbers that differ, of each kernel, and the uses of those of the first
+    differing: dict[tuple[ir.Attribute, ...], list[tuple[ir.Operation, int]]] = defaultdict(list)
+    uses = list(number_uses(kernels[0]))
+    for use, same in zip(uses, zip(*(text.numbers for text in texts), strict=True), strict=True):
+        numbers = tuple(number_of(constant, use[0].name) for constant in same)
         if any(number != numbers[0] for number in numbers):
-            differing[numbers].append(same[0])
+            differing[numbers].append(use)
     first = kernels[0]
     for numbers, places in differing.items():
-        argument = add_argument(first, numbers[0].type)
-        for op in places:
-            put(argument, op)
+        put(add_argument(first, numbers[0].type), places)
     for number, own in enumerate(calls):
         for call in own:
             with ir.InsertionPoint(call), call.location:
@@ -117,10 +167,10 @@ def share(kernels: Sequence[func.FuncOp], calls: Sequence[Sequence[ir.Operation]
         kernel.operation.erase()
 
 
-def number_of(constant: ir.Operation) -> ir.Attribute:
-    """The number of a constant scalar, or of all lanes of a vector."""
+def number_of(constant: ir.Operation, user: str) -> ir.Attribute:
+    """The number of a constant scalar, or of all lanes of a vector; of a table, all of them."""
     value = constant.attributes["value"]
-    return value.get_splat_value() if isinstance(value, ir.DenseElementsAttr) and value.is_splat else value
+    return value.get_splat_value() if isinstance(value, ir.DenseElementsAttr) and user != TABLE_USER else value
 
 
 def add_argument(kernel: func.FuncOp, type_: ir.Type) -> ir.Value:
@@ -131,17 +181,17 @@ def add_argument(kernel: func.FuncOp, type_: ir.Type) -> ir.Value:
     return kernel.body.blocks[0].add_argument(type_, kernel.location)
 
 
-def put(argument: ir.Value, constant: ir.Operation) -> None:
-    """Puts an argument in the place of a constant. A vector of it is made in each parallel loop, which scalars enter at less cost."""
-    result, made = constant.results[0], {}
-    for use in list(result.uses):
-        value = argument
-        if result.type != argument.type:
-            loop = next((op for op in ancestors(use.owner.operation) if op.name in PARALLEL), None)
-            if loop not in made:
-                place = ir.InsertionPoint(constant) if loop is None else ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0])
-                with place, constant.location:
-                    made[loop] = vector.BroadcastOp(result.type, argument).result
-            value = made[loop]
-        use.owner.operation.operands[use.operand_number] = value
-    constant.erase()
+def put(argument: ir.Value, uses: Iterable[tuple[ir.Operation, int]]) -> None:
+    """Puts an argument in the place of constants. A vector of it is made in each parallel loop, which scalars enter at less cost."""
+    made: dict[tuple[ir.Type, ir.Operation | None], ir.Value] = {}
+    for op, place in uses:
+        constant = op.operands[place].owner
+        type_, value = constant.results[0].type, argument
+        if type_ != argument.type:
+            loop = next((outer for outer in ancestors(op) if outer.name in PARALLEL), None)
+            if (type_, loop) not in made:
+                point = ir.InsertionPoint(constant) if loop is None else ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0])
+                with point, constant.location:
+                    made[type_, loop] = vector.BroadcastOp(type_, argument).result
+            value = made[type_, loop]
+        op.operands[place] = value

@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.core.background import begin
-from legato.core.ir_helpers import present, walk
+from legato.core.ir_helpers import find, present
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import aligned_empty
@@ -104,12 +104,7 @@ class Constants:
     def __init__(self, module: Module):
         self.weights = module.weights
         self._named: Counter[str] = Counter()
-        walk(module.module, self._count)
-
-    def _count(self, op: ir.Operation) -> ir.WalkResult:
-        if op.name == CONSTANT and "weight" in op.attributes:
-            self._named[op.attributes["weight"].value] += 1
-        return ir.WalkResult.ADVANCE
+        self._named.update(op.attributes["weight"].value for op in find(module.module, CONSTANT) if "weight" in op.attributes)
 
     def array(self, value: ir.Value) -> np.ndarray | None:
         """The elements, read-only; None if the value is not a constant."""

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import walk
+from legato.core.ir_helpers import kinds
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -30,19 +30,6 @@ class CheckLowered(ModulePass):
 
 def refuse_others(root: ir.Operation, dialects: tuple[str, ...], to: str) -> None:
     """PassFailed for the first op under ``root`` of none of the dialects. ``to``: the target dialect, for the message."""
-    left: list[ir.Operation] = []
-    lowered: set[str] = set()  # names of ops: few, for many ops
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        name = op.name
-        if name in lowered:
-            return ir.WalkResult.ADVANCE
-        if name.split(".")[0] not in dialects or name == CAST:
-            left.append(op)
-            return ir.WalkResult.INTERRUPT
-        lowered.add(name)
-        return ir.WalkResult.ADVANCE
-
-    walk(root, visit)
-    if left:
-        raise PassFailed(f"{left[0].name} has no lowering to {to}", left[0])
+    for op in kinds(root):
+        if op.name.split(".")[0] not in dialects or op.name == CAST:
+            raise PassFailed(f"{op.name} has no lowering to {to}", op)

@@ -8,9 +8,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from legato.core import search
 from legato.core.errors import Refusal
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
-from legato.core.ir_helpers import element_of, walk
+from legato.core.ir_helpers import element_of, find, kinds
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
@@ -154,14 +155,7 @@ class Intrinsics(Conversion):
     def complain(self) -> None:
         """RuleError with all remaining ops of dialects that upstream does not know."""
         names = {op.OPERATION_NAME for d in ext.Dialect.__subclasses__() for op in d.operations if hasattr(op, "OPERATION_NAME")}
-        left = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in names and op.name not in LATER:
-                left.append(op)
-            return ir.WalkResult.ADVANCE
-
-        walk(self.module, visit)
+        left = find(self.module, *{op.name for op in kinds(self.module)} & names - set(LATER), inner_first=True)
         if left:
             raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
 
@@ -176,17 +170,4 @@ def enclosing(op: ir.Operation) -> str | None:
 
 def computes_in_halves(module: ir.Module) -> bool:
     """Whether any value of the module is, or holds, f16 or bf16."""
-    found = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        for value in op.results:
-            type_ = value.type
-            element = type_.element_type if isinstance(type_, ir.ShapedType) else type_
-            if isinstance(element, (ir.F16Type, ir.BF16Type)):
-                found = True
-                return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
-
-    walk(module, visit)
-    return found
+    return any(isinstance(element_of(type_), (ir.F16Type, ir.BF16Type)) for type_ in search.by.result_types(module.operation))

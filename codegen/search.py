@@ -1,0 +1,162 @@
+"""Searches through ops by machine code: MLIR's walk calls a native function for each op, and Python sees those that are wanted only."""
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import cache
+from typing import TypeVar
+
+from legato.codegen.engine import Engine
+from legato.codegen.entry.library import EntryUnit
+from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
+from legato.core import background, search
+from legato.core.c_interface import LIBRARY, Text, capsule_name, make_capsule, pointer_of, string_ref
+from legato.core.mlir import ir
+
+T = TypeVar("T", ir.Operation, ir.Type)
+ROOM = 1 << 10     # addresses that a search finds; where there are more, it is done again
+
+
+# The native functions
+
+class Found(Struct):
+    """What a search knows (``Words``, addresses of names or types), and what it has found."""
+
+    known: Words
+    known_count: int
+    found: Words
+    count: int
+    room: int
+
+
+@extern()
+def mlirOperationGetName(op: Pointer) -> Pointer: ...
+@extern()
+def mlirOperationGetNumResults(op: Pointer) -> int: ...
+@extern()
+def mlirOperationGetResult(op: Pointer, number: int) -> Pointer: ...
+@extern()
+def mlirValueGetType(value: Pointer) -> Pointer: ...
+
+
+def take_named(op: Pointer, into: Found) -> Int32:
+    """Finds an op whose name is known."""
+    if is_known(int(mlirOperationGetName(op)), into):
+        take(int(op), into)
+    return 0
+
+
+def take_kind(op: Pointer, into: Found) -> Int32:
+    """Finds an op whose name is not known yet."""
+    name = int(mlirOperationGetName(op))
+    if not is_known(name, into):
+        learn(name, into)
+        take(int(op), into)
+    return 0
+
+
+def take_types(op: Pointer, into: Found) -> Int32:
+    """Finds the types of an op's results that are not known yet."""
+    for number in range(mlirOperationGetNumResults(op)):
+        type_ = int(mlirValueGetType(mlirOperationGetResult(op, number)))
+        if not is_known(type_, into):
+            learn(type_, into)
+            take(type_, into)
+    return 0
+
+
+def count_op(op: Pointer, into: Found) -> Int32:
+    """Counts an op."""
+    into.count += 1
+    return 0
+
+
+def is_known(value: int, to: Found) -> bool:
+    """Whether a name or a type is known, the last ones first: neighbours are alike."""
+    for number in reversed(range(to.known_count)):
+        if to.known[number] == value:
+            return True
+    return False
+
+
+def learn(value: int, to: Found) -> None:
+    """Makes a name or a type known, if there is room."""
+    if to.known_count < to.room:
+        to.known[to.known_count] = value
+        to.known_count += 1
+
+
+def take(value: int, to: Found) -> None:
+    """Counts what is found, and keeps it if there is room."""
+    if to.count < to.room:
+        to.found[to.count] = value
+    to.count += 1
+
+
+# Their use
+
+class NativeSearch:
+    """Searches by visits of native functions."""
+
+    def __init__(self) -> None:
+        unit = EntryUnit((take_named, take_kind, take_types, count_op))
+        path = str(importlib.import_module(LIBRARY).__file__)
+        self._engine = Engine(unit.module(), [path], alone=True)
+        self._take_named, self._take_kind, self._take_types, self._count = (self._engine.address(symbol) for symbol in unit.symbols)
+        library = ctypes.PyDLL(path)
+        self._walk, self._identifier = library.mlirOperationWalk, library.mlirIdentifierGet
+        self._walk.argtypes, self._walk.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int], None
+        self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, Text], ctypes.c_void_p
+
+    def ops(self, root: ir.Operation, names: Sequence[str], order: ir.WalkOrder) -> list[ir.Operation]:
+        """The ops with one of these names."""
+        context = pointer_of(root.context)
+        known = [self._identifier(context, string_ref(name)) for name in names]
+        return _objects(ir.Operation, capsule_name(root), self._found(root, self._take_named, known, order))
+
+    def kinds(self, root: ir.Operation) -> list[ir.Operation]:
+        """The first op of each name, in post-order."""
+        return _objects(ir.Operation, capsule_name(root), self._found(root, self._take_kind))
+
+    def count(self, root: ir.Operation) -> int:
+        """The number of ops."""
+        into = (ctypes.c_int64 * 5)()
+        self._walk(pointer_of(root), self._count, into, ir.WalkOrder.POST_ORDER.value)
+        return into[3]
+
+    def result_types(self, root: ir.Operation) -> list[ir.Type]:
+        """The types of results, each once."""
+        return [type_.maybe_downcast() for type_ in _objects(ir.Type, _type_capsules(), self._found(root, self._take_types))]
+
+    def _found(self, root: ir.Operation, visit: int, known: Sequence[int] = (), order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> list[int]:
+        room = ROOM
+        while True:
+            knowing, taken = (ctypes.c_void_p * max(room, len(known)))(*known), (ctypes.c_void_p * room)()
+            into = (ctypes.c_int64 * 5)(ctypes.addressof(knowing), len(known), ctypes.addressof(taken), 0, room)
+            self._walk(pointer_of(root), visit, into, order.value)
+            if (count := into[3]) <= room:
+                return taken[:count]
+            room = count
+
+
+def _objects(kind: type[T], name: bytes, pointers: Sequence[int]) -> list[T]:
+    """Objects of the bindings for pointers. ``name``: of capsules with such pointers."""
+    return [kind._CAPICreate(make_capsule(pointer, name, None)) for pointer in pointers]
+
+
+@cache
+def _type_capsules() -> bytes:
+    with ir.Context():
+        return capsule_name(ir.IndexType.get())
+
+
+@cache
+def begin() -> Future[None]:
+    """Compiles the functions in the background; all searches use them from then on."""
+    return background.begin(_use)
+
+
+def _use() -> None:
+    search.by = NativeSearch()

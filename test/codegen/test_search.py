@@ -1,0 +1,100 @@
+"""Searches through ops: machine code finds what visits in Python find."""
+from collections import Counter
+
+import pytest
+
+from legato.codegen import search as native
+from legato.codegen.search import NativeSearch
+from legato.core import search
+from legato.core.ir_helpers import everything, find
+from legato.core.mlir import ir
+from legato.core.search import PythonSearch
+
+TEXT = """
+module {
+  func.func @f(%x: f32, %b: i1) -> f32 {
+    %one = arith.constant 1.0 : f32
+    %pair:2 = scf.if %b -> (f32, i32) {
+      %inner = scf.if %b -> f32 {
+        %sum = arith.addf %x, %one : f32
+        scf.yield %sum : f32
+      } else {
+        scf.yield %x : f32
+      }
+      %number = arith.constant 2 : i32
+      scf.yield %inner, %number : f32, i32
+    } else {
+      %number = arith.constant 3 : i32
+      scf.yield %one, %number : f32, i32
+    }
+    cf.br ^end
+  ^behind:
+    %lost = arith.mulf %x, %x : f32
+    cf.br ^end
+  ^end:
+    return %pair#0 : f32
+  }
+  func.func private @g(tensor<?xf16>)
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def machine_code() -> NativeSearch:
+    return NativeSearch()
+
+
+@pytest.fixture
+def module():
+    with ir.Context():
+        yield ir.Module.parse(TEXT)
+
+
+def test_ops_of_names_are_found_in_both_orders(machine_code, module):
+    root = module.operation
+    names = Counter(op.name for op in everything(root))
+    assert names["arith.mulf"] == 1        # in a block that nothing reaches
+    for wanted in ([], *([name] for name in names), list(names), ["scf.if", "arith.constant", "no.such"]):
+        for order in ir.WalkOrder:
+            found = machine_code.ops(root, wanted, order)
+            assert found == PythonSearch().ops(root, wanted, order)
+            assert len(found) == sum(names[name] for name in wanted)
+            assert all(type(op) is ir.Operation for op in found)
+
+
+def test_kinds_types_and_numbers_of_ops(machine_code, module):
+    root = module.operation
+    assert machine_code.kinds(root) == PythonSearch().kinds(root)
+    assert [op.name for op in machine_code.kinds(root)][:3] == ["arith.constant", "arith.addf", "scf.yield"]
+    assert set(machine_code.result_types(root)) == set(PythonSearch().result_types(root))
+    assert {str(type_) for type_ in machine_code.result_types(root)} == {"f32", "i32"}
+    assert machine_code.count(root) == PythonSearch().count(root) == len(everything(root))
+    assert all(type(type_) is type(same) for type_, same in zip(machine_code.result_types(root), PythonSearch().result_types(root)))
+
+
+def test_more_is_found_than_there_is_room_for(machine_code, monkeypatch, module):
+    monkeypatch.setattr(native, "ROOM", 2)
+    root = module.operation
+    assert machine_code.ops(root, ["arith.constant"], ir.WalkOrder.PRE_ORDER) == PythonSearch().ops(
+        root, ["arith.constant"], ir.WalkOrder.PRE_ORDER)
+    assert machine_code.kinds(root) == PythonSearch().kinds(root)
+    assert machine_code.ops(root, ["scf.if", "arith.constant", "arith.addf"], ir.WalkOrder.PRE_ORDER) == PythonSearch().ops(
+        root, ["scf.if", "arith.constant", "arith.addf"], ir.WalkOrder.PRE_ORDER)
+
+
+def test_what_is_found_can_be_changed(machine_code, monkeypatch, module):
+    monkeypatch.setattr(search, "by", machine_code)
+    lost, = find(module, "arith.mulf")
+    lost.erase()
+    assert not find(module, "arith.mulf")
+    with module.context, ir.Location.unknown():
+        for op in find(module, "arith.addf"):
+            op.attributes["mark"] = ir.UnitAttr.get()
+    assert "mark" in str(module)
+
+
+def test_compiles_search_by_machine_code(monkeypatch):
+    monkeypatch.setattr(search, "by", PythonSearch())
+    native.begin.cache_clear()
+    native.begin().result()
+    assert isinstance(search.by, NativeSearch)
