@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from legato.core.c_interface import LIBRARY, Text, pointer_of, string_ref
+from legato.core.c_interface import LIBRARY, StringRef, pointer_of, string_ref
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 
@@ -37,7 +37,7 @@ class Engine:
         """Translates and optimizes the module, without Python's lock if ``alone``, and does not keep it. LegatoError if that fails."""
         interface = _interface()
         create = (interface if alone else _locked()).mlirExecutionEngineCreate
-        paths = (Text * len(libraries))(*(string_ref(str(path)) for path in libraries))
+        paths = (StringRef * len(libraries))(*(string_ref(str(path)) for path in libraries))
         made = create(_Module(pointer_of(module)), opt_level, len(paths), paths, True, True)
         if not made.pointer:
             raise LegatoError("LLVM does not take the module; it says why on stderr")
@@ -81,10 +81,10 @@ def _locked() -> Any:
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     for name, result, *operands in (
-            ("Create", _Engine, _Module, ctypes.c_int, ctypes.c_int, ctypes.POINTER(Text), ctypes.c_bool, ctypes.c_bool),
-            ("Destroy", None, _Engine), ("RegisterSymbol", None, _Engine, Text, ctypes.c_void_p),
-            ("Lookup", ctypes.c_void_p, _Engine, Text), ("LookupPacked", ctypes.c_void_p, _Engine, Text),
-            ("DumpToObjectFile", None, _Engine, Text)):
+            ("Create", _Engine, _Module, ctypes.c_int, ctypes.c_int, ctypes.POINTER(StringRef), ctypes.c_bool, ctypes.c_bool),
+            ("Destroy", None, _Engine), ("RegisterSymbol", None, _Engine, StringRef, ctypes.c_void_p),
+            ("Lookup", ctypes.c_void_p, _Engine, StringRef), ("LookupPacked", ctypes.c_void_p, _Engine, StringRef),
+            ("DumpToObjectFile", None, _Engine, StringRef)):
         function = getattr(library, f"mlirExecutionEngine{name}")
         function.restype, function.argtypes = result, operands
     return library

@@ -12,7 +12,7 @@ from legato.codegen.engine import Engine
 from legato.codegen.entry.library import EntryUnit
 from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
 from legato.core import background, search
-from legato.core.c_interface import LIBRARY, Text, capsule_name, make_capsule, pointer_of, string_ref
+from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
 from legato.core.mlir import ir
 
 T = TypeVar("T", ir.Operation, ir.Type)
@@ -108,7 +108,7 @@ class NativeSearch:
         library = ctypes.PyDLL(path)
         self._walk, self._identifier = library.mlirOperationWalk, library.mlirIdentifierGet
         self._walk.argtypes, self._walk.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int], None
-        self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, Text], ctypes.c_void_p
+        self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, StringRef], ctypes.c_void_p
 
     def ops(self, root: ir.Operation, names: Sequence[str], order: ir.WalkOrder) -> list[ir.Operation]:
         """The ops with one of these names."""

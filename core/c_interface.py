@@ -9,16 +9,16 @@ from legato.core.mlir import PROVIDER
 LIBRARY = f"{PROVIDER}._mlir_libs._mlirExecutionEngine"   # a module of Python that is linked against the C interface
 
 
-class Text(ctypes.Structure):
+class StringRef(ctypes.Structure):
     """MlirStringRef."""
 
     _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t)]
 
 
-def string_ref(text: str) -> Text:
+def string_ref(text: str) -> StringRef:
     """A text, valid as long as the result."""
     data = text.encode()
-    return Text(data, len(data))
+    return StringRef(data, len(data))
 
 
 def pointer_of(held: Any) -> int:

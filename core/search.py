@@ -24,7 +24,7 @@ def walk(root: ir.Operation | ir.OpView | ir.Module, visit: Callable[[ir.Operati
         raise
 
 
-class Search(Protocol):
+class OpSearch(Protocol):
     """What finds ops and types in the tree of ``root``, itself included."""
 
     def ops(self, root: ir.Operation, names: Sequence[str], order: ir.WalkOrder) -> list[ir.Operation]:
@@ -94,4 +94,4 @@ class PythonSearch:
         return list(found)
 
 
-by: Search = PythonSearch()     # what all searches of the process use
+by: OpSearch = PythonSearch()     # what all searches of the process use

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from legato.core import search
 from legato.core.diagnostics import Diagnostic, PassFailed, of_error
-from legato.core.mlir import interpreter, ir, passmanager
+from legato.core.mlir import ext, interpreter, ir, passmanager
 
+WORTH_THREADS = 2000    # ops of a module
 Explain = Callable[[Sequence[Diagnostic]], tuple[Diagnostic, ...]]
 
 
@@ -22,10 +24,23 @@ def run_on(operation: ir.Operation, passes: str, explain: Explain = tuple) -> No
     """
     manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
+    threads = "(" in passes and _is_for_threads(operation)
+    if threads:
+        operation.context.enable_multithreading(True)
     try:
         manager.run(operation)
     except ir.MLIRError as error:
         raise failed_of(error, explain=explain) from error
+    finally:
+        if threads:
+            operation.context.enable_multithreading(False)
+
+
+def _is_for_threads(module: ir.Operation) -> bool:
+    """Whether MLIR shall work on the functions of a module in threads: there is enough to do, and no op is defined in Python, whose lock
+    the thread holds that waits for the others."""
+    defined = {dialect.DIALECT_NAMESPACE for dialect in ext.Dialect.__subclasses__()}
+    return search.by.count(module) >= WORTH_THREADS and not any(op.name.split(".")[0] in defined for op in search.by.kinds(module))
 
 
 def sequence(body: str, root: str = "%root") -> str:

@@ -56,11 +56,12 @@ BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-in
              "function-boundary-type-conversion=identity-layout-map},"
              "canonicalize{top-down=false},cse,canonicalize{top-down=false},tir-drop-results,tir-drop-loop-copies")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
-BRANCHES = "convert-vector-to-scf{full-unroll=1},convert-scf-to-cf"
-LLVM = ("tir-expand-metadata,canonicalize{region-simplify=disabled top-down=false},"
-        "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
+BRANCHES = "func.func(convert-vector-to-scf{full-unroll=1},convert-scf-to-cf)"
+# what is for each function alone is done by as many threads as there are processors
+LLVM = ("tir-expand-metadata,func.func(canonicalize{region-simplify=disabled top-down=false},convert-math-to-llvm),convert-math-to-libm,"
+        "func.func(convert-vector-to-llvm{reassociate-fp-reductions=1}),convert-to-llvm")
 # LLVM simplifies control flow itself; from the bottom up, and without common subexpressions, upstream's patterns take a third of the time
-CLEAN = "reconcile-unrealized-casts,cse,canonicalize{region-simplify=disabled top-down=false}"
+CLEAN = "reconcile-unrealized-casts,llvm.func(cse,canonicalize{region-simplify=disabled top-down=false})"
 
 
 def cpu_stages(target: "Target") -> Stages:

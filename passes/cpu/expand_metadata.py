@@ -10,7 +10,7 @@ from legato.core.upstream import run_on
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-UNIT = "expand-strided-metadata,lower-affine"
+UNIT = "func.func(expand-strided-metadata,lower-affine)"
 
 
 @dataclass(frozen=True)

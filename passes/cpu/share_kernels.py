@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import ancestors, element_of, find, in_program_order, present
+from legato.core.ir_helpers import ancestors, count, element_of, find, in_program_order, present
 from legato.core.mlir import arith, func, ir, vector
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -43,9 +43,11 @@ class ShareKernels(ModulePass):
         with module.context:
             for kernel in called:
                 forget_magnitudes(kernel)
-            for same_type in grouped(called, lambda kernel: kernel.attributes["function_type"]):    # most others are not printed
-                texts = {kernel: KernelText.of(kernel) for kernel in same_type}
-                for kernels in grouped(same_type, lambda kernel, texts=texts: texts[kernel].text):
+            of_type = grouped(called, lambda kernel: kernel.attributes["function_type"])
+            # others are not printed
+            for same in (group for kernels in of_type for group in grouped(kernels, size_of)):
+                texts = {kernel: KernelText.of(kernel) for kernel in same}
+                for kernels in grouped(same, lambda kernel, texts=texts: texts[kernel].text):
                     share(kernels, [texts[kernel] for kernel in kernels], [calls[kernel.name.value] for kernel in kernels])
 
 
@@ -54,6 +56,11 @@ def forget_magnitudes(kernel: func.FuncOp) -> None:
     if "arg_attrs" in kernel.attributes:
         marks = [{own.name: own.attr for own in ir.DictAttr(known) if own.name != MAGNITUDE} for known in kernel.attributes["arg_attrs"]]
         kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(known) for known in marks])
+
+
+def size_of(kernel: func.FuncOp) -> int:
+    """The ops of a kernel that are no constants."""
+    return count(kernel) - len(find(kernel, "arith.constant"))
 
 
 def grouped(kernels: Iterable[func.FuncOp], key: Callable[[func.FuncOp], Hashable]) -> list[list[func.FuncOp]]:
