@@ -22,7 +22,7 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 
 PARALLEL = ("scf.forall", "scf.parallel")
 # of integers: factors, divisors and sizes are better known
-INTEGER_USERS = ("arith.addi", "arith.subi", "arith.select", "arith.maxsi", "arith.maxui", "arith.minsi", "arith.minui")
+INTEGER_USERS = ("arith.addi", "arith.subi", "arith.select")
 TABLE_USER = "llvm.call_intrinsic"
 START = re.compile(r'\s*(?:(%\d+)(?::\d+)? = )?(?:"([\w.]+)")?')    # of a line: what an op makes, and its name
 VALUE = re.compile(r"(%\d+)")
@@ -128,8 +128,8 @@ def is_bytes(type_: ir.Type) -> bool:
 
 
 def is_number(constant: ir.Operation, user: str) -> bool:
-    """Whether a constant that can be a number may be an argument for an op of this name: a float for all, an integer that is added, clipped
-    or selected, and a register of a table that an instruction takes."""
+    """Whether a constant that can be a number may be an argument for an op of this name: a float for all, an integer that is added or
+    selected, and a register of a table that an instruction takes."""
     type_, value = constant.results[0].type, constant.attributes["value"]
     if user == TABLE_USER:
         return is_bytes(type_)

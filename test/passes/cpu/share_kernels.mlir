@@ -160,55 +160,55 @@ func.func private @table_2(%x: memref<16xi8> {tir.magnitude = 2.0, tir.out}) att
   return
 }
 
-// Two kernels of which one has the same number twice, in another order: an argument for each use that differs. What is clipped to is a
-// number, what is multiplied by is none.
-// CHECK-LABEL: func.func @clips(
-// CHECK: call @clip_1(%arg0, %{{.*}}, %{{.*}}) : (memref<16xi8>, i8, i8) -> ()
-// CHECK: call @clip_1(%arg0, %{{.*}}, %{{.*}}) : (memref<16xi8>, i8, i8) -> ()
-// CHECK: call @clip_3(%arg0)
-func.func @clips(%x: memref<16xi8>) {
-  call @clip_1(%x) : (memref<16xi8>) -> ()
-  call @clip_2(%x) : (memref<16xi8>) -> ()
-  call @clip_3(%x) : (memref<16xi8>) -> ()
+// Two kernels of which one has the same number twice, in another order: an argument for each use that differs. What is multiplied by
+// stays a constant.
+// CHECK-LABEL: func.func @sums(
+// CHECK: call @sum_1(%arg0, %{{.*}}, %{{.*}}) : (memref<16xi8>, i8, i8) -> ()
+// CHECK: call @sum_1(%arg0, %{{.*}}, %{{.*}}) : (memref<16xi8>, i8, i8) -> ()
+// CHECK: call @sum_3(%arg0)
+func.func @sums(%x: memref<16xi8>) {
+  call @sum_1(%x) : (memref<16xi8>) -> ()
+  call @sum_2(%x) : (memref<16xi8>) -> ()
+  call @sum_3(%x) : (memref<16xi8>) -> ()
   return
 }
-// CHECK-LABEL: func.func private @clip_1(
-// CHECK-SAME: %[[LEAST:[a-z0-9]+]]: i8, %[[TERM:[a-z0-9]+]]: i8)
-// CHECK-DAG: %[[BOUND:.*]] = vector.broadcast %[[LEAST]] : i8 to vector<16xi8>
+// CHECK-LABEL: func.func private @sum_1(
+// CHECK-SAME: %[[TAKEN:[a-z0-9]+]]: i8, %[[TERM:[a-z0-9]+]]: i8)
+// CHECK-DAG: %[[BOUND:.*]] = vector.broadcast %[[TAKEN]] : i8 to vector<16xi8>
 // CHECK-DAG: %[[ADDED:.*]] = vector.broadcast %[[TERM]] : i8 to vector<16xi8>
-// CHECK: arith.maxsi %{{.*}}, %[[BOUND]]
+// CHECK: arith.subi %{{.*}}, %[[BOUND]]
 // CHECK: arith.addi %{{.*}}, %[[ADDED]]
-func.func private @clip_1(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func} {
+func.func private @sum_1(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func} {
   %c0 = arith.constant 0 : index
   %same = arith.constant dense<5> : vector<16xi8>
   %by = arith.constant dense<3> : vector<16xi8>
   %0 = vector.load %x[%c0] : memref<16xi8>, vector<16xi8>
-  %1 = arith.maxsi %0, %same : vector<16xi8>
+  %1 = arith.subi %0, %same : vector<16xi8>
   %2 = arith.addi %1, %same : vector<16xi8>
   %3 = arith.muli %2, %by : vector<16xi8>
   vector.store %3, %x[%c0] : memref<16xi8>, vector<16xi8>
   return
 }
-// CHECK-NOT: @clip_2
-func.func private @clip_2(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func} {
+// CHECK-NOT: @sum_2
+func.func private @sum_2(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func} {
   %term = arith.constant dense<7> : vector<16xi8>
-  %least = arith.constant dense<-1> : vector<16xi8>
+  %taken = arith.constant dense<-1> : vector<16xi8>
   %c0 = arith.constant 0 : index
   %by = arith.constant dense<3> : vector<16xi8>
   %0 = vector.load %x[%c0] : memref<16xi8>, vector<16xi8>
-  %1 = arith.maxsi %0, %least : vector<16xi8>
+  %1 = arith.subi %0, %taken : vector<16xi8>
   %2 = arith.addi %1, %term : vector<16xi8>
   %3 = arith.muli %2, %by : vector<16xi8>
   vector.store %3, %x[%c0] : memref<16xi8>, vector<16xi8>
   return
 }
-// CHECK-LABEL: func.func private @clip_3(
-func.func private @clip_3(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func} {
+// CHECK-LABEL: func.func private @sum_3(
+func.func private @sum_3(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func} {
   %c0 = arith.constant 0 : index
   %same = arith.constant dense<5> : vector<16xi8>
   %by = arith.constant dense<9> : vector<16xi8>
   %0 = vector.load %x[%c0] : memref<16xi8>, vector<16xi8>
-  %1 = arith.maxsi %0, %same : vector<16xi8>
+  %1 = arith.subi %0, %same : vector<16xi8>
   %2 = arith.addi %1, %same : vector<16xi8>
   %3 = arith.muli %2, %by : vector<16xi8>
   vector.store %3, %x[%c0] : memref<16xi8>, vector<16xi8>
