@@ -5,6 +5,7 @@ the passes' help.
 """
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 
@@ -39,6 +40,8 @@ def run_on(operation: ir.Operation, passes: str, explain: Explain = tuple) -> No
 def _is_for_threads(module: ir.Operation) -> bool:
     """Whether MLIR shall work on the functions of a module in threads: there is enough to do, and no op is defined in Python, whose lock
     the thread holds that waits for the others."""
+    if len(os.sched_getaffinity(0)) == 1:
+        return False
     defined = {dialect.DIALECT_NAMESPACE for dialect in ext.Dialect.__subclasses__()}
     return search.by.count(module) >= WORTH_THREADS and not any(op.name.split(".")[0] in defined for op in search.by.kinds(module))
 
