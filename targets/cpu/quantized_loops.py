@@ -310,6 +310,7 @@ class QuantizedProduct:
         return vector.MaskedLoadOp(self.v.type, self.out, [value_of(row), value_of(place)], mask, self.v.splat(0)).result
 
     def store(self, value: ir.Value, row: Size, panel: ir.Value, column: int) -> None:
+        """Writes a vector of the output, of a panel's columns from this one on that there are."""
         place, mask = self._place(panel, column)
         if mask is None:
             self.v.store(value, self.out, row, place)
