@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -176,5 +177,6 @@ def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
         return False
     _, rows, columns, features = form.result_shape
     summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]
-    enough = fills_lanes(form.groups * features, form.groups, machine)
+    reads = prod(form.filter_shape[:2]) / prod(form.strides)
+    enough = fills_lanes(form.groups * features, form.groups, reads, machine)
     return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and enough and summed >= LEAST

@@ -71,7 +71,8 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
     attrs = relax.attributes_of(op)
     layout, filters = attrs["kernel_layout"], op.operands[1].type.shape
     is_half = isinstance(op.operands[0].type.element_type, ir.BF16Type)
-    if not machine.multiplies_pairs or not is_half or not fills_lanes(filters[layout.index("O")], attrs["groups"], machine):
+    reads = prod(size for axis, size in zip(layout, filters) if axis not in "IO") / prod(attrs["strides"])
+    if not machine.multiplies_pairs or not is_half or not fills_lanes(filters[layout.index("O")], attrs["groups"], reads, machine):
         return False
     if attrs["groups"] == 1:
         return True
@@ -84,7 +85,10 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
     return known and filters[layout.index("I")] >= FEW_CHANNELS and prod(op.results[0].type.shape[place] for place in places) >= FEW
 
 
-def fills_lanes(features: int, groups: int, machine: CpuMachine) -> bool:
-    """Whether a convolution of so many features has enough in each group for pairs in the lanes of vectors. Of groups of no more than half
-    a vector, f32 has two in a vector, whose products take as long as pairs of one."""
-    return features >= FEW if groups == 1 else 2 * features // groups > machine.lanes(32)
+def fills_lanes(features: int, groups: int, reads: float, machine: CpuMachine) -> bool:
+    """Whether a convolution of so many features has enough in each group for pairs in the lanes of vectors: more than half a vector, as
+    f32 takes twice the steps. Matrix registers are to be filled, and each element of the image, which is copied, is to be read as often as
+    by one tap of ``FEW``. ``reads``: by how many taps, on average."""
+    if groups > 1:
+        return 2 * features // groups > machine.lanes(32)
+    return features >= FEW or (not machine.has("amx-bf16") and 2 * features > machine.lanes(32) and features * reads >= FEW)

@@ -1,7 +1,7 @@
 """tir-fuse: merges neighbouring kernels into one prim_func; equal groups share one.
 
-A group is a tree of calls whose inner results have one use each, inside the group: elementwise kernels after a contraction, a window or a
-reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner turns into one kernel;
+A group is a tree of calls whose inner results have one reader each, inside the group: elementwise kernels after a contraction, a window or
+a reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner turns into one kernel;
 main keeps one call of it. Kernels without calls are left for symbol-dce.
 """
 import re
@@ -17,7 +17,7 @@ from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
-from legato.passes.graph.functions import has_one_use, is_used, relax_functions
+from legato.passes.graph.functions import is_used, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.structured.inlining import inline_kernels
 
@@ -157,7 +157,7 @@ class Fuser:
                 producer = None if isinstance(owner, ir.Block) else calls.get(owner)
                 if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
                     continue
-                if not has_one_use(value):
+                if any(use.owner.operation != op.operation for use in value.uses):
                     continue
                 if may_join(producer, call, group):
                     del groups[producer.group]

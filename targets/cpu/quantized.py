@@ -3,11 +3,15 @@
 A few rows are bound by reading the weight: each word is unpacked to vectors of floats that are used at once. Of many rows, a block of the
 weight is dequantized to a panel in the second-level cache, from which register tiles read it as from a packed weight of floats.
 """
+from functools import partial
+
 from legato.core.errors import Refusal
 from legato.core.mlir import ir
 from legato.core.vector_loops import in_parallel, least, loop, plus, rounded_up, times
+from legato.targets.cpu import quantized_pairs
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.quantized_loops import FEW_ROWS, QuantizedProduct
+from legato.targets.cpu.quantized_pairs import QuantizedPairs
 from legato.targets.cpu.threads import TYPICAL, WORTH_IT
 from legato.targets.rule import kernel
 
@@ -32,16 +36,20 @@ def matmul(k, x, weight, scale, zero, out):
     work = (rows if isinstance(rows, int) else TYPICAL) * panels * product.width * product.depth
     threads = machine.threads if work >= WORTH_IT and panels >= machine.threads else 1
     few = isinstance(rows, int) and rows <= FEW_ROWS
-    if few or not isinstance(rows, int):
+    pairs = quantized_pairs.takes(product, machine)
+    if (few and not pairs) or not isinstance(rows, int):
         product.prepare()
-    if not few:
+    if not pairs and not few:
         product.allocate(threads)
+    many = QuantizedPairs(product, machine, threads).build if pairs else product.many_rows
 
     def panel(thread: ir.Value | int, at: ir.Value) -> None:
-        if isinstance(rows, int):
-            product.few_rows(at, rows) if few else product.many_rows(thread, at)
+        if not isinstance(rows, int):
+            product.one_or_many(at, partial(many, thread))
+        elif few and not pairs:
+            product.few_rows(at, rows)
         else:
-            product.one_or_many(thread, at)
+            many(thread, at)
 
     def part(thread: ir.Value) -> None:
         size = rounded_up(panels, threads)

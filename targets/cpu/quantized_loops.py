@@ -99,12 +99,12 @@ class QuantizedProduct:
 
     # --- elements ---
 
-    def _values(self, panel: ir.Value, block: Size, word: Size, column: int, masked: bool = False) -> list[ir.Value]:
+    def values(self, panel: ir.Value, block: Size, word: Size, column: int, masked: bool = False) -> list[ir.Value]:
         """Vectors of the weight's integers as floats: the rows of one word."""
         words = self.v.load(self.weight, panel, block, word, column)
         return self.integers.in_place(words) if masked else self.integers.floats(words)
 
-    def _per_block(self, buffer: ir.Value, panel: ir.Value, block: Size, column: Size) -> ir.Value:
+    def per_block(self, buffer: ir.Value, panel: ir.Value, block: Size, column: Size) -> ir.Value:
         """A vector of scales or zeros."""
         value = self.v.load(buffer, panel, block, column)
         if value.type == self.v.type:
@@ -115,7 +115,7 @@ class QuantizedProduct:
         return (arith.extf if element.width < 32 else arith.truncf)(self.v.type, value)
 
     def _zeros(self, panel: ir.Value, block: Size, columns: Sequence[Size]) -> list[ir.Value | None]:
-        return [None if self.zero is None else self._per_block(self.zero, panel, block, column) for column in columns]
+        return [None if self.zero is None else self.per_block(self.zero, panel, block, column) for column in columns]
 
     # --- few rows ---
 
@@ -141,21 +141,21 @@ class QuantizedProduct:
 
         def column(b: ir.Value, at: ir.Value) -> None:
             def word(s: Size) -> ir.Value:
-                self._fetch(self.weight, [at], panel, b, plus(s, max(AHEAD // self.row_bytes, 1)))
+                self.fetch(self.weight, [at], panel, b, plus(s, max(AHEAD // self.row_bytes, 1)))
                 return self.v.load(self.weight, panel, b, s, at)
 
             found = products(b, word)
             zero, = self._zeros(panel, b, [at])
             if zero is not None:
                 found = vector.FMAOp(self.v.spread(arith.negf(read(self.sums, 0, b))), self._below(zero), found).result
-            self._fetch(self.scale, [at], panel, plus(b, max(AHEAD // self.words // self.row_bytes, 1)))
-            total = vector.FMAOp(found, self._per_block(self.scale, panel, b, at), self.v.load(self.totals, panel, at)).result
+            self.fetch(self.scale, [at], panel, plus(b, max(AHEAD // self.words // self.row_bytes, 1)))
+            total = vector.FMAOp(found, self.per_block(self.scale, panel, b, at), self.v.load(self.totals, panel, at)).result
             self.v.store(total, self.totals, panel, at)
 
         loop(0, self.width, self.lanes, lambda at: self.v.store(self.v.splat(0), self.totals, panel, at))
         loop(0, self.blocks, 1, lambda b: loop(0, self.width, self.lanes, lambda at: column(b, at)))
         for at in range(0, self.width, self.lanes):
-            self._store(self.v.load(self.totals, panel, at), 0, panel, at)
+            self.store(self.v.load(self.totals, panel, at), 0, panel, at)
 
     def _few(self, panel: ir.Value, rows: int, exact: bool) -> None:
         """``exact``: zeros are subtracted from each integer, not from the sums of a block."""
@@ -177,8 +177,8 @@ class QuantizedProduct:
                 found = list(sums)
                 for further in range(step):
                     word = plus(s, further)
-                    self._fetch(self.weight, columns, panel, b, plus(word, max(AHEAD // self.row_bytes, 1)))
-                    values = [self._values(panel, b, word, column, masked) for column in columns]
+                    self.fetch(self.weight, columns, panel, b, plus(word, max(AHEAD // self.row_bytes, 1)))
+                    values = [self.values(panel, b, word, column, masked) for column in columns]
                     for part in range(self.per):
                         k = plus(plus(times(word, self.per), part), first)
                         factors = [self.v.spread(read(x, row, k)) for row in range(rows)]
@@ -195,15 +195,15 @@ class QuantizedProduct:
                 sums = [self.v.spread(arith.negf(read(self.sums, row, b))) for row in range(rows)]
                 starts = [arith.mulf(sums[at // len(columns)], below[at % len(columns)]) for at in range(many)]
             sums = loop(0, self.words, step, words, starts)
-            self._fetch(self.scale, columns, panel, plus(b, max(AHEAD // self.words // self.row_bytes, 1)))
-            scales = [self._per_block(self.scale, panel, b, column) for column in columns]
+            self.fetch(self.scale, columns, panel, plus(b, max(AHEAD // self.words // self.row_bytes, 1)))
+            scales = [self.per_block(self.scale, panel, b, column) for column in columns]
             return [vector.FMAOp(one, scales[at % len(columns)], totals[at]).result for at, one in enumerate(sums)]
 
         totals = loop(0, self.blocks, 1, block, [self.v.splat(0)] * many)
         for at, total in enumerate(totals):
-            self._store(total, at // len(columns), panel, columns[at % len(columns)])
+            self.store(total, at // len(columns), panel, columns[at % len(columns)])
 
-    def _fetch(self, buffer: ir.Value, columns: Sequence[Size], *outer: Size) -> None:
+    def fetch(self, buffer: ir.Value, columns: Sequence[Size], *outer: Size) -> None:
         """Fetches the lines that these columns are in, if the weight is large. Behind its end that does no harm."""
         if self.is_large:
             for column in columns:
@@ -220,11 +220,11 @@ class QuantizedProduct:
 
     # --- many rows ---
 
-    def one_or_many(self, thread: Size, panel: ir.Value) -> None:
-        """The product of a number of rows that is known only at run time."""
+    def one_or_many(self, panel: ir.Value, many: Callable[[ir.Value], None]) -> None:
+        """The product of a number of rows that is known only at run time; ``many``: of several with this panel."""
         single = arith.cmpi(arith.CmpIPredicate.eq, value_of(self.rows), value_of(1))
         made = scf.IfOp(single, has_else=True)
-        for block, body in ((made.then_block, lambda: self.few_rows(panel, 1)), (made.else_block, lambda: self.many_rows(thread, panel))):
+        for block, body in ((made.then_block, lambda: self.few_rows(panel, 1)), (made.else_block, lambda: many(panel))):
             with ir.InsertionPoint(block):
                 body()
                 scf.YieldOp([])
@@ -244,10 +244,10 @@ class QuantizedProduct:
         def block(b: ir.Value) -> None:
             at = plus(b, first)
             for column, zero in zip(columns, self._zeros(panel, at, columns)):
-                scale = self._per_block(self.scale, panel, at, column)
+                scale = self.per_block(self.scale, panel, at, column)
 
                 def words(s: ir.Value, column: int = column, zero: ir.Value | None = zero, scale: ir.Value = scale) -> None:
-                    for part, value in enumerate(self._values(panel, at, s, column)):
+                    for part, value in enumerate(self.values(panel, at, s, column)):
                         value = value if zero is None else arith.subf(value, zero)
                         k = plus(plus(times(s, self.per), part), times(b, self.block))
                         self.v.store(arith.mulf(value, scale), self.panel, thread, column // self.tile, k, column % self.tile)
@@ -292,7 +292,7 @@ class QuantizedProduct:
             zeros = list(made.results)
         sums = loop(0, self.at_once * self.block, 1, step, zeros)
         for at, total in enumerate(sums):
-            self._store(total, plus(row, at // len(columns)), panel, tile * self.tile + columns[at % len(columns)])
+            self.store(total, plus(row, at // len(columns)), panel, tile * self.tile + columns[at % len(columns)])
 
     # --- the output ---
 
@@ -309,7 +309,8 @@ class QuantizedProduct:
             return self.v.load(self.out, row, place)
         return vector.MaskedLoadOp(self.v.type, self.out, [value_of(row), value_of(place)], mask, self.v.splat(0)).result
 
-    def _store(self, value: ir.Value, row: Size, panel: ir.Value, column: int) -> None:
+    def store(self, value: ir.Value, row: Size, panel: ir.Value, column: int) -> None:
+        """Writes a vector of the output, of a panel's columns from this one on that there are."""
         place, mask = self._place(panel, column)
         if mask is None:
             self.v.store(value, self.out, row, place)

@@ -108,11 +108,13 @@ def dense(values: Sequence[float], e: Element) -> ir.Value:
 
 @kernel("relax.max_pool1d", "relax.max_pool2d", "relax.max_pool3d")
 def max_pool(k, x, out):
-    """The maximum of each window; padding is the lowest value."""
+    """The maximum of each window; padding is the lowest value. Of f16 and bf16, what is compared is widened once, as vectors are of f32."""
     kind, windows = element(k.input_types[0]), Windows(k, x, out)
-    lowest = kind.const(kind.lowest)
-    source = windows.padded(x, lowest)
-    return windows.pooled(source, filled(out, lowest), _MAX_UNSIGNED if kind.is_unsigned else _MAX, kind.max)
+    e = kind.wide if kind.is_float else kind
+    source = windows.padded(x, kind.const(kind.lowest))
+    start = filled(out if e is kind else empty(dims(out), e.type), e.const(e.lowest))
+    found = windows.pooled(source, start, _MAX_UNSIGNED if kind.is_unsigned else _MAX, lambda x, acc: e.max(kind.cast(x, e), acc))
+    return found if e is kind else elementwise(out, [found], lambda value: e.cast(value, kind))
 
 
 @kernel("relax.avg_pool1d", "relax.avg_pool2d", "relax.avg_pool3d")

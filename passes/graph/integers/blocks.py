@@ -221,4 +221,4 @@ def _words(integers: np.ndarray, bits: int) -> np.ndarray:
 
 def _narrow(zeros: np.ndarray) -> np.ndarray:
     """Zeros as bytes, where they are whole and fit."""
-    return zeros.astype(np.int8) if (zeros == np.rint(zeros)).all() and (np.abs(zeros) < 128).all() else zeros
+    return zeros.astype(np.int8) if (zeros == np.rint(zeros)).all() and (zeros >= -128).all() and (zeros < 128).all() else zeros

@@ -32,6 +32,26 @@ func.func @two_readers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
+// One reader may read a result twice: a difference and its square join the sum, as exporters write a variance.
+// CHECK-LABEL: func.func @read_twice(
+// CHECK: call @fused_subtract_multiply_sum(
+// CHECK-NOT: call
+// CHECK: return
+// CHECK: func.func private @fused_subtract_multiply_sum(
+// CHECK: linalg.generic
+// CHECK: %[[D:.*]] = arith.subf
+// CHECK-NEXT: %[[S:.*]] = arith.mulf %[[D]], %[[D]]
+// CHECK-NEXT: arith.addf %[[S]]
+// CHECK-NOT: linalg.generic
+func.func @read_twice(%x: tensor<8x16xf32>, %m: tensor<8x1xf32>) -> tensor<8xf32> {
+  %0 = "relax.subtract"(%x, %m) : (tensor<8x16xf32>, tensor<8x1xf32>) -> tensor<8x16xf32>
+  %1 = "relax.multiply"(%0, %0) : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = "relax.sum"(%1) {axis = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
 // Of two matmuls whose results meet, one takes the addition; two groups of the same shape are one kernel.
 // CHECK-LABEL: func.func @two_heavy(
 // CHECK: %[[A:.*]] = call @kernel_matmul(

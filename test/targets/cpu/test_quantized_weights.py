@@ -1,4 +1,5 @@
 """Products by weights of few bits, compiled for each level of instructions that this CPU has and for two threads, against numpy."""
+import ml_dtypes
 import numpy as np
 import pytest
 from harness import TARGETS, Net
@@ -23,19 +24,19 @@ class Products:
         self.net, self.arrays, self.expected = Net(target), [], []
 
     def add(self, rows: int, blocks: int, block: int, columns: int, bits: int, zeros: str, dynamic: bool = False, scales: type = np.float32,
-            width: int = 64) -> None:
+            width: int = 64, rounded: bool = False) -> None:
         per, panels = rows_per_word(bits), -(-columns // width)
         shape = (panels, blocks, block // per, width)
         weight = RNG.integers(-128, 128, shape).astype(np.int8) if bits == 8 else RNG.integers(-1 << 31, 1 << 31, shape).astype(np.int32)
         scale = (RNG.random((panels, blocks, width)) + 0.5).astype(scales)
         zero = ZEROS[zeros](scale.shape)
         x = RNG.standard_normal((rows, blocks * block)).astype(np.float32)
-        value = self.net.input(("n" if dynamic else rows, x.shape[1]))
+        value = self.net.input((f"n{rows}" if dynamic else rows, x.shape[1]))
         constants = [self.net.weight(array) for array in (weight, scale, zero)]
         self.net.output(self.net.op("relax.matmul_quantized", [value, *constants], bits=bits, columns=columns))
         self.arrays.append(x)
         self.again = lambda x: MatmulQuantized.compute(x, weight, scale, zero, bits, columns)
-        self.expected.append(self.again(x))
+        self.expected.append(self.again(x.astype(ml_dtypes.bfloat16).astype(np.float32) if rounded else x))
 
     def check(self) -> None:
         for expected, found in zip(self.expected, self.net.run(*self.arrays), strict=True):
@@ -69,6 +70,22 @@ def test_panels_larger_than_the_cache(level):
     products.add(13, 64, 128, 70, 4, "bytes")
     products.add(13, 1, 8192, 64, 8, "none")
     products.check()
+
+
+@pytest.mark.skipif(bool(cpu.missing_features(cpu.host_name(), "+avx512bf16")), reason="the CPU multiplies no pairs of bf16")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_rounded_to_bf16(threads):
+    """Products of pairs are exact, as are the differences of integers and zeros: only the rows are rounded."""
+    products = Products(f"llvm{{threads={threads} matmul-precision=bf16}}")
+    for rows in (3, 8, 12, 13, 37, 200):
+        for bits, zeros, block in ((8, "none", 32), (8, "bytes", 30), (4, "bytes", 32), (2, "none", 16)):
+            products.add(rows, 3, block, 70, bits, zeros, dynamic=rows in (13, 200), rounded=True)
+    products.add(7, 2, 32, 20, 8, "bytes", width=32, scales=np.float16, rounded=True)
+    products.add(1, 2, 32, 20, 8, "bytes", width=32, dynamic=True)
+    products.add(5, 1, 33, 9, 8, "none", width=16)      # an odd depth has no pairs
+    products.add(5, 2, 32, 9, 8, "floats", width=16)    # nor are differences from these bf16
+    products.check()
+    assert "dot2_bf16bf16" in str(products.net.lowered("legalized").module)
 
 
 def test_no_row_of_the_weight_is_kept_as_floats():

@@ -1,8 +1,9 @@
 """Pooling and depthwise convolutions in NHWC: paddings, strides, dilations, remainders of every kind."""
 
+import ml_dtypes
 import numpy as np
 import pytest
-from harness import TARGETS, Net
+from harness import NAMES, TARGETS, Net
 from thoroughly import first_of
 
 import legato
@@ -97,6 +98,21 @@ def test_depthwise_with_bias_and_relu(target):
         arrays.append(x)
     for case, found, expected in zip(DEPTHWISE, net.run(*arrays), right, strict=True):
         assert np.allclose(found, expected, rtol=1e-4, atol=1e-5), case
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_maxima_of_halves(target, dtype):
+    """They are compared in f32, which changes none."""
+    net, arrays, right = Net(target), [], []
+    for channels in (3, 16, 33):
+        x = values((1, 9, 8, channels)).astype(dtype)
+        x[0, 2, 3], x[0, 7:, :4] = np.nan, -np.inf
+        net.output(net.op("relax.max_pool2d", [net.input(x.shape, NAMES[x.dtype])], kernel=[3, 3], padding=[1] * 4, layout="NHWC"))
+        arrays.append(x)
+        right.append(taps(x.astype(np.float32), (3, 3), (1, 1), (1,) * 4, (1, 1), -np.inf).max(0))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        np.testing.assert_array_equal(found.astype(np.float32), expected)
 
 
 def test_dynamic_batch():

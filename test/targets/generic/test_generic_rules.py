@@ -101,6 +101,7 @@ def kernel_of(case: Case) -> str:
         (convolution(2, normal(1, 3, 6, 5), normal(4, 3, 3, 2)), "linalg.conv_2d_nchw_fchw"),
         (convolution(2, normal(1, 4, 6, 5), normal(4, 1, 3, 2), "NHWC", "HWIO", groups=4), "linalg.depthwise_conv_2d_nhwc_hwc"),
         (Case("max_pool2d", [normal(1, 5, 5, 3)], {"kernel": [2, 2], "layout": "NHWC"}), "linalg.pooling_nhwc_max"),
+        (Case("max_pool2d", [normal(1, 5, 5, 3, dtype="float16")], {"kernel": [2, 2], "layout": "NHWC"}), "-> tensor<1x4x4x3xf32>"),
         (Case("avg_pool2d", [normal(1, 5, 5, 3)], {"kernel": [2, 2], "layout": "NHWC"}), "linalg.pooling_nhwc_sum"),
         (Case("permute_dims", [normal(2, 3)], {"axes": [1, 0]}), "linalg.transpose"),
     ],
