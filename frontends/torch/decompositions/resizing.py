@@ -78,5 +78,6 @@ RESIZING = {
     aten._upsample_bilinear2d_aa.vec: _filtered(1, _triangle), aten._upsample_bicubic2d_aa.vec: _filtered(2, _cubic),
     **{op: _interpolated(op) for op in (aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec, aten.upsample_bicubic2d.vec)},
     **{op: _picked(0.0) for op in (aten.upsample_nearest1d.vec, aten.upsample_nearest2d.vec, aten.upsample_nearest3d.vec)},
-    **{op: _picked(0.5) for op in (aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec, aten._upsample_nearest_exact3d.vec)},
+    **{op: _picked(0.5) for op in (aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec,
+                                aten._upsample_nearest_exact3d.vec)},
 }
