@@ -113,6 +113,8 @@ def test_bounds_by_cases():
     assert dims.minimum(dims.maximum(n, 4), n) == n and dims.maximum(dims.minimum(n, m), m) == m
     assert dims.minimum(n - dims.minimum(m, 3), n) == n - dims.minimum(m, 3)
     assert lower_bound(dims.maximum(n, m) - dims.minimum(n, m)) == 0
+    assert lower_bound(n - n // 8 * 8) == 0 and lower_bound(n // 8 * 8 - n) == -7 and dims.minimum(n, (n + 3) // 4 * 4) == n
+    assert lower_bound(n - n // 8 * 9) is None and lower_bound(n // 4 * 8 - n * 2) == -6
     assert lower_bound(dims.maximum(n, 4) - m) is None and lower_bound(dims.minimum(n, 4) - n) is None
 
 
