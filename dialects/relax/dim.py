@@ -284,14 +284,34 @@ def lower_bound(size: "int | Dim", symbols_from: int = 1) -> int | None:
     total = 0
     for monomial, coefficient in _terms(size):
         if monomial and coefficient < 0:
-            return None
+            return _bound_by_cases(size, symbols_from)
         for variable in monomial:
             bound = symbols_from if isinstance(variable, str) else _part_bound(variable, symbols_from)
             if bound is None or bound < 0:
-                return None
+                return _bound_by_cases(size, symbols_from)
             coefficient *= bound
         total += coefficient
     return total
+
+
+@lru_cache(MEMORY)     # cases of several extremes meet the same sums
+def _bound_by_cases(size: "int | Dim", symbols_from: int) -> int | None:
+    """The bound of a sum with a minimum, a maximum or a rounded quotient, by what may stand in its place: ``max(a, 4) - a`` and
+    ``a - a // 8 * 8`` are at least 0."""
+    for monomial, coefficient in _terms(size):
+        part = monomial[0] if len(monomial) == 1 else None
+        if not isinstance(part, DimPart):
+            continue
+        rest = size - _variable(part) * coefficient
+        if part.op in ("min", "max"):
+            bounds = [lower_bound(cast("int | Dim", rest + one * coefficient), symbols_from) for one in (part.a, part.b)]
+            if (part.op == "max") == (coefficient > 0):
+                return max((bound for bound in bounds if bound is not None), default=None)
+            return None if None in bounds else min(bound for bound in bounds if bound is not None)
+        if part.op == "//" and isinstance(part.b, int) and part.b > 0 and coefficient % part.b == 0:
+            dividend = part.a if coefficient < 0 else part.a - (part.b - 1)      # of the greatest quotient, or of the least
+            return lower_bound(cast("int | Dim", rest + dividend * (coefficient // part.b)), symbols_from)
+    return None
 
 
 def _part_bound(part: DimPart, symbols_from: int) -> int | None:

@@ -7,6 +7,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.dialects import Module, make_context
 from legato.dialects.relax import dims
+from legato.dialects.relax.dim import lower_bound
 from legato.dialects.relax.dims import UNKNOWN, Dim, parse
 from legato.passes.memory.plan_memory.placement import Life, place
 
@@ -105,6 +106,16 @@ def test_materialize_from_arguments():
         with pytest.raises(LegatoError, match=r"no value for the symbol 'n'; there are values for: m"):
             dims.materialize(Dim((((("n",)), 1),)), {"m": None}, ip)
     assert module.operation.verify()
+
+
+def test_bounds_by_cases():
+    n, m = dims.symbol("n"), dims.symbol("m")
+    assert dims.minimum(dims.maximum(n, 4), n) == n and dims.maximum(dims.minimum(n, m), m) == m
+    assert dims.minimum(n - dims.minimum(m, 3), n) == n - dims.minimum(m, 3)
+    assert lower_bound(dims.maximum(n, m) - dims.minimum(n, m)) == 0
+    assert lower_bound(n - n // 8 * 8) == 0 and lower_bound(n // 8 * 8 - n) == -7 and dims.minimum(n, (n + 3) // 4 * 4) == n
+    assert lower_bound(n - n // 8 * 9) is None and lower_bound(n // 4 * 8 - n * 2) == -6
+    assert lower_bound(dims.maximum(n, 4) - m) is None and lower_bound(dims.minimum(n, 4) - n) is None
 
 
 def test_symbols_of_0():

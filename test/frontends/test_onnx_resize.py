@@ -25,6 +25,7 @@ CASES = {   # attributes, name of the operand, its values
     "linear, antialias": ({"mode": "linear", "antialias": 1}, "sizes", [s for s in SIZES if s != (5, 6)]),
     "linear, roi": ({"mode": "linear", **CROPS, "axes": [0, 1, 2, 3]}, "sizes", [(1, 2, 10, 3)]),
     "cubic": ({"mode": "cubic", "cubic_coeff_a": -0.5}, "scales", SCALES),
+    "cubic, pytorch": ({"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}, "sizes", SIZES),
     "cubic, exclude_outside": ({"mode": "cubic", "exclude_outside": 1}, "sizes", SIZES),
     "cubic, antialias": ({"mode": "cubic", "antialias": 1}, "scales", [(0.6, 0.5)]),
     "not_larger": ({"keep_aspect_ratio_policy": "not_larger"}, "sizes", [(10, 9), (3, 4)]),
@@ -69,6 +70,11 @@ def test_operands_at_run_time(name):
     for values in calls:
         check(exe, proto, X, operand, values)
     check(exe, proto, X[:, :, :, :4], operand, calls[0])
+
+
+def test_one_element_by_half_pixels_of_pytorch():
+    proto = proto_of(CASES["cubic, pytorch"][0], "sizes", (1, 3), constant=True)
+    check(legato.compile(legato.from_onnx(proto)), proto, X, "sizes", (1, 3))
 
 
 @pytest.mark.parametrize("name", ["nearest", "linear", "linear, antialias"])

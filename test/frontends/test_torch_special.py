@@ -112,6 +112,21 @@ def test_images_of_given_scales(mode, align):
     torch.testing.assert_close(compiled(resize, image), resize(image), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("sizes", [None, ({2: "h", 3: "w"},)])
+def test_images_of_scales_that_32_bits_do_not_hold(sizes):
+    """0.7 of 10 is 7, and 6 by the next float; nearest places that are whole numbers are rounded in 32 bits."""
+    class Resized(torch.nn.Module):
+        def forward(self, x):
+            return [*(functional.interpolate(x, scale_factor=(0.7, 0.3), mode=mode) for mode in ("nearest", "nearest-exact", "bilinear")),
+                    *(functional.interpolate(x, scale_factor=(0.35, 1.3), mode=mode, antialias=True) for mode in ("bilinear", "bicubic"))]
+
+    image, model = torch.rand(1, 2, 10, 30), Resized().eval()
+    run = legato.compile(legato.from_torch(model, (image,), dynamic_shapes=sizes), "llvm")
+    for given in [image] if sizes is None else [image, torch.rand(1, 2, 23, 20)]:
+        for ours, expected in zip(run(given), model(given), strict=True):
+            torch.testing.assert_close(ours, expected)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float16])
 def test_softmax_of_another_type(dtype):
     same({"softmax": lambda x: torch.softmax(x, 1, torch.float32), "log_softmax": lambda x: torch.log_softmax(x, 0, torch.float64)},

@@ -5,6 +5,7 @@ from legato.frontends.onnx.ops import (
     arithmetic,
     attention,
     casts,
+    classical,
     constants,
     control,
     conv,
@@ -38,14 +39,16 @@ from legato.frontends.onnx.ops import (
     spectral,
     tensor_sequences,
     training,
+    trees,
     unary,
     unpool,
 )
 
 _FAMILIES = (
-    activations, arithmetic, attention, casts, constants, control, conv, detection, determinants, einsum, features, gather, integers,
-    logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, own, pool, quantize, recurrent,
-    reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
+    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, features, gather,
+    integers, logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, own, pool, quantize,
+    recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, trees, unary,
+    unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

@@ -1,7 +1,7 @@
 """Resize and Upsample: one axis after the other, by indices (nearest), or by weights of neighbours (linear, cubic).
 
 The weights of axes known at import are computed there, those of others by the model (run_time_resize.py). The arithmetic is that of ONNX's
-reference implementation.
+reference implementation, except that pytorch_half_pixel takes a single element from place 0, as the text says, not from -0.5.
 """
 import math
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ class ResizeRule:
                 return x / scale
             case "align_corners":
                 return 0.0 if width == 1 else x * (size - 1) / (width - 1)
-            case "pytorch_half_pixel" if width == 1:
-                return -0.5
+            case "pytorch_half_pixel" if count == 1:
+                return 0.0
             case "half_pixel_symmetric":
                 return size / 2 * (1 - count / width) + (x + 0.5) / scale - 0.5
             case "tf_half_pixel_for_nn":

@@ -165,7 +165,7 @@ def _places(node, rule, axis: RunTimeAxis) -> ir.Value:
         case "align_corners":
             return relax.where(of_one, f64(0), relax.divide(relax.multiply(x, last), steps))
         case "pytorch_half_pixel":
-            return relax.where(of_one, f64(-0.5), relax.subtract(half, f64(0.5)))
+            return relax.where(relax.equal(count, f64(1)), f64(0), relax.subtract(half, f64(0.5)))
         case "half_pixel_symmetric":
             around = relax.multiply(relax.divide(size, f64(2)), relax.subtract(f64(1), relax.divide(count, width)))
             return relax.subtract(relax.add(around, half), f64(0.5))

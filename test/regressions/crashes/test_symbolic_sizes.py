@@ -151,3 +151,18 @@ def test_a_size_by_data_that_is_checked_to_be_1_is_not_that_of_the_result():
     nodes = [helper.make_node("Compress", ["x", "which"], ["c"], axis=3), helper.make_node("Squeeze", ["c", "last"], ["y"])]
     rows = [{"x": RNG.integers(0, 9, (16, n, n, 1)).astype(np.int32)} for n in (13, 6, 1)]
     run(nodes, rows, [[16, "n", "n", 1]], {"which": np.array([True]), "last": np.array([3])})
+
+
+@pytest.mark.parametrize(("ends", "kept"), [(("whole", "n"), lambda n: n // 8 * 8), (("n", "most"), lambda n: n)])
+def test_slices_to_the_end_and_beyond(ends, kept):
+    """Audio codecs cut what they decode, whole frames, to the length of the sound; calls with another length were refused."""
+    nodes = [helper.make_node("Shape", ["x"], ["n"]), helper.make_node("Div", ["n", "eight"], ["q"]),
+             helper.make_node("Mul", ["q", "eight"], ["whole"]), helper.make_node("Max", ["n", "four"], ["most"]),
+             helper.make_node("Slice", ["x", "zero", ends[0]], ["c"]), helper.make_node("Slice", ["c", "zero", ends[1]], ["y"])]
+    constants = [onnx.numpy_helper.from_array(np.array([value]), name) for name, value in (("eight", 8), ("four", 4), ("zero", 0))]
+    x, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in (("x", ["n"]), ("y", None)))
+    graph = helper.make_graph(nodes, "g", [x], [y], constants)
+    exe = legato.compile(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)))
+    for size in (3, 8, 21):
+        given = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(exe(given), given[:kept(size)])

@@ -172,6 +172,9 @@ ELSEWHERE = {**dict.fromkeys((f"legato.{op}" for op in OWN), "onnxruntime has no
              "com.microsoft.QLinearSoftmax": "onnxruntime returns no tensor for no elements: test_onnx_microsoft_quantized",
              **dict.fromkeys(("AffineGrid", "Det", "MelWeightMatrix", "TfIdfVectorizer"), "test_onnx_features"),
              **{f"ai.onnx.ml.{name}": "test_onnx_features" for name in ("ArrayFeatureExtractor", "Binarizer")},
+             **{f"ai.onnx.ml.{name}": "test_onnx_classical" for name in (
+                 "FeatureVectorizer", "Imputer", "LabelEncoder", "LinearClassifier", "LinearRegressor", "Normalizer", "OneHotEncoder",
+                 "SVMClassifier", "SVMRegressor", "Scaler", "TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor", "ZipMap")},
              **{f"ai.onnx.preview.training.{name}": "test_onnx_features" for name in ("Adagrad", "Adam", "Momentum")},
              **{f"Sequence{name}": "test_onnx_sequences" for name in ("At", "Construct", "Empty", "Erase", "Insert", "Length")},
              **dict.fromkeys(("ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement", "OptionalHasElement"),
