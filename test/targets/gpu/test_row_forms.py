@@ -140,8 +140,8 @@ def test_images(name, target):
 def test_the_host_chooses_by_images(images, grid):
     """Images of 25 places: 16 have 400. The first launch lays them out by places."""
     shape, weight, dims, _ = IMAGES["many columns"]
-    exe = compiled(legato.from_onnx(convolution(np.float32, shape, weight, dims)))
-    x = np.zeros((images, *shape[1:]), np.float32)
+    exe = compiled(legato.from_onnx(convolution(np.float16, shape, weight, dims)))
+    x = np.zeros((images, *shape[1:]), np.float16)
     driver().standin_fail(b"cuLaunchKernel", 2, FAILURE)
     with pytest.raises(RuntimeError, match=rf"\(grid {grid},"):
         exe(x)
