@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from legato.analysis.accesses import ElementAccess, accesses_in
 from legato.analysis.indices.forms import linear
@@ -51,6 +51,10 @@ class ProductForm:
                 return None
             total *= one
         return total
+
+    def known_part(self, axes: Sequence[int]) -> int:
+        """The product of those of several axes' numbers of values that are known."""
+        return prod(one for axis in axes if (one := self.block.extents[axis]) is not None)
 
     @property
     def has_many_rows(self) -> bool:

@@ -11,7 +11,7 @@ NAMES = "tir.names"                # the parameters' names
 INPLACE = "tir.inplace"            # for each output, the input that it updates in place; -1 for none
 FLOPS_EACH = "tir.flops_each"      # the arithmetic operations for each element of its output, where its ops do not tell: vectors, branches
 FORM_OF = "tir.form_of"            # on a GPU: the kernel that this is a form of, for some numbers of rows
-ROWS = "tir.rows"                  # of such a form: the least and the most, -1 for any, of each size that the kernel does not know
+ROWS = "tir.rows"                  # of such a form: the least and the most, -1 for any, of what the kernel does not know of its rows
 WRITES_ALL = "tir.writes_all"      # its author says that it writes every element of its outputs, which is not proven
 
 # On main

@@ -1,14 +1,16 @@
 """tir-choose-by-rows: the forms of a kernel for numbers of rows become branches in it, among which the host chooses."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 from legato.core.ir_helpers import body, copy, everything, find, index
 from legato.core.mlir import arith, func, ir, memref, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.kernel import out_count
 from legato.dialects.tir.markers import FORM_OF, ROWS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -20,7 +22,8 @@ IN_BUFFERS = ("memref.", "arith.", "affine.", "gpu.", "scf.", "vector.", "math."
 @dataclass(frozen=True)
 class ChooseByRows(ModulePass):
     """Puts the launches of each form that ``tir-copy-for-rows`` made of a kernel into the kernel, under the condition that its unknown
-    sizes are in the form's range, and the kernel's own under the opposite. A form without launches, or whose kernel has none, is erased."""
+    sizes are the form's number, or the product of those of a result as many as the form is for at least, and the kernel's own under the
+    opposite. A form without launches, or whose kernel has none, is erased."""
 
     name: ClassVar[str] = "tir-choose-by-rows"
 
@@ -52,7 +55,9 @@ def join(kernel: func.FuncOp, form: func.FuncOp) -> None:
     for buffer in buffers.values():
         buffer.owner.operation.move_before(own[0])
     with ir.InsertionPoint(own[0]), kernel.location:
-        branch = scf.IfOp(in_range(list(buffers.values()), list(ir.DenseI64ArrayAttr(form.attributes[ROWS]))), has_else=True)
+        least, most = ir.DenseI64ArrayAttr(form.attributes[ROWS])
+        results = [buffers[number] for number in range(len(entry.arguments) - out_count(kernel), len(entry.arguments))]
+        branch = scf.IfOp(are(buffers.values(), least) if least == most else are_many(results, least), has_else=True)
         with ir.InsertionPoint(branch.then_block):
             mapping: dict[ir.Value, ir.Value] = {}
             arguments = list(form.body.blocks[0].arguments)
@@ -75,18 +80,19 @@ def of_known_sizes(buffer: ir.Value, type_: ir.MemRefType) -> ir.Value:
     return memref.ReinterpretCastOp(type_, buffer, [], [], [], [offset], list(type_.shape), strides).result
 
 
-def in_range(buffers: Sequence[ir.Value], rows: Sequence[int]) -> ir.Value:
-    """Whether all unknown sizes of buffers are in a range, whose end may be -1 for none."""
-    least, most = rows
-    tests = []
-    for buffer in buffers:
-        type_ = ir.MemRefType(buffer.type)
-        for axis in filter(type_.is_dynamic_dim, range(type_.rank)):
-            size = memref.dim(buffer, index(axis))
-            tests.append(arith.cmpi(arith.CmpIPredicate.eq if least == most else arith.CmpIPredicate.sge, size, index(least)))
-            if most not in (least, -1):
-                tests.append(arith.cmpi(arith.CmpIPredicate.sle, size, index(most)))
-    found = tests[0]
-    for test in tests[1:]:
-        found = arith.andi(found, test)
-    return found
+def unknown_sizes(buffer: ir.Value) -> list[ir.Value]:
+    """The sizes of a buffer that are not known."""
+    type_ = ir.MemRefType(buffer.type)
+    return [memref.dim(buffer, index(axis)) for axis in range(type_.rank) if type_.is_dynamic_dim(axis)]
+
+
+def are(buffers: Iterable[ir.Value], number: int) -> ir.Value:
+    """Whether all unknown sizes of buffers are a number."""
+    tests = [arith.cmpi(arith.CmpIPredicate.eq, size, index(number)) for buffer in buffers for size in unknown_sizes(buffer)]
+    return reduce(arith.andi, tests)
+
+
+def are_many(results: Iterable[ir.Value], least: int) -> ir.Value:
+    """Whether the unknown sizes of the first result that has some are a number together, at least."""
+    sizes = next(found for result in results if (found := unknown_sizes(result)))
+    return arith.cmpi(arith.CmpIPredicate.sge, reduce(arith.muli, sizes), index(least))

@@ -1,6 +1,7 @@
 """tir-copy-for-rows: kernels of rows in an unknown number get further forms, for the numbers that the target wants others for."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from legato.core.mlir import func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.kernel import out_count
 from legato.dialects.tir.markers import FORM_OF, ROWS, SIGNATURE
 from legato.dialects.tir.walk import localize_constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -22,8 +24,8 @@ from legato.schedule.unraise import to_loops
 class CopyForRows(ModulePass):
     """Copies each schedulable kernel once for each range of rows of the target's, marked with the kernel and the range (``tir.form_of``,
     ``tir.rows``). In a copy for one number of rows the sizes that were not known are that number. Nothing calls the copies:
-    ``tir-choose-by-rows`` puts them into the kernel, when they have schedules. Of kernels with indices as arguments, and with more than one
-    unknown size in a tensor, there are none.
+    ``tir-choose-by-rows`` puts them into the kernel, when they have schedules. A copy that the target schedules as the kernel itself is
+    left out. Of kernels with indices as arguments there are none, and none for one number with more than one unknown size in a tensor.
 
     Runs inside: canonicalize and cse, on copies whose sizes become known; and, to see what a kernel is, on one that is thrown away,
     linalg-generalize-named-ops, too.
@@ -37,25 +39,47 @@ class CopyForRows(ModulePass):
         with module.context, ir.Location.unknown():
             names = {op.attributes["sym_name"].value for op in module.module.body.operations if "sym_name" in op.attributes}
             for kernel in tir.schedulable(module.module) if machine.schedules else ():
-                for least, most in forms_of(kernel, target):
+                own = planned(kernel, target) if has_unknown_rows(kernel) else Planned(None)
+                for least, most in own.forms:
                     name = f"{kernel.name.value}_{least}_{'rows' if most != 1 else 'row'}"
-                    if name not in names:
-                        make_form(kernel, name, least, most)
+                    if name in names or (most is not None and max(map(unknown, types_of(kernel))) > 1):
+                        continue
+                    form = make_form(kernel, name, least, most)
+                    is_computed = most is not None and not has_known_sizes(form)
+                    if is_computed or planned(form, target).schedule == own.schedule:
+                        form.operation.erase()
 
 
-def forms_of(kernel: func.FuncOp, target: TargetLike) -> list[tuple[int, int | None]]:
-    """The ranges of rows that a kernel gets forms for."""
-    types = [argument.type for argument in kernel.arguments]
-    if not all(isinstance(type_, ir.RankedTensorType) and unknown(type_) <= 1 for type_ in types) or not any(map(unknown, types)):
-        return []
+@dataclass(frozen=True)
+class Planned:
+    """The best of the target's schedules of a kernel, and the forms that it is to have."""
+
+    schedule: str | None
+    forms: Sequence[tuple[int, int | None]] = ()
+
+
+def planned(kernel: func.FuncOp, target: TargetLike) -> Planned:
+    """What the target plans for a kernel: nothing where it cannot be put into loops."""
     alone = ir.Module.create()
     copy = kernel.operation.clone(ir.InsertionPoint(alone.body)).operation.opview
     try:
         to_loops(copy)
     except ScheduleError:
-        return []
+        return Planned(None)
     localize_constants(copy.operation)
-    return list(target.row_forms(BlockKernel(kernel, copy)))
+    in_blocks = BlockKernel(kernel, copy)
+    return Planned(next(target.schedules(in_blocks), None), target.row_forms(in_blocks))
+
+
+def has_unknown_rows(kernel: func.FuncOp) -> bool:
+    """Whether a kernel is one of tensors, with results of unknown sizes."""
+    types = types_of(kernel)
+    return all(isinstance(type_, ir.RankedTensorType) for type_ in types) and any(map(unknown, types[-out_count(kernel):]))
+
+
+def types_of(kernel: func.FuncOp) -> list[ir.RankedTensorType]:
+    """The types of a kernel's arguments, which are tensors."""
+    return [argument.type for argument in kernel.arguments]
 
 
 def unknown(type_: ir.RankedTensorType) -> int:
@@ -63,8 +87,13 @@ def unknown(type_: ir.RankedTensorType) -> int:
     return sum(map(type_.is_dynamic_dim, range(type_.rank)))
 
 
-def make_form(kernel: func.FuncOp, name: str, least: int, most: int | None) -> None:
-    """Adds a form of a kernel behind it."""
+def has_known_sizes(form: func.FuncOp) -> bool:
+    """Whether all sizes in a kernel are known."""
+    return all(value.type.has_static_shape for op in everything(form) for value in op.results if isinstance(value.type, ir.ShapedType))
+
+
+def make_form(kernel: func.FuncOp, name: str, least: int, most: int | None) -> func.FuncOp:
+    """A form of a kernel, behind it."""
     form = kernel.operation.clone(ir.InsertionPoint(kernel)).operation.opview
     form.attributes["sym_name"] = ir.StringAttr.get(name)
     form.attributes[FORM_OF] = ir.FlatSymbolRefAttr.get(kernel.name.value)
@@ -74,8 +103,7 @@ def make_form(kernel: func.FuncOp, name: str, least: int, most: int | None) -> N
     if least == most:
         give_sizes(form, least)
         run_on(form.operation, "canonicalize,cse")
-        if any(not value.type.has_static_shape for op in everything(form) for value in op.results if isinstance(value.type, ir.ShapedType)):
-            form.operation.erase()      # what its sizes are is computed
+    return form
 
 
 def give_sizes(form: func.FuncOp, size: int) -> None:

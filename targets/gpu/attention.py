@@ -16,6 +16,7 @@ LANES = 4         # neighbours in an access of shared memory
 UNROLLED = 4      # steps of the depth, and keys, that are copied
 FEWEST = 8        # rows from which on a tile is worth it
 LARGEST = 256     # depth and columns
+TURNS = 8         # of a thread in a copy that are unrolled: what it loads in them is in registers at once
 SPARE = 2 << 10   # bytes of shared memory for what threads exchange
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
@@ -168,16 +169,17 @@ def emit(steps: Steps, blocks: list[str], shape: AttentionShape, tiles: tuple[in
             steps.unroll(loop)
         if lanes > 1:
             steps.vectorize(lane)
-    copies(steps, shape, steps.loops(queries, 3)[1:], LANES if runs["query"] == "d" else 1)
-    copies(steps, shape, steps.loops(values, 4)[2:], LANES if runs["value"] == "e" else 1)
+    height, width, deep, columns = tiles
+    copies(steps, shape, steps.loops(queries, 3)[1:], height * deep, LANES if runs["query"] == "d" else 1)
+    copies(steps, shape, steps.loops(values, 4)[2:], width * columns, LANES if runs["value"] == "e" else 1)
     d, n = steps.loops(keys, 4)[2:]
     if runs["key"] == "d":   # neighbouring threads write neighbours in the tile, and each reads a vector along the depth
         d, lane = steps.split(d, [-1, LANES])
         steps.reorder([d, n, lane])
-        turn(steps, shape, [d, n])
+        turn(steps, shape, [d, n], width * deep // LANES)
         steps.unroll(lane)
     else:
-        copies(steps, shape, [d, n], LANES if runs["key"] == "n" else 1)
+        copies(steps, shape, [d, n], width * deep, LANES if runs["key"] == "n" else 1)
 
 
 def spread(steps: Steps, shape: AttentionShape, m: str, n: str, lanes: int, how: str) -> None:
@@ -198,19 +200,22 @@ def bind(steps: Steps, y: str, x: str) -> None:
     steps.bind(x, "threadIdx.x")
 
 
-def copies(steps: Steps, shape: AttentionShape, loops: list[str], lanes: int) -> None:
-    """Gives each thread its part of the copy of a tile, in vectors."""
+def copies(steps: Steps, shape: AttentionShape, loops: list[str], elements: int, lanes: int) -> None:
+    """Gives each thread its part of the copy of a tile of so many elements, in vectors."""
     outer, inner = loops
     lane = ""
     if lanes > 1:
         inner, lane = steps.split(inner, [-1, lanes])
-    turn(steps, shape, [outer, inner])
+    turn(steps, shape, [outer, inner], elements // lanes)
     if lane:
         steps.vectorize(lane)
 
 
-def turn(steps: Steps, shape: AttentionShape, loops: list[str]) -> None:
-    """Deals a nest out to a block's threads, in turns."""
+def turn(steps: Steps, shape: AttentionShape, loops: list[str], count: int) -> None:
+    """Deals a nest of so many steps out to a block's threads, in turns."""
     again, y, x = steps.split(steps.fuse(loops), [-1, shape.down, shape.across])
     bind(steps, y, x)
+    turns = -(-count // (shape.down * shape.across))
+    if turns > TURNS:
+        _, again = steps.split(again, [-1, max(one for one in range(1, TURNS + 1) if turns % one == 0)])
     steps.unroll(again)

@@ -22,6 +22,7 @@ LANES = 4          # columns of a vector of the result
 UNROLLED = 4       # steps of the depth that are copied
 FILLED = Fraction(3, 4)   # of the tiles, the part at least that is work
 MOST_SUMS = 32     # of a thread, with which the operands' elements of so many steps fit into registers
+MOST_WASTE = 4     # of the rows of the largest tiles, at most one part of so many may be empty, where their number is unknown
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
 ENOUGH = 128       # blocks that keep a large device busy
 LONG = 1024        # depth from which on few blocks share it
@@ -112,16 +113,23 @@ def blocks_of(sizes: Sequence[int], tiles: BlockTile) -> int:
 
 def largest(form: ProductForm, table: Sequence[Tile], filled: Fraction) -> Tile | None:
     """The first tiles of a table, the largest first, of which this part at least is work, along rows and along columns, and that leave
-    enough blocks; sizes that are not known count as long, but not as long as the first tiles, unless the kernel is for many rows. None
-    where there are none."""
+    enough blocks; sizes that are not known count as long, but rows not as long as the first tiles, unless the kernel is for many rows, or
+    what is known of them suffices. None where there are none."""
     rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
     for tiles in table:
         sides = ((rows, tiles.rows), (columns, tiles.columns))
         blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
         full = all(size is None or size >= filled * (tile * -(-size // tile)) for size, tile in sides)
-        if full and blocks >= ENOUGH and (rows is not None or form.has_many_rows or tiles is not table[0]):
+        if full and blocks >= ENOUGH and (rows is not None or form.has_many_rows or tiles is not table[0]
+                                          or form.known_part(form.rows) >= rows_for(form, tiles)):
             return tiles
     return None
+
+
+def rows_for(form: ProductForm, tiles: BlockTile) -> int:
+    """The number of rows from which on tiles leave enough blocks, and are mostly full; a size that is not known counts as one."""
+    others = (form.extent(form.batch) or 1) * -(-(form.extent(form.columns) or 1) // tiles.columns)
+    return max(-(-ENOUGH // others) - 1, MOST_WASTE - 1) * tiles.rows + 1
 
 
 def product_in(kernel: BlockKernel) -> tuple[KernelBlock, ProductForm] | None:

@@ -1,34 +1,44 @@
 """Numbers of rows for which a product of rows in an unknown number gets a form of its own, besides the one for any number.
 
-A language model that decodes has one row, and many when it reads a prompt. One row is a product like any other of known sizes
-(``skinny``); many rows have the tiles that they would have if they were known.
+A language model that decodes has one row, and many when it reads a prompt; a model of images has one image, or a batch of them. One is a
+product like any other of known sizes; many rows of a matmul have the tiles that they would have if they were known. Many images have no
+form: a network has many convolutions, and ResNet-18 of f16 would have 2.5 MB of PTX for 1.0, and take three times as long to compile.
 """
 from legato.analysis.block_kernel import BlockKernel
+from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm
 from legato.analysis.structured import StructuredKernel
 from legato.targets.gpu import cooperative, products, tensor_cores, warpgroups
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import ENOUGH, BlockTile, product_in
+from legato.targets.gpu.products import BlockTile, product_in, rows_for
 
 ONE = (1, 1)
-MOST_WASTE = 4      # of the rows of the largest tiles, at most one part of so many may be empty
 
 
 def row_forms(kernel: StructuredKernel, machine: Gpu) -> tuple[tuple[int, int | None], ...]:
-    """The least and the most rows of each form, None for any number; none for kernels that are no matmul of unknown rows alone."""
+    """The least and the most of each form, None for any number, of what is not known of the rows: the rows themselves, images, or
+    places of an image. None for kernels that are no product of unknown rows alone."""
     found = product_in(kernel) if isinstance(kernel, BlockKernel) and kernel.is_plain else None
     if found is None or not isinstance(kernel, BlockKernel):
         return ()
     _, form = found
-    rows = [axis for axis in form.rows if form.block.extents[axis] != 1]
-    others = (form.extent(axes) for axes in (form.batch, form.columns, form.depth))
-    if len(rows) != 1 or form.extent(rows) is not None or None in (sizes := [*others]) or sizes[0] != 1 or sizes[1] == 1:
+    unknown = [axis for axis in form.rows if form.block.extents[axis] is None]
+    columns = form.extent(form.columns)
+    if not unknown or columns in (None, 1) or None in (form.extent(form.batch), form.extent(form.depth)):
         return ()
-    tile = largest_tile(kernel, form, machine)
-    if tile is None:
-        return (ONE,)
-    down = -(-ENOUGH // -(-(sizes[1] or 1) // tile.columns))     # tiles along the rows that leave blocks enough
-    return (ONE, (max(down - 1, MOST_WASTE - 1) * tile.rows + 1, None))
+    tile, forms = largest_tile(kernel, form, machine), []
+    if len(unknown) == 1 and is_copied(form, unknown[0]):
+        forms.append(ONE)
+    is_matmul = sum(form.block.extents[axis] != 1 for axis in form.rows) == 1
+    if tile is not None and is_matmul:
+        least = -(-rows_for(form, tile) // form.known_part(form.rows))
+        forms += [(least, None)] if least > 1 else []
+    return tuple(forms)
+
+
+def is_copied(form: ProductForm, axis: int) -> bool:
+    """Whether an axis is one of the rows' operand, as it is, and not places to which a filter is moved."""
+    return any(linear(index) == linear(form.block.block.arguments[axis]) for index in form.left.indices)
 
 
 def largest_tile(kernel: BlockKernel, form: ProductForm, machine: Gpu) -> BlockTile | None:

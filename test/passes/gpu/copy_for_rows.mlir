@@ -44,3 +44,34 @@ func.func private @other(%x: tensor<?x768xf32>, %y: tensor<?x768xf32> {tir.out})
   %0 = linalg.exp ins(%x : tensor<?x768xf32>) outs(%y : tensor<?x768xf32>) -> tensor<?x768xf32>
   return %0 : tensor<?x768xf32>
 }
+
+// Images in an unknown number, of 49 places each: one image has a form, whose depth is shared.
+// CHECK: func.func private @images_1_row(%{{.*}}: tensor<1x9x9x512xf32>
+// CHECK-SAME: tir.form_of = @images, tir.prim_func, tir.rows = array<i64: 1, 1>
+// CHECK-NOT: tir.form_of
+// CHECK: func.func private @images(
+func.func private @images(%x: tensor<?x9x9x512xf32>, %w: tensor<3x3x512x512xf32>, %y: tensor<?x7x7x512xf32> {tir.out}) -> tensor<?x7x7x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x7x7x512xf32>) -> tensor<?x7x7x512xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<?x9x9x512xf32>, tensor<3x3x512x512xf32>) outs(%0 : tensor<?x7x7x512xf32>) -> tensor<?x7x7x512xf32>
+  return %1 : tensor<?x7x7x512xf32>
+}
+
+// One image has blocks enough, and the largest tiles, as any number of images has then.
+// CHECK-NOT: tir.form_of
+func.func private @large(%x: tensor<?x66x258x64xf32>, %w: tensor<3x3x64x128xf32>, %y: tensor<?x64x256x128xf32> {tir.out}) -> tensor<?x64x256x128xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x64x256x128xf32>) -> tensor<?x64x256x128xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<?x66x258x64xf32>, tensor<3x3x64x128xf32>) outs(%0 : tensor<?x64x256x128xf32>) -> tensor<?x64x256x128xf32>
+  return %1 : tensor<?x64x256x128xf32>
+}
+
+// An image of unknown sides has none.
+// CHECK-NOT: tir.form_of
+// CHECK: func.func private @places(
+func.func private @places(%x: tensor<1x?x?x64xf16>, %w: tensor<1x1x64x512xf16>, %y: tensor<1x?x?x512xf32> {tir.out}) -> tensor<1x?x?x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<1x?x?x512xf32>) -> tensor<1x?x?x512xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x?x?x64xf16>, tensor<1x1x64x512xf16>) outs(%0 : tensor<1x?x?x512xf32>) -> tensor<1x?x?x512xf32>
+  return %1 : tensor<1x?x?x512xf32>
+}

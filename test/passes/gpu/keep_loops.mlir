@@ -323,7 +323,7 @@ spirv.module Logical GLSL450 {
   }
 }
 
-// Loops that wait at an mbarrier stay as they are; others LLVM may unroll.
+// Loops that wait at an mbarrier, or multiply matrices, stay as they are; others LLVM may unroll.
 // CHECK-LABEL: llvm.func @copies
 // CHECK: llvm.br ^{{.*}} {loop_annotation =
 // CHECK: llvm.br ^bb{{[0-9]+}}(%{{[^)]*}})
@@ -345,6 +345,23 @@ llvm.func @copies(%n: i64, %bar: !llvm.ptr<3>) {
 ^body:
   %after = llvm.add %j, %c1 : i64
   llvm.br ^second(%after : i64)
+^end:
+  llvm.return
+}
+
+// CHECK-LABEL: llvm.func @products
+// CHECK: llvm.br ^{{.*}} {loop_annotation =
+llvm.func @products(%n: i64, %a: vector<2xf16>, %c: vector<2xf16>) {
+  %c0 = llvm.mlir.constant(0 : i64) : i64
+  %c1 = llvm.mlir.constant(1 : i64) : i64
+  llvm.br ^first(%c0 : i64)
+^first(%i: i64):
+  %more = llvm.icmp "slt" %i, %n : i64
+  llvm.cond_br %more, ^body, ^end
+^body:
+  %0 = nvvm.mma.sync A[%a, %a, %a, %a] B[%a, %a] C[%c, %c] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (vector<2xf16>, vector<2xf16>, vector<2xf16>) -> !llvm.struct<(vector<2xf16>, vector<2xf16>)>
+  %next = llvm.add %i, %c1 : i64
+  llvm.br ^first(%next : i64)
 ^end:
   llvm.return
 }

@@ -61,6 +61,15 @@ def test_symbolic_sizes_on_vulkan():
 
 
 @needs_vulkan
+def test_wide_heads_on_vulkan():
+    """Tiles are copied in more than eight turns."""
+    graph = Graph()
+    for depth in (72, 96, 256):
+        graph.attention(f"wide{depth}", 1, 9, 35, depth, mask="padding")
+    compare(graph, "vulkan")
+
+
+@needs_vulkan
 def test_rows_without_keys_and_nans():
     """-inf for all keys of a row, or of a whole tile: NaN where the single ops give NaN. NaN and infinities among scores and values."""
     graph, n = Graph(), 40
@@ -118,6 +127,20 @@ def test_an_attention_multiplies_from_registers(depth, tmp_path):
         assert "0 bytes spill stores, 0 bytes spill loads" in said
         assert int(re.findall(r"Used (\d+) registers", said)[0]) <= registers
         assert int(re.findall(r"(\d+) bytes smem", said)[0]) <= shared
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@pytest.mark.parametrize(("depth", "most"), [(80, 160), (96, 160), (256, 136)])
+def test_wide_heads_leave_registers(depth, most, tmp_path):
+    """What a thread copies is in registers for a few turns at a time. Of halves, and of any numbers of rows and keys."""
+    pytest.importorskip("llvmlite")
+    graph = Graph(np.float16)
+    graph.attention("wide", 8, "m", "n", depth, b="b")
+    (tmp_path / "k.ptx").write_text(ptx(lowered(graph, "nvvm{approx=true}", "nvvm"), Catalog().resolve("nvvm")))
+    ran = subprocess.run([str(find_ptxas()), "-v", "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")],
+                         capture_output=True, text=True, check=True)
+    assert max(map(int, re.findall(r"Used (\d+) registers", ran.stderr))) <= most
+    assert set(re.findall(r"(\d+) bytes spill", ran.stderr)) == {"0"}
 
 
 def test_an_attention_that_others_read_is_left_as_kernels():

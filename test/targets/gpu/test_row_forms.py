@@ -2,11 +2,13 @@
 import ctypes
 
 import numpy as np
+import onnxruntime
 import pytest
 import tvm_ffi
 from device_tensors import allocated, capsule_of, on_device
-from standin import driver, prepared
-from vulkan_driver import FOUND
+from onnx import TensorProto, helper, numpy_helper
+from standin import compiled, driver, prepared
+from vulkan_driver import FOUND, needs_vulkan
 
 import legato
 from legato.codegen.jit import jit
@@ -93,3 +95,54 @@ def test_what_has_one_form():
           %0 = "relax.matmul"(%x, %w) : (tensor<{x}xf32>, tensor<{w}xf32>) -> tensor<{y}xf32>
           return %0 : tensor<{y}xf32> }}""".replace('"16"', "16").replace('"1"', "1").replace('"300"', "300").replace('"256"', "256"))
         assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == 1
+
+
+def convolution(dtype, shape, weight, dims, **attributes):
+    """relu(conv(x)) of an image whose sizes are the call's, as onnxruntime has it: x is laid out by channels."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT16 if dtype == np.float16 else TensorProto.FLOAT,
+                                      [dims.get(axis, size) for axis, size in enumerate(shape)])
+    w = np.random.default_rng(0).standard_normal(weight) / np.sqrt(np.prod(weight[1:]))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], **attributes), helper.make_node("Relu", ["c"], ["y"])]
+    y = helper.make_tensor_value_info("y", x.type.tensor_type.elem_type, None)
+    graph_ = helper.make_graph(nodes, "images", [x], [y], [numpy_helper.from_array(w.astype(dtype), "w")])
+    return helper.make_model(graph_, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+IMAGES = {    # shape, filters, sizes of the call, and calls
+    "many columns": ((1, 8, 5, 5), (5504, 8, 1, 1), {0: "n"}, [(n, 8, 5, 5) for n in (0, 1, 2, 15, 16)]),
+    "long depth": ((1, 256, 9, 8), (96, 256, 3, 3), {0: "n"}, [(n, 256, 9, 8) for n in (1, 2)]),
+    "any size": ((1, 8, 9, 9), (5504, 8, 1, 1), {2: "h", 3: "w"}, [(1, 8, h, w) for h, w in ((1, 1), (3, 1), (5, 7), (20, 20))]),
+    "a line of one": ((1, 8, 9), (5504, 8, 1), {2: "n"}, [(1, 8, n) for n in (1, 3, 390)]),
+    "groups": ((1, 16, 6, 6), (256, 8, 3, 3), {0: "n"}, [(n, 16, 6, 6) for n in (0, 1, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("target", ["nvvm", "nvvm f16", pytest.param("vulkan", marks=needs_vulkan)])
+def test_images(name, target):
+    """Of one image, and of other numbers."""
+    shape, weight, dims, calls = IMAGES[name]
+    dtype = np.float16 if "f16" in target else np.float32
+    attributes = {"group": 2} if name == "groups" else {}
+    if weight[2:] == (3, 3):
+        attributes["pads"] = [1] * 4
+    module = legato.from_onnx(convolution(dtype, shape, weight, dims, **attributes))
+    exe = legato.compile(module, "vulkan") if target == "vulkan" else compiled(module)
+    reference = onnxruntime.InferenceSession(convolution(np.float32, shape, weight, dims, **attributes).SerializeToString())
+    for shape in calls:
+        x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
+        [expected] = reference.run(None, {"x": x.astype(np.float32)})
+        tolerance = 2e-2 if dtype == np.float16 else 1e-5
+        np.testing.assert_allclose(np.asarray(exe(x)), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("images", "grid"), [(1, "1 x 172 x 1"), (15, "6 x 86 x 1")])
+def test_the_host_chooses_by_images(images, grid):
+    """Images of 25 places. The first launch lays them out by places."""
+    shape, weight, dims, _ = IMAGES["many columns"]
+    exe = compiled(legato.from_onnx(convolution(np.float32, shape, weight, dims)))
+    x = np.zeros((images, *shape[1:]), np.float32)
+    driver().standin_fail(b"cuLaunchKernel", 2, FAILURE)
+    with pytest.raises(RuntimeError, match=rf"\(grid {grid},"):
+        exe(x)
+    driver().standin_reset()
