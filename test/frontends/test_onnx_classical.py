@@ -30,7 +30,7 @@ def check(op_type, x, results=(TensorProto.FLOAT,), version=3, **attributes):
         found = found if isinstance(found, tuple) else (found,)
         for ours, wanted in zip(found, session.run(None, {"x": x[:rows]}), strict=True):
             assert (ours.dtype, ours.shape) == (wanted.dtype, wanted.shape)
-            np.testing.assert_allclose(ours, wanted, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(ours, np.asarray(wanted), rtol=1e-5, atol=1e-6)
 
 
 def forest(rng, trees, depth, modes=("BRANCH_LEQ",), missing=False):
@@ -109,7 +109,7 @@ def test_classes_that_are_strings_have_scores_alone():
                      **weights(rng, leaves, "class", (0, 1, 2)))
     wanted = onnxruntime.InferenceSession(proto.SerializeToString()).run(["y1"], {"x": X})[0]
     del proto.graph.output[0]
-    np.testing.assert_allclose(legato.compile(legato.from_onnx(proto))(X), wanted, rtol=1e-5)
+    np.testing.assert_allclose(legato.compile(legato.from_onnx(proto))(X), np.asarray(wanted), rtol=1e-5)
 
 
 @pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])

@@ -133,7 +133,7 @@ def test_images(name, target):
         x = np.random.default_rng(1).standard_normal(shape).astype(dtype)
         [expected] = reference.run(None, {"x": x.astype(np.float32)})
         tolerance = 2e-2 if dtype == np.float16 else 1e-5
-        np.testing.assert_allclose(np.asarray(exe(x)), expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(np.asarray(exe(x)), np.asarray(expected), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("images", "grid"), [(1, "1 x 172 x 1"), (15, "6 x 86 x 1")])
