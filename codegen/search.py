@@ -14,8 +14,10 @@ from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
 from legato.core import background, search
 from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
 from legato.core.mlir import ir
+from legato.core.search import PythonSearch
 
 T = TypeVar("T", ir.Operation, ir.Type)
+WORTH_IT = 50      # ops of a graph
 ROOM = 1 << 10     # addresses that a search finds; where there are more, it is done again
 
 
@@ -152,9 +154,15 @@ def _type_capsules() -> bytes:
         return capsule_name(ir.IndexType.get())
 
 
+def begin_for(module: ir.Module) -> None:
+    """Compiles the functions in the background where a module has so many ops that it pays; all searches use them from then on."""
+    if isinstance(search.by, PythonSearch) and search.by.count(module.operation) >= WORTH_IT:
+        begin()
+
+
 @cache
 def begin() -> Future[None]:
-    """Compiles the functions in the background; all searches use them from then on."""
+    """Compiles the functions in the background, once."""
     return background.begin(_use)
 
 

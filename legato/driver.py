@@ -130,9 +130,8 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
     """``lower`` for a target that is looked up. ``context``: looks up other targets that a stage's passes may name; ``give``:
     partitions."""
     with _preparing(progress):
-        from legato.codegen import search
+        from legato.codegen.search import begin_for
 
-        search.begin()
         stages = stages_of(target, from_stage, last, verify_each, passes)
         before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
         report.target = target
@@ -140,6 +139,7 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
             raise LegatoError(f"backends= take parts of a graph, and from_stage={from_stage} is past that: a backend's parts are taken "
                               "first")
         result = own_copy(module)
+        begin_for(result.module)
         check_start(result, from_stage)
         load_dialects(result.context, target.known_dialects())
 

@@ -21,7 +21,7 @@ class KeepLoops(ModulePass):
     steps of depth takes 1.6 times as long on Mesa's driver for CPUs. A loop whose steps reach different elements of a thread's own array
     is left to the driver: only unrolled is the array in registers. A step of a loop that waits for copies of tiles, or for tiles to be
     read, has all the work of a warpgroup, and one that multiplies matrices that of a warp: unrolled it is only longer. NVIDIA's assembler
-    makes of 24 such steps 1104 instructions instead of 344.
+    makes of 24 such steps 1104 instructions instead of 280.
     """
 
     name: ClassVar[str] = "tir-keep-loops"

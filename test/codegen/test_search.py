@@ -93,8 +93,12 @@ def test_what_is_found_can_be_changed(machine_code, monkeypatch, module):
     assert "mark" in str(module)
 
 
-def test_compiles_search_by_machine_code(monkeypatch):
+def test_large_modules_are_searched_by_machine_code(monkeypatch, module):
     monkeypatch.setattr(search, "by", PythonSearch())
     native.begin.cache_clear()
+    native.begin_for(module)
+    assert not native.begin.cache_info().currsize
+    monkeypatch.setattr(native, "WORTH_IT", 10)
+    native.begin_for(module)
     native.begin().result()
     assert isinstance(search.by, NativeSearch)
