@@ -13,6 +13,7 @@ from legato.codegen.entry.library import EntryUnit
 from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
 from legato.core import background, search
 from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.core.search import PythonSearch
 
@@ -104,10 +105,12 @@ class NativeSearch:
 
     def __init__(self) -> None:
         unit = EntryUnit((take_named, take_kind, take_types, count_op))
-        path = str(importlib.import_module(LIBRARY).__file__)
-        self._engine = Engine(unit.module(), [path], alone=True)
+        library = ctypes.PyDLL(str(importlib.import_module(LIBRARY).__file__))
+        self._engine = Engine(unit.module(), alone=True)
+        for called in (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirValueGetType):
+            # an engine that finds them itself shows all of LLVM to libraries that have their own, such as Mesa's drivers
+            self._engine.define(called.__name__, present(ctypes.cast(getattr(library, called.__name__), ctypes.c_void_p).value))
         self._take_named, self._take_kind, self._take_types, self._count = (self._engine.address(symbol) for symbol in unit.symbols)
-        library = ctypes.PyDLL(path)
         self._walk, self._identifier = library.mlirOperationWalk, library.mlirIdentifierGet
         self._walk.argtypes, self._walk.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int], None
         self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, StringRef], ctypes.c_void_p

@@ -1,4 +1,6 @@
 """Searches through ops: machine code finds what visits in Python find."""
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -91,6 +93,14 @@ def test_what_is_found_can_be_changed(machine_code, monkeypatch, module):
         for op in find(module, "arith.addf"):
             op.attributes["mark"] = ir.UnitAttr.get()
     assert "mark" in str(module)
+
+
+def test_libraries_with_an_llvm_of_their_own_keep_it():
+    """Mesa's drivers crashed when the bindings' LLVM was shown to all libraries of the process."""
+    code = ("import ctypes; from legato.codegen.search import NativeSearch; NativeSearch()\n"
+            "for symbol in ('mlirOperationGetName', 'LLVMContextCreate'):\n"
+            "    assert not hasattr(ctypes.CDLL(None), symbol), symbol")
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_large_modules_are_searched_by_machine_code(monkeypatch, module):
