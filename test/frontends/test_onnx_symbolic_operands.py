@@ -69,7 +69,7 @@ def test_pads_that_add_or_take_away_as_sizes_say(mode):
     nodes = [size_of(LENGTH, "n"), size_of(OTHER, "m"), ("Sub", ["m", "n"], ["behind"], {}), ("Add", ["m", "c"], ["before"], {}),
              ("Concat", ["zero", "before", "zero", "behind"], ["pads"], {"axis": 0}), ("Pad", ["x", "pads"], ["z"], {"mode": mode})]
     exe = compare(nodes, {"c": np.array([-2]), "zero": np.array([0])}, [(2, 7, 5), (1, 5, 5), (3, 4, 2), (2, 5, 6)])
-    with pytest.raises(ValueError, match="needs n, the size of axis 1, to be what is taken away of it, or more"):
+    with pytest.raises(ValueError, match=r'strided_slice "z" has a dimension of n - .*, which needs n - .* >= 0'):
         exe(np.ones((1, 5), np.float32), np.ones(0, np.float32))
 
 

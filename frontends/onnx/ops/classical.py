@@ -150,9 +150,11 @@ def _mapping(node, side: str) -> np.ndarray:
     return _floats(node, f"{side}_floats")
 
 
-@op("LabelEncoder", 2, 4, domain=ML)
+@op("LabelEncoder", 1, 2, 4, domain=ML)
 def label_encoder(node):
     """LabelEncoder of numbers: the value of the first key that an element is, or the default."""
+    if node.version == 1:
+        raise Refused("strings are not supported")
     keys, values = _mapping(node, "keys").ravel(), _mapping(node, "values").ravel()
     if len(keys) != len(values) or not len(keys):
         raise Malformed(f"it has {len(keys)} keys and {len(values)} values")

@@ -1,4 +1,6 @@
 """Symbolic axes with fewer elements than an op reads: computed as onnxruntime does, or refused before anything runs."""
+import re
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -132,7 +134,7 @@ def test_slices_backwards(start, end, step):
             try:
                 found = executable(x)
             except ValueError as error:
-                assert ">= " in str(error)
+                assert re.search(r'strided_slice "y" .*needs .* (>=|<=) .*off by', str(error))
                 continue
         else:
             found = executable(x)
