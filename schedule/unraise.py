@@ -4,7 +4,7 @@ from functools import reduce
 from typing import Any
 
 from legato.analysis.structured import StructuredOp
-from legato.core.ir_helpers import body, copy, everything, index, terminator
+from legato.core.ir_helpers import body, constant_number, copy, everything, find, index, terminator
 from legato.core.mlir import arith, bufferization, func, ir, memref, scf
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -140,7 +140,11 @@ class _Rewriter:
                 if self.root(value) != out:
                     self.copy(value, out, identity(value.type.rank))
                 last.operands[number] = bufferization.ToTensorOp(value.type, self.buffers[out], restrict=True, writable=True).result
-        for op in reversed(operations[:-1]):
+        sizes = [op for op in find(self.kernel.operation, "tensor.dim") if not isinstance(op.operands[0].owner, ir.Block)]
+        others = [op for op in reversed(operations[:-1]) if op not in sizes]
+        for op in sizes:
+            self.replace_size(op)
+        for op in others:
             is_scalar = op.name.startswith(SCALARS) and not isinstance(op.results[0].type, ir.RankedTensorType)
             if not is_scalar and not (op.name == "arith.constant" and op.results[0] in self.buffers):
                 op.erase()
@@ -194,6 +198,26 @@ class _Rewriter:
             sizes = [self.size(op.operands[0], a) for a in groups_of(op)[axis]]
             return reduce(lambda a, b: arith.muli(a, b), [index(one) if isinstance(one, int) else one for one in sizes])
         raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a size of {op.name} is not known")
+
+    def replace_size(self, op: ir.Operation) -> None:
+        """Computes what a ``tensor.dim`` of a tensor that goes gives from arguments and scalars, and erases it."""
+        axis = constant_number(op.operands[1])
+        if axis is None:
+            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: which size a tensor.dim gives is not known")
+        if any(op.results[0].uses):
+            with ir.InsertionPoint(op), op.location:
+                size = self.scalar_size(op.operands[0], int(axis))
+                op.results[0].replace_all_uses_with(index(size) if isinstance(size, int) else size)
+        op.erase()
+
+    def scalar_size(self, value: ir.Value, axis: int) -> int | ir.Value:
+        """``size`` without buffers that the kernel makes, which are behind its scalars."""
+        while (start := self.overwritten.get(value)) is not None:
+            value = start
+        if value.type.is_dynamic_dim(axis) and not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
+            dynamic = [a for a in range(value.type.rank) if value.type.is_dynamic_dim(a)].index(axis)
+            return value.owner.operands[dynamic]
+        return self.size(value, axis)
 
     def outputs(self) -> list[ir.Value]:
         return list(self.block.arguments)[len(self.block.arguments) - tir.out_count(self.kernel):]
