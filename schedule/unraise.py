@@ -179,23 +179,26 @@ class _Rewriter:
         """Writes the element of a tensor."""
         memref.StoreOp(element, *self.element(value, indices, axes))
 
-    def size(self, value: ir.Value, axis: int) -> int | ir.Value:
-        """The size of an axis, at the insertion point."""
+    def size(self, value: ir.Value, axis: int, made: bool = True) -> int | ir.Value:
+        """The size of an axis, at the insertion point. Not ``made``: without the buffers that the kernel makes, which are behind its
+        scalars."""
         if not value.type.is_dynamic_dim(axis):
             return value.type.shape[axis]
-        if value in self.buffers:
+        if value in self.buffers and (made or isinstance(value.owner, ir.Block)):
             return memref.DimOp(self.buffers[value], index(axis)).result
         start = self.overwritten.get(value)
         if start is not None:
-            return self.size(start, axis)
+            return self.size(start, axis, made)
         op = value.owner.operation
         dynamic = [a for a in range(value.type.rank) if value.type.is_dynamic_dim(a)].index(axis)
         if op.name in ("tensor.expand_shape", "tensor.extract_slice"):   # a slice's offsets are known
             return op.operands[1 + dynamic]
+        if op.name == "tensor.empty":
+            return op.operands[dynamic]
         if op.name == "tensor.cast":
-            return self.size(op.operands[0], axis)
+            return self.size(op.operands[0], axis, made)
         if op.name == "tensor.collapse_shape":
-            sizes = [self.size(op.operands[0], a) for a in groups_of(op)[axis]]
+            sizes = [self.size(op.operands[0], a, made) for a in groups_of(op)[axis]]
             return reduce(lambda a, b: arith.muli(a, b), [index(one) if isinstance(one, int) else one for one in sizes])
         raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a size of {op.name} is not known")
 
@@ -206,18 +209,9 @@ class _Rewriter:
             raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: which size a tensor.dim gives is not known")
         if any(op.results[0].uses):
             with ir.InsertionPoint(op), op.location:
-                size = self.scalar_size(op.operands[0], int(axis))
+                size = self.size(op.operands[0], int(axis), made=False)
                 op.results[0].replace_all_uses_with(index(size) if isinstance(size, int) else size)
         op.erase()
-
-    def scalar_size(self, value: ir.Value, axis: int) -> int | ir.Value:
-        """``size`` without buffers that the kernel makes, which are behind its scalars."""
-        while (start := self.overwritten.get(value)) is not None:
-            value = start
-        if value.type.is_dynamic_dim(axis) and not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
-            dynamic = [a for a in range(value.type.rank) if value.type.is_dynamic_dim(a)].index(axis)
-            return value.owner.operands[dynamic]
-        return self.size(value, axis)
 
     def outputs(self) -> list[ir.Value]:
         return list(self.block.arguments)[len(self.block.arguments) - tir.out_count(self.kernel):]

@@ -61,8 +61,7 @@ def target_of(function: ir.OpView) -> dict[str, str]:
 
 def openmp_ops(module: ir.Module) -> list[ir.Operation]:
     """The ops of the dialect omp, which are lowered to calls of the OpenMP runtime."""
-    names = [op.name for op in kinds(module) if op.name.startswith("omp.")]
-    return find(module, *names) if names else []
+    return find(module, *(op.name for op in kinds(module) if op.name.startswith("omp.")))
 
 
 def threads_of(module: ir.Module, openmp: Sequence[ir.Operation]) -> int:
