@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import logging
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import cache
@@ -13,10 +14,12 @@ from legato.codegen.entry.library import EntryUnit
 from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
 from legato.core import background, search
 from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.core.search import PythonSearch
 
+LOGGER = logging.getLogger(__name__)
 T = TypeVar("T", ir.Operation, ir.Type)
 WORTH_IT = 50      # ops of a graph
 ROOM = 1 << 10     # addresses that a search finds; where there are more, it is done again
@@ -170,4 +173,7 @@ def begin() -> Future[None]:
 
 
 def _use() -> None:
-    search.by = NativeSearch()
+    try:
+        search.by = NativeSearch()
+    except (LegatoError, AttributeError, OSError) as error:     # they find the same in Python, only later
+        LOGGER.warning("searches through ops stay in Python, and compiles take longer: %s", error)

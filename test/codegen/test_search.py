@@ -8,6 +8,7 @@ import pytest
 from legato.codegen import search as native
 from legato.codegen.search import NativeSearch
 from legato.core import search
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import everything, find
 from legato.core.mlir import ir
 from legato.core.search import PythonSearch
@@ -101,6 +102,20 @@ def test_libraries_with_an_llvm_of_their_own_keep_it():
             "for symbol in ('mlirOperationGetName', 'LLVMContextCreate'):\n"
             "    assert not hasattr(ctypes.CDLL(None), symbol), symbol")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_searches_stay_in_python_where_there_is_no_machine_code(monkeypatch, caplog):
+    def fails(*_, **__):
+        raise LegatoError("no code for this machine")
+
+    python = PythonSearch()
+    monkeypatch.setattr(search, "by", python)
+    monkeypatch.setattr(native, "Engine", fails)
+    native.begin.cache_clear()
+    native.begin().result()
+    assert search.by is python
+    assert "stay in Python" in caplog.text and "no code for this machine" in caplog.text
+    native.begin.cache_clear()
 
 
 def test_large_modules_are_searched_by_machine_code(monkeypatch, module):
