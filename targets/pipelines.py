@@ -39,7 +39,7 @@ COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
 PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epilogues"
 # of groups of narrow elements, by instructions
-PRODUCTS = "tir-lower-matrix-products{target=%s},tir-lower-dot-products"
+PRODUCTS = "tir-lower-matrix-products{target=%s},tir-overlap-outputs,tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
           "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"

@@ -24,7 +24,9 @@ def fetch_part(flat: ir.Value, start: Size, step: Size, width: int, tiles: int) 
     hand passes, for each of ``tiles`` tiles: all of them fetch all. Behind the weight's end that does no harm.
 
     ``step``: the number of this step among those of all tiles; ``width``: elements of one."""
-    part = 1 << (-(-width // tiles) - 1).bit_length()    # of a step: a power of two, so that parts of tiles may overlap
+    line = LINE // element_bytes(flat.type.element_type)
+    least = -(-width // tiles)
+    part = -(-least // line) * line if least > line else 1 << (least - 1).bit_length()     # of a step: lines, or a part that divides one
     at = plus(start, times(step, part))
-    for first in range(0, part, LINE // element_bytes(flat.type.element_type)):
+    for first in range(0, part, line):
         memref.PrefetchOp(flat, [value_of(plus(at, first))], False, 2, True)

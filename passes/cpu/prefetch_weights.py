@@ -23,14 +23,15 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 STEPS = 16              # of the reduction, between a fetch and the use; 16 to 48 measured alike
+WIDEST = 512            # bytes that a step reads: more, as matrices are, fetched so far ahead would fill the first-level cache
 
 
 @dataclass(frozen=True)
 class PrefetchWeights(ModulePass):
     """Adds memref.prefetch to the reductions of contractions, for large weights that are arguments of the kernel.
 
-    It fetches what is read 16 steps later, and, where several tiles of rows read one block of columns of the weight, the next block. Behind
-    the weight's end that does no harm.
+    It fetches what is read 16 steps later, unless a step reads whole matrices, and, where several tiles of rows read one block of columns
+    of the weight, the next block. Behind the weight's end that does no harm.
     """
 
     name: ClassVar[str] = "tir-prefetch-weights"
@@ -41,7 +42,7 @@ class PrefetchWeights(ModulePass):
             for kernel in tir.prim_funcs(module.module):
                 for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
                     for read in list(_weights(loop)):
-                        if _variable(loop) in _places(read):
+                        if _variable(loop) in _places(read) and _step_bytes(read) <= WIDEST:
                             _prefetch(read, loop)
                         if (block := next_block(read, loop)) is not None:
                             _prefetch_block(read, loop, block)
@@ -60,7 +61,7 @@ def _weights(loop: ir.Operation) -> Iterator[ir.Operation]:
 
 def _steps_through(read: ir.Operation, loop: ir.Operation) -> bool:
     """Whether each step of the loop reads whole cache lines of another place."""
-    if _width(read) * element_bytes(read.operands[0].type.element_type) < LINE:
+    if _step_bytes(read) < LINE:
         return False
     return any(_depends(place, loop) for place in _places(read)[:-1])
 
@@ -83,6 +84,10 @@ def _width(read: ir.Operation) -> int:
         if wanted.pop() != stored.pop():
             break
     return width
+
+
+def _step_bytes(read: ir.Operation) -> int:
+    return _width(read) * element_bytes(read.operands[0].type.element_type)
 
 
 def _in_front(read: ir.Operation, loop: ir.Operation) -> ir.InsertionPoint:

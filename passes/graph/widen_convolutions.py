@@ -87,8 +87,8 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
 
 def fills_lanes(features: int, groups: int, reads: float, machine: CpuMachine) -> bool:
     """Whether a convolution of so many features has enough in each group for pairs in the lanes of vectors: more than half a vector, as
-    f32 takes twice the steps. Matrix registers are to be filled, and each element of the image, which is copied, is to be read as often as
-    by one tap of ``FEW``. ``reads``: by how many taps, on average."""
+    f32 takes twice the steps. Each element of the image, which is copied, is to be read as often as by one tap of ``FEW``. ``reads``: by
+    how many taps, on average."""
     if groups > 1:
         return 2 * features // groups > machine.lanes(32)
-    return features >= FEW or (not machine.has("amx-bf16") and 2 * features > machine.lanes(32) and features * reads >= FEW)
+    return features >= FEW or (2 * features > machine.lanes(32) and features * reads >= FEW)

@@ -131,6 +131,7 @@ PASSES: dict[str, str] = {
     "tir-share-copies": "passes.cpu.share_copies:ShareCopies",
     "tir-lower-copies": "passes.cpu.lower_copies:LowerCopies",
     "tir-lower-matrix-products": "passes.cpu.lower_matrix_products:LowerMatrixProducts",
+    "tir-overlap-outputs": "passes.cpu.overlap_outputs:OverlapOutputs",
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
     "tir-fill-vectors": "passes.cpu.fill_vectors:FillVectors",
     "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",

@@ -15,6 +15,7 @@ from legato.passes.cpu.matrices.copies import ImageCopy
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import rounded
+from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.cpu.window_loops import span_of
 
 SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
@@ -50,12 +51,13 @@ class PairConvolution:
             self.depth += -self.depth % self.vectors.lanes
         self.in_row = -(-geometry.columns // tiles.positions)
         self.count = geometry.rows * self.in_row if tiles.in_rows else -(-geometry.positions // tiles.positions)
-        share, small = machine.l2_bytes // SHARE, prod(weights.type.shape) * PAIR <= machine.l2_bytes // SHARE
+        share = machine.l2_bytes // SHARE
         # beside a weight that stays in the cache, all features of a tile are computed, and written, one after the other
-        most = 1 if small else max(1, share // (tiles.positions * self.depth * PAIR))
+        most = 1 if self.stays(share) else max(1, share // (tiles.positions * self.depth * PAIR))
         self.chunks = -(-self.count // most)
         self.chunk = -(-self.count // self.chunks)       # tiles
         self.panels = weights.type.shape[0] // form.groups
+        self.cold = flattened(weights) if is_cold(weights) else None
         work = form.groups * geometry.positions * geometry.taps[0] * geometry.taps[1] * geometry.run * self.features
         self.threads = machine.threads if work >= WORTH_IT else 1
 
@@ -63,6 +65,10 @@ class PairConvolution:
     def overlaps(self) -> bool:
         """Whether the last tiles begin earlier than the ones before end: nothing may be read behind the image."""
         return self.in_place
+
+    def stays(self, share: int) -> bool:
+        """Whether the filters stay in the second cache beside images and results. ``share``: a part of its bytes."""
+        return prod(self.weights.type.shape) * PAIR <= share
 
     def _is_in_place(self) -> bool:
         """Whether the image is what a copy of it would be: of one tap, without padding, and bf16 in whole blocks of channels."""
@@ -169,6 +175,15 @@ class PairConvolution:
             else:
                 found.append((0, axis.taps))
         return found
+
+    def fetch(self, tile: TilePlace, panel: Size, matrix: Size) -> None:
+        """Fetches a part of the filters behind a panel of all, in the step of a tile that reads this matrix, unless they stay in the
+        caches."""
+        if self.cold is not None:
+            _, steps, *shape = self.weights.type.shape
+            width = prod(shape)
+            number = plus(times(tile.number, steps), matrix)
+            fetch_part(self.cold, times(plus(panel, 1), steps * width), number, width, self.chunk)
 
     def narrowed(self, value: ir.Value) -> ir.Value:
         """A vector of the result as it is stored."""

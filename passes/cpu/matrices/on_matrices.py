@@ -9,15 +9,16 @@ from legato.core.vector_loops import Size, below, loop, minus, plus, scratch, ti
 from legato.passes.cpu.elements import Elements
 from legato.passes.cpu.matrices.convolution import PairConvolution, TilePlace
 from legato.passes.cpu.matrices.geometry import CopyGeometry
-from legato.passes.cpu.matrices.packing import PAIR, PairTiles
+from legato.passes.cpu.matrices.packing import COLUMNS, PAIR, PairTiles
+from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.steps import contracted, no_sums, read_matrix, write_sums
-
-ROWS = 32               # positions of a tile: two matrices
+from legato.passes.cpu.next_blocks import is_cold
 
 
 def matrix_tiles(form: ConvolutionForm) -> PairTiles:
-    """The sizes of a step: two by two matrices, or one by two."""
-    return PairTiles(ROWS if CopyGeometry.of(form).positions > ROWS // 2 else ROWS // 2)
+    """The sizes of a step: two by two matrices, or one of either where that is all there is."""
+    rows, features = (COLUMNS if extent > SIDE else SIDE for extent in (CopyGeometry.of(form).positions, form.filter_shape[3]))
+    return PairTiles(rows, features)
 
 
 class MatrixConvolution(PairConvolution):
@@ -28,11 +29,16 @@ class MatrixConvolution(PairConvolution):
         self.sums = scratch(self.threads, self.tiles.positions, self.tiles.features)
         super().build()
 
+    def stays(self, share: int) -> bool:
+        """Fewer do than on vectors: a matrix takes long to come from the third cache, and little time to be multiplied."""
+        return not is_cold(self.weights)
+
     def tile(self, image: ir.Value, place: TilePlace, panel: Size, thread: Size) -> None:
         """Builds the products of a tile with a panel of features, and what writes their sums."""
         positions, depth, features = self.tiles.positions, self.tiles.depth, self.tiles.features
 
         def step(first: Size, matrix: Size, block: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
+            self.fetch(place, panel, matrix)
             left = read_matrix(self.pairs, [first, times(block, depth), 0], [positions, depth, PAIR])
             right = read_matrix(self.weights, [panel, matrix, 0, 0, 0], [depth, features, PAIR])
             return [contracted(left, right, *sums)]

@@ -15,7 +15,6 @@ from legato.passes.cpu.matrices.convolution import PairConvolution, TilePlace
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
-from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 
 WIDTHS = (2, 4, 3, 5, 1)        # vectors of features in a tile: of equally fast ones, the first
 
@@ -48,7 +47,6 @@ class VectorConvolution(PairConvolution):
         panels, steps, *tile = self.weights.type.shape
         type_ = ir.MemRefType.get([panels, steps, tile[0] * tile[1] * tile[2]], self.weights.type.element_type)
         self.rows = memref.CollapseShapeOp(type_, self.weights, [[0], [1], [2, 3, 4]]).result
-        self.cold = flattened(self.weights) if is_cold(self.weights) else None
         super().build()
 
     def tile(self, image: ir.Value, place: TilePlace, panel: Size, thread: Size) -> None:
@@ -56,12 +54,8 @@ class VectorConvolution(PairConvolution):
         v, lanes, vectors = self.vectors, self.vectors.lanes, self.tiles.features // self.vectors.lanes
         panel_of_all = plus(times(place.group, self.panels), panel)
 
-        _, steps, width = self.rows.type.shape
-
         def step(first: Size, matrix: Size, block: ir.Value, sums: Sequence[ir.Value]) -> list[ir.Value]:
-            if self.cold is not None:
-                number = plus(times(place.number, steps), matrix)
-                fetch_part(self.cold, times(plus(panel_of_all, 1), steps * width), number, width, self.chunk)
+            self.fetch(place, panel_of_all, matrix)
             filters = [load_pairs(v, self.rows, panel_of_all, matrix, PAIR * lanes * j) for j in range(vectors)]
             inputs = [spread_pair(v, self.read, plus(first, position), times(block, PAIR)) for position in range(self.tiles.positions)]
             return add_products(inputs, filters, sums)
