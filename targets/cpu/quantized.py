@@ -11,6 +11,7 @@ from legato.core.vector_loops import in_parallel, least, loop, plus, rounded_up,
 from legato.targets.cpu import quantized_pairs
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.quantized_loops import FEW_ROWS, QuantizedProduct
+from legato.targets.cpu.quantized_matrices import QuantizedMatrices, fills_matrices
 from legato.targets.cpu.quantized_pairs import QuantizedPairs
 from legato.targets.cpu.threads import TYPICAL, WORTH_IT
 from legato.targets.rule import kernel
@@ -36,12 +37,13 @@ def matmul(k, x, weight, scale, zero, out):
     work = (rows if isinstance(rows, int) else TYPICAL) * panels * product.width * product.depth
     threads = machine.threads if work >= WORTH_IT and panels >= machine.threads else 1
     few = isinstance(rows, int) and rows <= FEW_ROWS
-    pairs = quantized_pairs.takes(product, machine)
+    pairs = quantized_pairs.takes(product, machine, was_bf16(k.op.operation.operands[0]))
     if (few and not pairs) or not isinstance(rows, int):
         product.prepare()
     if not pairs and not few:
         product.allocate(threads)
-    many = QuantizedPairs(product, machine, threads).build if pairs else product.many_rows
+    paired = QuantizedMatrices if fills_matrices(product, machine) else QuantizedPairs
+    many = paired(product, machine, threads).build if pairs else product.many_rows
 
     def panel(thread: ir.Value | int, at: ir.Value) -> None:
         if not isinstance(rows, int):
@@ -61,6 +63,12 @@ def matmul(k, x, weight, scale, zero, out):
     else:
         in_parallel(threads, part)
     return product.result()
+
+
+def was_bf16(rows: ir.Value) -> bool:
+    """Whether rows were widened from bf16."""
+    maker = None if isinstance(rows.owner, ir.Block) else rows.owner.operation
+    return maker is not None and maker.name == "relax.astype" and isinstance(maker.operands[0].type.element_type, ir.BF16Type)
 
 
 RULES = (matmul,)

@@ -25,9 +25,12 @@ HALF = 16       # bits
 Weight = Callable[[ir.Value], list[list[ir.Value]]]     # the pairs of a step, by pairs of rows and columns
 
 
-def takes(product: QuantizedProduct, machine: Machine) -> bool:
-    """Whether a product is made so: of rows that may be rounded, and a weight whose differences from its zeros are bf16."""
-    if not machine.rounds_factors or not machine.has("avx512bf16") or machine.lanes(32) != product.lanes or product.block % PAIR:
+def takes(product: QuantizedProduct, machine: Machine, widened: bool) -> bool:
+    """Whether a product is made so: of rows that may be rounded, or were ``widened`` from bf16, and a weight whose differences from its
+    zeros are bf16."""
+    if not (machine.rounds_factors or widened) or not machine.has("avx512bf16"):
+        return False
+    if machine.lanes(32) != product.lanes or product.block % PAIR:
         return False
     if product.per == 1 and product.words % PAIR:
         return False
@@ -44,22 +47,33 @@ class QuantizedPairs:
         self.rows = product.rows
         self.columns = list(range(0, product.width, self.v.lanes))
         self.group = min(GROUP, len(self.columns))
-        self.direct = isinstance(self.rows, int) and self.rows <= AT_ONCE
-        held = self.rows if isinstance(self.rows, int) else TOTALS
-        tiles = choose(self.rows if isinstance(self.rows, int) else None, self.group * self.v.lanes, self.v.lanes,
-                       AT_ONCE * self.group + self.group + 1, self.group * self.v.lanes)
-        self.tiles = (self.rows,) if self.direct else tiles.rows
+        self.tiles = self.row_tiles()
+        held = self.whole_rows if isinstance(self.whole_rows, int) else TOTALS
         self.at_once = min(held, TOTALS // self.tiles[0] * self.tiles[0])
         self.totals = scratch(threads, self.at_once, product.width)
         self.x = self._rounded(threads)
-        self.panel = None if self.direct else scratch(threads, product.block // PAIR, self.group * self.v.lanes,
-                                                      element=self.i32.element_type)
+        self.panel = self.make_panel(threads)
+
+    def row_tiles(self) -> tuple[int, ...]:
+        """The rows that are multiplied at once: a number, and those for the rest."""
+        if isinstance(self.rows, int) and self.rows <= AT_ONCE:
+            return (self.rows,)
+        lanes, columns = self.v.lanes, self.group * self.v.lanes
+        rows = self.rows if isinstance(self.rows, int) else None
+        return choose(rows, columns, lanes, AT_ONCE * self.group + self.group + 1, columns).rows
+
+    def make_panel(self, threads: int) -> ir.Value | None:
+        """Memory for the pairs of a block and a group of columns; None where few rows use them at once."""
+        if isinstance(self.rows, int) and self.rows <= AT_ONCE:
+            return None
+        return scratch(threads, self.product.block // PAIR, self.group * self.v.lanes, element=self.i32.element_type)
 
     def _rounded(self, threads: int) -> ir.Value:
         """The rows in bf16."""
         product, bf16 = self.product, ir.BF16Type.get()
-        sizes = [] if isinstance(self.rows, int) else [self.rows]
-        shape = [self.rows if isinstance(self.rows, int) else ir.ShapedType.get_dynamic_size(), product.depth]
+        count = self.whole_rows
+        sizes = [] if isinstance(count, int) else [count]
+        shape = [count if isinstance(count, int) else ir.ShapedType.get_dynamic_size(), product.depth]
         rounded = memref.AllocOp(ir.MemRefType.get(shape, bf16), sizes, [], alignment=64).result
         lanes, type_ = self.v.lanes, self.v.of(bf16)
         whole = product.depth // lanes * lanes
@@ -73,6 +87,11 @@ class QuantizedPairs:
         elements = (self.rows if isinstance(self.rows, int) else TYPICAL) * product.depth
         in_parts(self.rows, threads if elements >= WORTH_IT else 1, row)
         return rounded
+
+    @property
+    def whole_rows(self) -> Size:
+        """The rows that there is memory for."""
+        return self.rows
 
     def build(self, thread: Size, panel: ir.Value) -> None:
         """The product of all rows with one panel."""
@@ -104,14 +123,20 @@ class QuantizedPairs:
             zeros = [None if product.zero is None else product.per_block(product.zero, panel, b, column) for column in columns]
             scales = [product.per_block(product.scale, panel, b, column) for column in columns]
             weight = partial(self._weight, panel, b, columns, zeros)
-            add = partial(self._add, thread, columns, scales, times(b, product.block), first)
             pairs = max(product.per // PAIR, 1)     # of a step of the weight
             steps = product.block // (pairs * PAIR)
+            start = times(b, product.block)
             if self.panel is None:
-                add(weight, steps, pairs, self.tiles[0], 0)
+                self._add(thread, columns, scales, start, first, weight, steps, pairs, self.tiles[0], 0)
             else:
                 loop(0, steps, 1, partial(self._dequantize, thread, weight, pairs))
-                self._tiles(count, partial(add, partial(self._read, thread, len(columns)), product.block // PAIR, 1))
+                self.multiply(thread, columns, scales, start, first, count)
+
+    def multiply(self, thread: Size, columns: list[int], scales: list[ir.Value], start: Size, first: Size, count: Size) -> None:
+        """Adds the products of so many rows with the panel, times the scales, to the totals. ``start``: the first of the depth;
+        ``first``: of the rows."""
+        read = partial(self._read, thread, len(columns))
+        self._tiles(count, partial(self._add, thread, columns, scales, start, first, read, self.product.block // PAIR, 1))
 
     def _tiles(self, count: Size, add: Callable[[int, Size], None]) -> None:
         """``add(rows, first row)`` for register tiles that cover the rows."""
@@ -125,7 +150,11 @@ class QuantizedPairs:
         """Writes the pairs of one step to the panel."""
         for part, values in enumerate(weight(step)):
             for j, value in enumerate(values):
-                self.v.store(value, self.panel, thread, plus(times(step, pairs), part), j * self.v.lanes)
+                self.write_pairs(value, thread, plus(times(step, pairs), part), j)
+
+    def write_pairs(self, value: ir.Value, thread: Size, pair: Size, number: int) -> None:
+        """Writes a vector of pairs to the panel."""
+        self.v.store(value, self.panel, thread, pair, number * self.v.lanes)
 
     def _read(self, thread: Size, vectors: int, pair: ir.Value) -> list[list[ir.Value]]:
         """The pairs of the panel that belong to one pair of rows."""

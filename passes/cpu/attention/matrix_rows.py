@@ -6,12 +6,13 @@ columns after the last key, are computed with what lies in the buffers there, an
 from __future__ import annotations
 
 from legato.analysis.structured.elements import BodyScalar
+from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, least, loop, minus, plus, quotient, rounded_up, times, value_of
 from legato.passes.cpu.attention.softmax import RowSoftmax
 from legato.passes.cpu.attention.state import AttentionState
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
-from legato.passes.cpu.matrices.steps import contracted, no_sums, read_matrix, rounded, scratch_rows, write_sums
+from legato.passes.cpu.matrices.steps import rounded, scratch_rows
 
 STEP = DEPTH * PAIR     # elements that a matrix sums
 TOGETHER = 4            # rows whose exponentials are computed at once

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legato.analysis.structured import ConvolutionForm
+from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import arith, ir
 from legato.core.vector_loops import Size, below, loop, minus, plus, scratch, times, value_of, when
 from legato.passes.cpu.elements import Elements
@@ -11,7 +12,6 @@ from legato.passes.cpu.matrices.convolution import PairConvolution, TilePlace
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.packing import COLUMNS, PAIR, PairTiles
 from legato.passes.cpu.matrices.products import SIDE
-from legato.passes.cpu.matrices.steps import contracted, no_sums, read_matrix, write_sums
 from legato.passes.cpu.next_blocks import is_cold
 
 

@@ -24,19 +24,21 @@ class Products:
         self.net, self.arrays, self.expected = Net(target), [], []
 
     def add(self, rows: int, blocks: int, block: int, columns: int, bits: int, zeros: str, dynamic: bool = False, scales: type = np.float32,
-            width: int = 64, rounded: bool = False) -> None:
+            width: int = 64, rounded: bool = False, widened: bool = False) -> None:
         per, panels = rows_per_word(bits), -(-columns // width)
         shape = (panels, blocks, block // per, width)
         weight = RNG.integers(-128, 128, shape).astype(np.int8) if bits == 8 else RNG.integers(-1 << 31, 1 << 31, shape).astype(np.int32)
         scale = (RNG.random((panels, blocks, width)) + 0.5).astype(scales)
         zero = ZEROS[zeros](scale.shape)
         x = RNG.standard_normal((rows, blocks * block)).astype(np.float32)
-        value = self.net.input((f"n{rows}" if dynamic else rows, x.shape[1]))
+        x = x.astype(ml_dtypes.bfloat16) if widened else x
+        value = self.net.input((f"n{rows}" if dynamic else rows, x.shape[1]), "bf16" if widened else "f32")
+        value = self.net.op("relax.astype", [value], dtype="f32") if widened else value
         constants = [self.net.weight(array) for array in (weight, scale, zero)]
         self.net.output(self.net.op("relax.matmul_quantized", [value, *constants], bits=bits, columns=columns))
         self.arrays.append(x)
         self.again = lambda x: MatmulQuantized.compute(x, weight, scale, zero, bits, columns)
-        self.expected.append(self.again(x.astype(ml_dtypes.bfloat16).astype(np.float32) if rounded else x))
+        self.expected.append(self.again(x.astype(ml_dtypes.bfloat16 if rounded else x.dtype).astype(np.float32)))
 
     def check(self) -> None:
         for expected, found in zip(self.expected, self.net.run(*self.arrays), strict=True):
@@ -84,6 +86,18 @@ def test_rows_rounded_to_bf16(threads):
     products.add(1, 2, 32, 20, 8, "bytes", width=32, dynamic=True)
     products.add(5, 1, 33, 9, 8, "none", width=16)      # an odd depth has no pairs
     products.add(5, 2, 32, 9, 8, "floats", width=16)    # nor are differences from these bf16
+    products.check()
+    lowered = str(products.net.lowered("legalized").module)
+    assert "dot2_bf16bf16" in lowered
+    assert ("vector.contract" in lowered) == (not cpu.missing_features(cpu.host_name(), "+amx-bf16"))
+
+
+@pytest.mark.skipif(bool(cpu.missing_features(cpu.host_name(), "+avx512bf16")), reason="the CPU multiplies no pairs of bf16")
+def test_rows_of_bf16():
+    """Nothing is rounded where rows come from bf16, so their pairs are multiplied without ``matmul-precision``."""
+    products = Products("llvm")
+    for rows in (4, 16, 33):
+        products.add(rows, 3, 32, 70, 4, "bytes", widened=True)
     products.check()
     assert "dot2_bf16bf16" in str(products.net.lowered("legalized").module)
 

@@ -1,0 +1,45 @@
+"""Steps of products of matrices of bf16, in the form that ``tir-lower-matrix-products`` makes AMX's instructions of."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legato.core.mlir import arith, ir, vector
+from legato.core.vector_loops import Size, value_of
+
+
+def no_sums(rows: int, columns: int) -> ir.Value:
+    """The sums that a product begins with."""
+    type_ = ir.VectorType.get([rows, columns], ir.F32Type.get())
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, 0.0))).result
+
+
+def read_matrix(buffer: ir.Value, at: Sequence[Size], shape: Sequence[int]) -> ir.Value:
+    """A factor of this shape from the last dimensions of a buffer."""
+    rank, element = buffer.type.rank, buffer.type.element_type
+    minor = ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(d) for d in range(rank - len(shape), rank)])
+    padding = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
+    type_ = ir.VectorType.get(list(shape), element)
+    return vector.TransferReadOp(type_, buffer, [*map(value_of, at)], ir.AffineMapAttr.get(minor), padding, _in_bounds(len(shape))).result
+
+
+def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
+    """``sums[m, n] + left[m, k, p] * right[k, n, p]``, of widened factors."""
+    m, n, k, p = (ir.AffineExpr.get_dim(d) for d in range(4))
+    maps = [ir.AffineMap.get(4, 0, results) for results in ([m, k, p], [k, n, p], [m, n])]
+    kinds = [ir.Attribute.parse(f"#vector.iterator_type<{kind}>") for kind in ("parallel", "parallel", "reduction", "reduction")]
+    f32 = ir.F32Type.get()
+    wide = [arith.ExtFOp(ir.VectorType.get(value.type.shape, f32), value).result for value in (left, right)]
+    indexing = ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])
+    return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=ir.ArrayAttr.get(kinds),
+                                kind=ir.Attribute.parse("#vector.kind<add>")).result
+
+
+def write_sums(sums: ir.Value, buffer: ir.Value, *at: Size) -> None:
+    """Writes what a product ends with, to the last two dimensions of a buffer."""
+    rank = buffer.type.rank
+    minor = ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(d) for d in range(rank - 2, rank)])
+    vector.TransferWriteOp(None, sums, buffer, [*map(value_of, at)], ir.AffineMapAttr.get(minor), _in_bounds(2))
+
+
+def _in_bounds(rank: int) -> ir.ArrayAttr:
+    return ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank)
