@@ -34,7 +34,7 @@ from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, form_of, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
-from legato.passes.cpu.matrices.packing import FEW, PairTiles, pack_filters, packed_shape, read_shape
+from legato.passes.cpu.matrices.packing import FEW, PairTiles, overlapping_shape, pack_filters, packed_shape, read_shape
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import Constants, defining_op
 from legato.passes.graph.widen_convolutions import fills_lanes
@@ -95,7 +95,9 @@ class MatrixConvolutions(ModulePass):
                 if one.merges and reads_bf16(one.form):
                     continue
                 groups = one.form.groups
-                read = read_shape(one.form.filter_shape, one.form.dilations, groups)
+                on_matrices = isinstance(one.form, ConvolutionForm) and machine.has("amx-bf16")
+                read_as = overlapping_shape if on_matrices else read_shape
+                read = read_as(one.form.filter_shape, one.form.dilations, groups)
                 tiles = tiles_of(one.form, machine)
                 place, shape = one.form.filter.arg_number, packed_shape(read, tiles, groups)
                 rewrite_kernel(one.form, machine, tiles, shape)

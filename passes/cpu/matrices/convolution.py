@@ -13,6 +13,7 @@ from legato.core.vector_loops import Size, Vectors, in_parts, least, loop, minus
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.copies import ImageCopy
 from legato.passes.cpu.matrices.geometry import CopyGeometry
+from legato.passes.cpu.matrices.overlapping_copy import OverlappingCopy
 from legato.passes.cpu.matrices.packing import PAIR, PairTiles
 from legato.passes.cpu.matrices.steps import rounded
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
@@ -43,11 +44,11 @@ class PairConvolution:
         self.form, self.buffers, self.weights, self.tiles = form, buffers, weights, tiles
         self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
         self.vectors, self.features = Vectors(machine.lanes(32)), form.filter_shape[3]
-        self.geometry = geometry = CopyGeometry.of(form)
+        self.geometry = geometry = self.geometry_of(form)
         self.blocks = tiles.blocks(geometry.run)
         self.depth = self.blocks * tiles.depth * PAIR       # of a position, in elements
         self.in_place = self._is_in_place()
-        if not self.in_place:
+        if not self.in_place and not geometry.column:
             self.depth += -self.depth % self.vectors.lanes
         self.in_row = -(-geometry.columns // tiles.positions)
         self.count = geometry.rows * self.in_row if tiles.in_rows else -(-geometry.positions // tiles.positions)
@@ -65,6 +66,11 @@ class PairConvolution:
     def overlaps(self) -> bool:
         """Whether the last tiles begin earlier than the ones before end: nothing may be read behind the image."""
         return self.in_place
+
+    @classmethod
+    def geometry_of(cls, form: ImageConvolutionForm) -> CopyGeometry:
+        """How the copy of an image lies in memory."""
+        return CopyGeometry.of(form)
 
     def stays(self, share: int) -> bool:
         """Whether the filters stay in the second cache beside images and results. ``share``: a part of its bytes."""
@@ -99,7 +105,10 @@ class PairConvolution:
         # of a phase; tiles that reach beyond the last position read behind its last row
         beyond = 0 if self.tiles.in_rows else self.count * self.tiles.positions + down * geometry.pitch + right
         self.length = max(geometry.height * geometry.pitch, beyond)
-        self.copy = ImageCopy(self.form, geometry, self.vectors, self.source, self.depth, self.length)
+        if geometry.column:
+            self.copy = OverlappingCopy(self.form, geometry, self.vectors, self.source, self.length)
+        else:
+            self.copy = ImageCopy(self.form, geometry, self.vectors, self.source, self.depth, self.length)
         self.read, self.pairs = self.copy.memory, self.copy.pairs
 
     def _image(self, image: ir.Value) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.vector_loops import Size, plus, quotient, remainder, times
-from legato.passes.cpu.matrices.packing import read_shape
+from legato.passes.cpu.matrices.packing import overlapping_column, overlapping_shape, read_shape
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,8 @@ class CopyGeometry:
     """The inputs of neighbouring positions of the result follow each other in the copy for each tap of the window, through all rows.
 
     ``taps``: of the window, whose inputs are read apart; ``run``: the elements of one, those of a column, or of all columns where channels
-    are few; ``rows`` by ``columns``: of the result; ``step``, ``dilation``: between windows, and between taps.
+    are few; ``rows`` by ``columns``: of the result; ``step``, ``dilation``: between windows, and between taps; ``column``: the elements of
+    one in a copy whose windows overlap, 0 where each position has its own.
     """
 
     taps: tuple[int, int]
@@ -22,13 +23,16 @@ class CopyGeometry:
     columns: int
     step: tuple[int, int]
     dilation: tuple[int, int]
+    column: int = 0
 
     @classmethod
-    def of(cls, form: ImageConvolutionForm) -> CopyGeometry:
-        """That of a convolution of images, whose sizes are known."""
-        height, width, run, _ = read_shape(form.filter_shape, form.dilations, form.groups)
+    def of(cls, form: ImageConvolutionForm, overlapping: bool = False) -> CopyGeometry:
+        """That of a convolution of images, whose sizes are known. ``overlapping``: whether windows of few channels may overlap."""
+        given = form.filter_shape, form.dilations, form.groups
+        height, width, run, _ = (overlapping_shape if overlapping else read_shape)(*given)
         rows, columns = form.result_shape[1:3]
-        return cls((height, width), run, rows, columns, form.strides, form.dilations)
+        column = overlapping_column(*given) if overlapping else 0
+        return cls((height, width), run, rows, columns, form.strides, form.dilations, column)
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -45,6 +49,8 @@ class CopyGeometry:
     @property
     def pitch(self) -> int:
         """Positions of a copy in a row."""
+        if self.column:
+            return self.columns + max(0, -(-(self.run // self.column) // self.step[1]) - 1)
         return self.columns + self.reach[1] // self.step[1]
 
     @property

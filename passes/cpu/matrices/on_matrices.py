@@ -4,6 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
+from legato.analysis.structured.groups import depth_of
+from legato.core.ir_helpers import present
 from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import arith, ir
 from legato.core.vector_loops import Size, below, loop, minus, plus, scratch, times, value_of, when
@@ -17,12 +20,17 @@ from legato.passes.cpu.next_blocks import is_cold
 
 def matrix_tiles(form: ConvolutionForm) -> PairTiles:
     """The sizes of a step: two by two matrices, or one of either where that is all there is."""
-    rows, features = (COLUMNS if extent > SIDE else SIDE for extent in (CopyGeometry.of(form).positions, form.filter_shape[3]))
-    return PairTiles(rows, features)
+    geometry = MatrixConvolution.geometry_of(form)
+    rows, features = (COLUMNS if extent > SIDE else SIDE for extent in (geometry.positions, form.filter_shape[3]))
+    return PairTiles(rows, features, present(depth_of(geometry.run // PAIR))) if geometry.column else PairTiles(rows, features)
 
 
 class MatrixConvolution(PairConvolution):
     """The loops of one kernel, in the form that ``tir-lower-matrix-products`` makes AMX's instructions of."""
+
+    @classmethod
+    def geometry_of(cls, form: ImageConvolutionForm) -> CopyGeometry:
+        return CopyGeometry.of(form, overlapping=True)
 
     def build(self) -> None:
         """Builds all loops."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from legato.analysis.structured.groups import depth_of
+
 FEW = 16                # channels of an image, from which on a matrix is filled by those of one column
 PAIR = 2                # elements of bf16 in a lane of 32 bits
 DEPTH = 16              # pairs of channels that a matrix sums
@@ -30,8 +32,26 @@ def read_shape(shape: Sequence[int], dilations: Sequence[int], groups: int) -> l
     """How filters [height, width, channels, features] of a group are read: of few channels, which are all, whole rows of a window are read
     like channels."""
     height, width, channels, features = shape
-    by_rows = channels < FEW and dilations[1] == 1 and groups == 1
-    return [height, 1, width * channels, features] if by_rows else [height, width, channels, features]
+    return [height, 1, width * channels, features] if _reads_rows(channels, dilations, groups) else [height, width, channels, features]
+
+
+def overlapping_column(shape: Sequence[int], dilations: Sequence[int], groups: int) -> int:
+    """The elements of a column in a copy where the windows of neighbouring positions overlap: a power of two, at least a pair, so that no
+    vector of the copy divides a column. 0 where windows are not read row by row, or no divisor of a row's pairs fills a matrix."""
+    _, width, channels, _ = shape
+    column = max(1 << (channels - 1).bit_length(), PAIR)
+    return column if _reads_rows(channels, dilations, groups) and depth_of(width * column // PAIR) is not None else 0
+
+
+def overlapping_shape(shape: Sequence[int], dilations: Sequence[int], groups: int) -> list[int]:
+    """As ``read_shape``, where windows may overlap in the copy of an image."""
+    height, width, _, features = shape
+    column = overlapping_column(shape, dilations, groups)
+    return [height, 1, width * column, features] if column else read_shape(shape, dilations, groups)
+
+
+def _reads_rows(channels: int, dilations: Sequence[int], groups: int) -> bool:
+    return channels < FEW and dilations[1] == 1 and groups == 1
 
 
 def packed_shape(shape: Sequence[int], tiles: PairTiles, groups: int) -> list[int]:
@@ -49,6 +69,8 @@ def pack_filters(filters: np.ndarray, result: np.ndarray, shape: Sequence[int], 
 
 def _pack_group(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -> None:
     height, width, channels, features = shape
+    if width == 1:      # columns may be read with more channels than there are
+        filters = np.pad(filters, [(0, 0), (0, 0), (0, channels // filters.shape[1] - filters.shape[2]), (0, 0)])
     panels, steps, deep, columns, pair = result.shape
     padded = np.zeros((height * width, steps // (height * width) * deep * pair, panels * columns), ml_dtypes.bfloat16)
     with np.errstate(over="ignore", invalid="ignore"):

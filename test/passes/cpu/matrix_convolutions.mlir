@@ -239,3 +239,31 @@ func.func private @grouped(%x: tensor<1x6x5x48xbf16>, %w: tensor<3x3x16x36xbf16>
   %d = tensor.collapse_shape %0 [[0], [1], [2], [3, 4]] : tensor<1x6x5x3x12xf32> into tensor<1x6x5x36xf32>
   return %d : tensor<1x6x5x36xf32>
 }
+
+// Of three channels, windows of neighbouring positions overlap in the copy: a column has four elements, and a position's 28 of a row of the
+// window begin 8 elements behind those of the position before.
+// CHECK-LABEL: func.func @first_image
+// CHECK: "relax.constant"{{.*}} -> tensor<1x7x14x32x2xbf16>
+// CHECK-LABEL: func.func private @first(
+// CHECK: %[[COPY:.*]] = memref.alloc() {alignment = 64 : i64} : memref<2092xbf16>
+// CHECK: %[[ROWS:.*]] = memref.reinterpret_cast %[[COPY]] to offset: [0], sizes: [258, 14, 2], strides: [8, 2, 1] : memref<2092xbf16> to memref<258x14x2xbf16, strided<[8, 2, 1]>>
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 16, 3, 4, 5, 16, 6, 7, 8, 16, 9, 10, 11, 16] : vector<16xbf16>, vector<16xbf16>
+// CHECK: vector.transfer_read %[[ROWS]]{{.*}} : memref<258x14x2xbf16, strided<[8, 2, 1]>>, vector<32x14x2xbf16>
+func.func @first_image(%x: tensor<1x16x16x3xf32>) -> tensor<1x8x8x32xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<7x7x3x32xf32>} : () -> tensor<7x7x3x32xf32>
+  %1 = tensor.empty() : tensor<1x8x8x32xf32>
+  %2 = func.call @first(%x, %0, %1) : (tensor<1x16x16x3xf32>, tensor<7x7x3x32xf32>, tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  return %2 : tensor<1x8x8x32xf32>
+}
+func.func private @first(%x: tensor<1x16x16x3xf32>, %w: tensor<7x7x3x32xf32>,
+                         %out: tensor<1x8x8x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x8x8x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 3, 3, 0] high[0, 2, 2, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x16x16x3xf32> to tensor<1x21x21x3xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%padded, %w : tensor<1x21x21x3xf32>, tensor<7x7x3x32xf32>) outs(%f : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
+  return %0 : tensor<1x8x8x32xf32>
+}

@@ -36,6 +36,7 @@ CASES = [
     ((1, 1, 12, 19), 16, {"kernel_shape": [5, 9], "pads": [2, 6, 2, 5], "dilations": [2, 1]}),
     ((1, 5, 9, 3), 16, {"kernel_shape": [3, 9], "pads": [1, 4, 1, 4]}), ((1, 8, 10, 9), 16, {"kernel_shape": [1, 1], "pads": [0] * 4}),
     ((1, 16, 5, 6), 16, {"pads": [5, 4, 3, 6]}),
+    ((2, 2, 9, 30), 32, {"kernel_shape": [1, 17], "pads": [0, 8, 0, 8], "strides": [1, 3]}), ((1, 15, 12, 11), 20, {"strides": [3, 2]}),
     ((1, 24, 13, 14), 12, {}), ((2, 16, 7, 9), 9, {"strides": [1, 2]}), ((1, 8, 10, 19), 15, {"kernel_shape": [5, 5], "pads": [2] * 4}),
 ]
 GROUPS = [
@@ -300,13 +301,13 @@ def test_volumes_from_transposed_convolutions_are_pairs():
     np.testing.assert_allclose(result, expected, rtol=2**-8, atol=1e-4)
 
 
-@pytest.mark.parametrize("groups", [1, 2])
-def test_special_values(groups):
+@pytest.mark.parametrize(("groups", "channels"), [(1, 16), (2, 16), (1, 6)])
+def test_special_values(groups, channels):
     """NaN and infinities of inputs reach the positions, of their group, whose windows hold them, and no others; padding is multiplied as
     zeros are."""
     rng = np.random.default_rng(2)
-    filters = np.abs(rng.standard_normal((16 * groups, 16 // groups, 3, 3))).astype(np.float32)
-    x = np.ones((1, 16, 9, 9), np.float32)
+    filters = np.abs(rng.standard_normal((16 * groups, channels // groups, 3, 3))).astype(np.float32)
+    x = np.ones((1, channels, 9, 9), np.float32)
     x[0, 3, 2, 2], x[0, 5, 7, 7] = np.nan, np.inf
     graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, group=groups)], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
