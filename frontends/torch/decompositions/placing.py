@@ -68,6 +68,25 @@ def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2:
     return torch.where(inside, in_order(memory_order(x), spread), x)
 
 
+def _as_strided_scatter(x: Any, source: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """x with ``source`` at places that are counted in memory, and in memory as x is."""
+    order = memory_order(x)
+    if order is None or storage_offset is None and x.storage_offset() != 0:
+        return NotImplemented
+    places = torch.full((), storage_offset or 0)
+    for count, step in zip(size, stride):
+        places = places.unsqueeze(-1) + torch.arange(count) * step
+    ordered = x.permute(order)
+    written = ordered.reshape(-1).scatter(0, places.reshape(-1), source.reshape(-1))
+    return written.reshape(ordered.shape).permute([order.index(axis) for axis in range(x.ndim)])
+
+
+def _masked_select(x: Any, mask: Any) -> Any:
+    """The elements of both in one shape where the mask holds."""
+    x, mask = torch.broadcast_tensors(x, mask)
+    return x.reshape(-1).index_select(0, mask.reshape(-1).nonzero().squeeze(1))
+
+
 def _fitting(source: Any, index: Any) -> Any:
     """The part of ``source`` that an index of fewer elements writes, all of which the exporter takes; None where it is all of it."""
     if tuple(source.shape) == tuple(index.shape):
@@ -174,4 +193,6 @@ PLACING = {
     **dict.fromkeys((aten.diagonal.default, aten.diagonal_copy.default), _diagonal),
     **dict.fromkeys((aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta), _kaiser_window),
     aten.diagonal_scatter.default: _diagonal_scatter,
+    aten.as_strided_scatter.default: _as_strided_scatter,
+    aten.masked_select.default: _masked_select,
 }
