@@ -1,4 +1,4 @@
-"""torch.compile(backend="legato"): sizes and numbers that only data gives, and writes that are counted in memory, against PyTorch itself."""
+"""torch.compile(backend="legato"): sizes and numbers that only data gives, writes counted in memory, against PyTorch itself."""
 from importlib import import_module
 
 import pytest
@@ -54,7 +54,8 @@ def test_views_at_places_that_data_gives():
 
 
 def test_an_element_at_a_place_that_data_gives():
-    check(lambda x, at: (x[at.item()], x[at.item():]), lambda: (torch.randn(10), torch.tensor(-2)), lambda: (torch.randn(12), torch.tensor(3)))
+    check(lambda x, at: (x[at.item()], x[at.item():]),
+          lambda: (torch.randn(10), torch.tensor(-2)), lambda: (torch.randn(12), torch.tensor(3)))
 
 
 def test_writes_where_a_mask_holds():

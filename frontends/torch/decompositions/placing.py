@@ -71,7 +71,7 @@ def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2:
 def _as_strided_scatter(x: Any, source: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """x with ``source`` at places that are counted in memory, and in memory as x is."""
     order = memory_order(x)
-    if order is None or storage_offset is None and x.storage_offset() != 0:
+    if order is None or (storage_offset is None and x.storage_offset() != 0):
         return NotImplemented
     places = torch.full((), storage_offset or 0)
     for count, step in zip(size, stride):
