@@ -3,6 +3,7 @@ import math
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.torch.strided import in_order, memory_order
 
@@ -114,6 +115,16 @@ def _flip(x: Any, axes: Any) -> Any:
     return NotImplemented if x.ndim else x.clone()
 
 
+def _squeeze(x: Any, dim: Any = None) -> Any:
+    """Axes of another size than 1 stay; ONNX's Squeeze, to which the exporter names them, has them be errors, or unknown."""
+    named = range(x.ndim) if dim is None else dim if isinstance(dim, (list, tuple)) else [dim]
+    axes = sorted({axis % x.ndim for axis in named}) if x.ndim else []
+    single = [axis for axis in axes if guard_or_false(x.shape[axis] == 1)]
+    if single == axes and dim is not None:
+        return NotImplemented
+    return aten.squeeze.dims(x, single) if single else aten.alias(x)
+
+
 def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     """Rolls by sizes that a call tells, which the exporter writes of known ones only."""
     if not any(isinstance(shift, torch.SymInt) for shift in shifts):
@@ -184,6 +195,7 @@ PLACING = {
     aten.scatter.value: _scatter_number,
     aten.flip.default: _flip,
     aten.roll.default: _roll,
+    **dict.fromkeys((aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims), _squeeze),
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _scatter_reduce,
     aten.index_reduce.default: _index_reduce,
