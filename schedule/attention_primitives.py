@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from legato.analysis.block_attention import BlockAttention, NoAttention, attention_of
+from legato.analysis.indices.forms import linear
+from legato.analysis.products import multiplied_as
 from legato.core.ir_helpers import index, present
 from legato.core.mlir import arith, ir, math, memref, scf
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
@@ -18,7 +20,7 @@ from legato.schedule.state import Kernel, ScheduleError, only_block, predicate_o
 Place = dict[str, ir.Value]
 
 
-def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[BlockOp]:
+def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False) -> list[BlockOp]:
     """Computes an attention ``O[b, m, e] = sum_n softmax_n(f(sum_d Q[b, m, d] * K[b, n, d])) * V[b, n, e]`` in tiles of rows m and keys n.
 
     ``block``: the product with values. The blocks before it, from the product of queries and keys on, are erased; between that and the
@@ -34,7 +36,9 @@ def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[Blo
       product with values, which keeps its block's name, adds to them;
     - ``result`` writes them, divided.
 
-    Tiles are 0 beyond the ends. Scores and sums are of f32.
+    Tiles are 0 beyond the ends. Scores and sums are of f32. ``unconverted``: what matrix instructions take. Tiles have the types of the
+    operands, which are converted where they are multiplied; that of keys is contiguous along the same axis as the keys; weights are
+    rounded to the values' type, and ``local``.
     """
     top = only_block(kernel, block, "tile_attention")
     every = blocks(kernel.function.operation)
@@ -46,7 +50,7 @@ def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[Blo
     bounds = {one.name: extents_of(one) for one in form.blocks}
     check(kernel, form, tiles)
     with ir.InsertionPoint(top), block.operation.location:
-        made = _AttentionTiling(kernel, form, tiles, bounds).build()
+        made = _AttentionTiling(kernel, form, tiles, bounds, unconverted).build()
     kernel.replaced(block.operation, made[-2].operation)
     for nest in (*nests, top):
         kernel.erase(nest)
@@ -88,8 +92,10 @@ def check(kernel: Kernel, form: BlockAttention, tiles: Sequence[int]) -> None:
 class _AttentionTiling:
     """Builds the loops and blocks of one attention at the insertion point."""
 
-    def __init__(self, kernel: Kernel, form: BlockAttention, tiles: Sequence[int], bounds: dict[str, list[Size]]):
-        self.kernel, self.form = kernel, form
+    def __init__(self, kernel: Kernel, form: BlockAttention, tiles: Sequence[int], bounds: dict[str, list[Size]],
+                 unconverted: bool):
+        self.kernel, self.form, self.unconverted = kernel, form, unconverted
+        self.query, self.key, self.value = ((multiplied_as(one)[0] if unconverted else one) for one in (form.query, form.key, form.value))
         rows, keys, depth, columns = tiles
         second, first = bounds[form.second.block.name], bounds[form.first.block.name]
 
@@ -106,10 +112,12 @@ class _AttentionTiling:
         """All blocks."""
         tile = {letter: one.tile for letter, one in self.letters.items()}
         self.counts = {"b": self.letters["b"].size, "i": self.letters["m"].blocks, "l": self.letters["n"].blocks}
-        queries = self.buffer("queries", (tile["m"], tile["d"]), "shared", self.form.query.type)
-        keys = self.buffer("keys", (tile["d"], tile["n"]), "shared", self.form.key.type)
-        values = self.buffer("values", (tile["n"], tile["e"]), "shared", self.form.value.type)
-        weights = self.buffer("weights", (tile["m"], tile["n"]), "shared")
+        queries = self.buffer("queries", (tile["m"], tile["d"]), "shared", self.query.type)
+        order = ("n", "d") if self.unconverted and not self.keys_are_columns() else ("d", "n")
+        keys = self.buffer("keys", tuple(tile[letter] for letter in order), "shared", self.key.type)
+        values = self.buffer("values", (tile["n"], tile["e"]), "shared", self.value.type)
+        weights = (self.buffer("weights", (tile["m"], tile["n"]), "local", self.value.type) if self.unconverted
+                   else self.buffer("weights", (tile["m"], tile["n"]), "shared"))
         scores, masked, powers = (self.buffer(name, (tile["m"], tile["n"])) for name in ("scores", "masked", "powers"))
         tops, sums, following, added, factors = (
             self.buffer(name, (tile["m"],)) for name in ("tops", "sums", "following", "added", "factors"))
@@ -117,18 +125,18 @@ class _AttentionTiling:
         outer = loops(("b", "i"), [self.counts["b"], self.counts["i"]])
         with before_end(outer[-1].block):
             around = {"b": outer[0].variable, "i": outer[1].variable}
-            q = self.block("queries", around, ("m", "d"), lambda at: self.copy(self.form.query, queries, at, ("m", "d")))
+            q = self.block("queries", around, ("m", "d"), lambda at: self.copy(self.query, queries, at, ("m", "d")))
             start = self.block("start", around, ("m",), lambda at: (
                 put(self.number(-inf), tops, at["m"]), put(self.number(0), sums, at["m"])))
             clear = self.block("clear", around, ("m", "e"), lambda at: put(self.number(0), out, at["m"], at["e"]))
             steps = loops(("l",), [self.counts["l"]])[0]
             with before_end(steps.block):
                 around |= {"l": steps.variable}
-                k = self.block("keys", around, ("d", "n"), lambda at: self.copy(self.form.key, keys, at, ("d", "n")))
-                v = self.block("values", around, ("n", "e"), lambda at: self.copy(self.form.value, values, at, ("n", "e")))
+                k = self.block("keys", around, order, lambda at: self.copy(self.key, keys, at, order))
+                v = self.block("values", around, ("n", "e"), lambda at: self.copy(self.value, values, at, ("n", "e")))
                 zero = self.block("zero", around, ("m", "n"), lambda at: put(self.number(0), scores, at["m"], at["n"]))
                 product = self.block("scores", around, ("m", "n", "d"), lambda at: add(
-                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])), self.wide(get(keys, at["d"], at["n"]))), "d")
+                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])), self.wide(get(keys, *(at[x] for x in order)))), "d")
                 mask = self.block("mask", around, ("m", "n"), lambda at: put(
                     self.score(get(scores, at["m"], at["n"]), at), masked, at["m"], at["n"]))
                 greatest = self.block("greatest", around, ("m", "n"), lambda at: put(
@@ -141,11 +149,11 @@ class _AttentionTiling:
                     init=lambda at: put(self.number(0), added, at["m"]))
                 rescale = self.block("rescale", around, ("m",), lambda at: self.rescale(tops, sums, following, added, factors, at["m"]))
                 weight = self.block("weights", around, ("m", "n"), lambda at: put(
-                    get(powers, at["m"], at["n"]), weights, at["m"], at["n"]))
+                    self.rounded(get(powers, at["m"], at["n"]), weights.type.element_type), weights, at["m"], at["n"]))
                 scale = self.block("scale", around, ("m", "e"), lambda at: put(
                     arith.mulf(get(out, at["m"], at["e"]), get(factors, at["m"])), out, at["m"], at["e"]))
                 second = self.block("", around, ("m", "e", "n"), lambda at: add(
-                    out, (at["m"], at["e"]), get(weights, at["m"], at["n"]), self.wide(get(values, at["n"], at["e"]))), "n")
+                    out, (at["m"], at["e"]), self.wide(get(weights, at["m"], at["n"])), self.wide(get(values, at["n"], at["e"]))), "n")
             del around["l"]
             result = self.block("result", around, ("m", "e"), lambda at: self.give(out, sums, at))
         return [q, start, clear, k, v, zero, product, mask, greatest, power, total_, rescale, weight, scale, second, result]
@@ -174,6 +182,13 @@ class _AttentionTiling:
             with before_end(block.block):
                 fill(dict(zip(names, block.block.arguments)))
         return block
+
+    def keys_are_columns(self) -> bool:
+        """Whether neighbours in the keys' buffers are different keys."""
+        block = self.form.first.block
+        key = next(n for n, axis in self.form.of_first.items() if axis == self.form.keys)
+        last = [linear(list(op.operands)[-1]) for op in loads_of(self.key, block)]
+        return any(block.block.arguments[key] in one.terms for one in last)
 
     # --- places ---
 
@@ -262,8 +277,7 @@ class _AttentionTiling:
             if self.form.guarded:      # a sum that is 0 or NaN
                 some = arith.cmpf(arith.CmpFPredicate.OGT, get(sums, at["m"]), self.number(0))
                 value = arith.select(some, value, self.number(0))
-            element = store.buffer.type.element_type
-            memref.StoreOp(value if element == self.f32 else arith.truncf(element, value), store.buffer,
+            memref.StoreOp(self.rounded(value, store.buffer.type.element_type), store.buffer,
                            [copied(v, mapping, self.form.second.block) for v in store.indices])
 
     # --- numbers ---
@@ -278,7 +292,10 @@ class _AttentionTiling:
 
     def narrow(self, value: ir.Value) -> ir.Value:
         """A score of f32 as the first product gives it."""
-        element = self.form.first.store.buffer.type.element_type
+        return self.rounded(value, self.form.first.store.buffer.type.element_type)
+
+    def rounded(self, value: ir.Value, element: ir.Type) -> ir.Value:
+        """A value of f32 as one of another float type."""
         return value if element == self.f32 else arith.truncf(element, value)
 
 
@@ -294,6 +311,14 @@ def copied(value: ir.Value, mapping: dict[ir.Value, ir.Value], block: BlockOp) -
         new.operands[number] = operand
     mapping[value] = new.results[0]
     return new.results[0]
+
+
+def loads_of(value: ir.Value, block: BlockOp) -> list[ir.Operation]:
+    """The loads in a block's body that a value is computed from."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.block != block.block:
+        return []
+    op = value.owner.operation
+    return [op] if op.name == "memref.load" else [load for operand in op.operands for load in loads_of(operand, block)]
 
 
 def get(buffer: ir.Value, *at: ir.Value) -> ir.Value:

@@ -18,6 +18,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 BARRIER = "gpu.barrier"
 LOADS = (LOAD_MATRIX, "memref.load", "vector.load")
+STORES = ("memref.store", "vector.store")
 LOOPS = ("scf.for", "scf.while")
 BYTES = (4, 8, 16)     # of one asynchronous copy
 
@@ -37,7 +38,8 @@ class StageCopies(ModulePass):
     steps of the loop have buffers of their own, and each step copies for the one that is as many ahead, less one. A barrier in each step
     suffices then. There are fewer stages where shared memory does not suffice.
 
-    A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place.
+    A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place. What
+    a thread writes for itself, and reads behind the copies, may stand among them.
     """
 
     name: ClassVar[str] = "tir-stage-copies"
@@ -60,11 +62,11 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     if len(barriers) != 2 or len(loop.results) or any(op.name == BARRIER for one in inside for op in everything(one) if op != one):
         return
     first, second = barriers
-    stores = [op for op in inside[first:second] if op.name in ("vector.store", "memref.store")]
+    stores = [op for op in inside[first:second] if op.name in STORES and not is_unread(op, inside[:second])]
     copies = [found for op in stores if (found := copy_of(op, loop)) is not None]
     buffers = list(dict.fromkeys(one.store.operands[1] for one in copies))
     users = [use.owner.operation for buffer in buffers for use in buffer.uses]
-    effects = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores]
+    effects = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores and not is_unread(op, inside[:second])]
     if not copies or len(copies) < len(stores) or effects or not all(
             user in stores or (user.name in LOADS and user in inside[second:]) for user in users):
         return
@@ -111,9 +113,17 @@ def alignment(op: ir.Operation) -> int:
     return op.attributes["alignment"].value if "alignment" in op.attributes else 1
 
 
+def is_unread(op: ir.Operation, before: Sequence[ir.Operation]) -> bool:
+    """Whether an op writes to a buffer of a thread's own that none of some ops read."""
+    made = op.operands[1].owner if op.name in STORES else None
+    return made is not None and not isinstance(made, ir.Block) and made.operation.name == "memref.alloca" and not any(
+        use.owner.operation.name not in STORES and any(one in before for one in (use.owner.operation, *enclosing(use.owner.operation)))
+        for use in op.operands[1].uses)
+
+
 def writes(op: ir.Operation) -> bool:
     """Whether an op may have an effect."""
-    return op.name in ("memref.store", "vector.store", "func.call", "memref.copy", "memref.atomic_rmw", "memref.generic_atomic_rmw")
+    return op.name in (*STORES, "func.call", "memref.copy", "memref.atomic_rmw", "memref.generic_atomic_rmw")
 
 
 def is_shared(buffer: ir.Value) -> bool:

@@ -1,0 +1,171 @@
+"""Schedules of attention by the matrix instructions of NVIDIA's warps (mma.sync), on half floats with sums in f32.
+
+As in ``attention``, a block of threads takes a tile of rows of one head through the keys. Each warp has some of the rows: fragments of
+queries, keys and values come from shared memory by ldmatrix; scores, weights and the sums over values stay in registers, since a thread
+has the same elements of a result as of a left operand. Keys and values are copied some tiles ahead where shared memory has room.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from legato.analysis.block_kernel import BlockKernel
+from legato.analysis.products import multiplied_as
+from legato.analysis.structured import AttentionForm
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
+from legato.targets.gpu.attention import fuses_attention, padded, parts_of
+from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.products import keeps_lanes
+from legato.targets.gpu.steps import Steps
+from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, share
+
+FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
+WIDTH = 2          # bytes of an element
+BANKS = 16         # bytes that are added to each row of a tile, at most
+MOST_STAGES = 3
+INTRINSICS = {one.left: name for name, one in MATRIX_INTRINSICS.items() if one.left in ("f16", "bf16")}
+BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask", "greatest", "powers", "sums", "rescale", "weights",
+          "scale", "second", "result")
+
+
+@dataclass(frozen=True)
+class AttentionTiles:
+    """``rows``, ``keys``: of the tile of a block of threads; ``depth``, ``columns``: all of them, as a tile has them; ``stages``: tiles of
+    keys that have buffers."""
+
+    rows: int
+    keys: int
+    depth: int
+    columns: int
+    stages: int
+
+    @property
+    def size(self) -> int:
+        """The bytes of the tiles in shared memory."""
+        deep, wide = WIDTH * self.depth + BANKS, WIDTH * self.columns + BANKS
+        return self.rows * deep + self.stages * self.keys * (deep + wide)
+
+    @property
+    def warps(self) -> MatrixTiles:
+        """The warps, each with 16 rows."""
+        return MatrixTiles(self.rows, self.keys, self.depth, self.rows // FRAGMENT, 1)
+
+
+ROWS = (64, 32, 16)
+KEYS = ((64, MOST_STAGES), (64, 2), (32, MOST_STAGES), (32, 2), (32, 1), (16, 2), (16, 1))    # and stages, best first
+
+
+def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script of a kernel with one attention of halves that the device multiplies by matrix instructions; None for another kernel."""
+    form = kernel.attention
+    intrinsic = None if form is None else intrinsic_of(form, machine)
+    parts = parts_of(kernel) if intrinsic is not None and fuses_attention(kernel, machine) else None
+    if form is None or intrinsic is None or parts is None:
+        return None
+    tiles = tiles_of(form, machine)
+    if tiles is None:
+        return None
+    steps = Steps("matrix_attention")
+    second = steps.block(parts.second.name)
+    inlined, readers = [steps.block(one.name) for one in parts.inlined], [steps.block(one.name) for one in parts.after]
+    for one in inlined:
+        steps.inline(one)
+    sizes = (tiles.rows, tiles.keys, tiles.depth, tiles.columns)
+    made = steps.step("tile_attention", [second], f"tiles = array<i64: {', '.join(map(str, sizes))}>, unconverted = true", len(BLOCKS))
+    for one in readers:
+        steps.step("reverse_compute_inline", [one])
+    pairs = columns_of(form) % PAIR == 0 and form.out[-1] == "e" and all(map(keeps_lanes, parts.after))
+    emit(steps, dict(zip(BLOCKS, made)), tiles, intrinsic, {name: run_of(form, name, machine) for name in ("query", "key", "value")}, pairs)
+    return steps.text()
+
+
+def intrinsic_of(form: AttentionForm, machine: Gpu) -> str | None:
+    """The instruction that multiplies an attention's operands; None where the device has none for their types."""
+    types = {multiplied_as(one.value)[1] for one in (form.query, form.key, form.value)}
+    return INTRINSICS.get(*types) if len(types) == 1 and types <= {*machine.matrix_types} else None
+
+
+def columns_of(form: AttentionForm) -> int:
+    """The columns of the values, which are known."""
+    return form.extent("e") or 1
+
+
+def tiles_of(form: AttentionForm, machine: Gpu) -> AttentionTiles | None:
+    """The largest tiles that fit the shared memory, and whose rows and keys are filled; None where none fit."""
+    rows, keys = form.extent("m"), form.extent("n")
+    depth, columns = padded(form.extent("d") or 1, FRAGMENT), padded(columns_of(form), FRAGMENT)
+    for high in ROWS:
+        for wide, stages in KEYS:
+            tiles = AttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1)
+            filled = all(size is None or size > tile // 2 or tile == FRAGMENT for size, tile in ((rows, high), (keys, wide)))
+            if filled and tiles.size <= machine.shared_bytes:
+                return tiles
+    return None
+
+
+def run_of(form: AttentionForm, name: str, machine: Gpu) -> tuple[str, int]:
+    """The letter along which queries, keys or values, elements of one tensor, lie, and how many of them one access moves; "" and 1 for
+    other ones."""
+    reads = form.reads[name]
+    tensor, index = reads[0]
+    size, last = tensor.type.shape[-1], index[-1]
+    plain = len(reads) == 1 and last in ("d", "n", "e") and index.count(last) == 1 and size > 0
+    return (str(last), gcd(size, machine.lanes(8 * WIDTH))) if plain else ("", 1)
+
+
+def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic: str, runs: dict[str, tuple[str, int]], pairs: bool) -> None:
+    """Maps the loops of an attention in tiles to warps and their threads. ``runs``: the letters along which operands are copied, and
+    elements of an access; ``pairs``: whether the result is written in pairs of neighbours."""
+    batch, rows, *_ = steps.loops(blocks["result"], 4)
+    steps.bind(steps.fuse([batch, rows]), "blockIdx.x")
+    if tiles.stages > 1:
+        steps.step("annotate", [steps.loops(blocks["keys"], 4)[1]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
+    for name, depth, vectors in (("clear", 1, True), ("zero", 2, True), ("mask", 2, False), ("greatest", 2, False), ("powers", 2, False),
+                                 ("sums", 2, False), ("weights", 2, True), ("scale", 2, True), ("result", 1, pairs)):
+        each_element(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, vectors)
+    for name, depth in (("start", 1), ("rescale", 2)):
+        each_row(steps, steps.loops(blocks[name], depth + 1)[depth], tiles)
+    for name in ("scores", "second"):
+        multiply(steps, steps.loops(blocks[name], 5)[2:], tiles, intrinsic)
+    for name, operand, depth, letters in (("queries", "query", 1, "md"), ("keys", "key", 2, "nd"), ("values", "value", 2, "ne")):
+        last, lanes = runs[operand]
+        loops = steps.loops(blocks[name], depth + 2)[depth:]
+        share(steps, loops, (tiles.warps.down, 8, 4), lanes if last in letters else 1)
+
+
+def each_element(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, vectors: bool) -> None:
+    """Gives each thread the elements of a tile that the matrix instructions give it."""
+    m, n = loops
+    warp, half, y = steps.split(m, [tiles.warps.down, 2, 8])
+    j, x, pair = steps.split(n, [-1, 4, PAIR])
+    steps.reorder([warp, y, x, half, j, pair])
+    bind_warps(steps, warp, "", tiles.warps, WARPS)
+    steps.bind(y, "threadIdx.y")
+    steps.bind(x, "threadIdx.x")
+    for loop in (half, j):
+        steps.unroll(loop)
+    if vectors:
+        steps.vectorize(pair)
+    else:
+        steps.unroll(pair)
+
+
+def each_row(steps: Steps, loop: str, tiles: AttentionTiles) -> None:
+    """Gives each thread its rows."""
+    warp, half, y = steps.split(loop, [tiles.warps.down, 2, 8])
+    bind_warps(steps, warp, "", tiles.warps, WARPS)
+    steps.reorder([warp, y, half])
+    steps.bind(y, "threadIdx.y")
+    steps.unroll(half)
+
+
+def multiply(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, intrinsic: str) -> None:
+    """Gives a product to the warps."""
+    m, n, k = loops
+    warp, row = steps.split(m, [tiles.warps.down, FRAGMENT])
+    j, column = steps.split(n, [-1, FRAGMENT])
+    outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic].depth])
+    steps.reorder([warp, outer, j, row, column, deep])
+    bind_warps(steps, warp, "", tiles.warps, WARPS)
+    for loop in (outer, j):
+        steps.unroll(loop)
+    steps.step("tensorize", [row], f'intrinsic = "{intrinsic}"', 1)
