@@ -192,8 +192,9 @@ class _AttentionTiling:
 
     # --- places ---
 
-    def places(self, at: Place, *letters: str) -> tuple[dict[int, ir.Value], dict[int, ir.Value], list[Test]]:
-        """What the axes of the second product, and the depth's of the first, are at a place in a tile; and the bounds to be kept."""
+    def places(self, at: Place, *letters: str, clamped: bool = False) -> tuple[dict[int, ir.Value], dict[int, ir.Value], list[Test]]:
+        """What the axes of the second product, and the depth's of the first, are at a place in a tile; and the bounds to be kept.
+        ``clamped``: beyond the ends the axes are at their last values."""
         found: dict[str, dict[int, ir.Value]] = {"d": {}, "": {}}
         tests: list[Test] = []
         for letter in letters:
@@ -203,6 +204,8 @@ class _AttentionTiling:
                 value = arith.AddIOp(arith.MulIOp(at[block], index(one.tile)).result, value).result
             if not one.is_whole:
                 tests.append((value, value_of(one.size)))
+            if not one.is_whole and clamped:
+                value = arith.MinUIOp(value, arith.SubIOp(value_of(one.size), index(1)).result).result
             found["d" if letter == "d" else ""] |= one.spread(value)
         return found[""], found["d"], tests
 
@@ -233,9 +236,9 @@ class _AttentionTiling:
     def score(self, product: ir.Value, at: Place) -> ir.Value:
         """What softmax reads, of the product of a query and a key; -inf beyond the ends."""
         scores = self.form.scores
-        known, own, tests = self.places(at, "b", "m", "n")
+        known, own, tests = self.places(at, "b", "m", "n", clamped=self.unconverted)
         if scores is None:
-            return chosen(tests, self.f32, lambda: self.wide(self.narrow(product)), self.number(-inf))
+            return self.inside(tests, at, lambda: self.wide(self.narrow(product)))
         first = self.form.first.store.buffer
         loads = [op.operation for op in scores.block.operations if op.operation.name == "memref.load" and op.operation.operands[0] == first]
         stored = next(op.operation for op in scores.block.operations if op.operation.name == "memref.store").operands[0]
@@ -244,7 +247,15 @@ class _AttentionTiling:
             mapping = self.arguments(scores, self.form.of_scores, known, own)
             return self.wide(copied(stored, mapping | {load.results[0]: self.narrow(product) for load in loads}, scores))
 
-        return chosen(tests, self.f32, value, self.number(-inf))
+        return self.inside(tests, at, value)
+
+    def inside(self, tests: Sequence[Test], at: Place, value: Callable[[], ir.Value]) -> ir.Value:
+        """A score, or -inf beyond the ends. Threads of matrices have many, and do not branch for each: it is computed at clamped places
+        there, and beyond the last row it is anything."""
+        if not self.unconverted:
+            return chosen(tests, self.f32, value, self.number(-inf))
+        tests = self.places(at, "n")[2]
+        return arith.select(less(tests), value(), self.number(-inf)) if tests else value()
 
     def rescale(self, tops: ir.Value, sums: ir.Value, following: ir.Value, added: ir.Value, factors: ir.Value, m: ir.Value) -> None:
         """Updates the maximum and the sum of a row by those of a tile of keys."""

@@ -10,7 +10,7 @@ from math import prod
 from typing import ClassVar
 
 from legato.core.ir_helpers import body, constant_number, copy, everything, find, index, terminator
-from legato.core.mlir import arith, ir
+from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import STAGES
 from legato.passes.gpu.threads.memory import LOAD_MATRIX
@@ -25,18 +25,25 @@ BYTES = (4, 8, 16)     # of one asynchronous copy
 
 @dataclass(frozen=True)
 class CopyToShared:
-    """A store to shared memory. ``tests``: what has to hold for it to be of ``load``, a vector in global memory; it is 0 otherwise."""
+    """A store to shared memory. ``tests``: what has to hold for it to be of ``load``, a vector in global memory; it is 0 otherwise.
+    ``guard``: the op in which it stands, by whose condition only some threads store; None for a store of all."""
 
     store: ir.Operation
     load: ir.Operation
     tests: list[ir.Value]
+    guard: ir.Operation | None
+
+    def erase(self) -> None:
+        """Removes the store."""
+        (self.guard or self.store).erase()
 
 
 @dataclass(frozen=True)
 class StageCopies(ModulePass):
     """Makes asynchronous the copies of loops that are annotated with ``pipeline_stages``, where the target has such copies: that many
     steps of the loop have buffers of their own, and each step copies for the one that is as many ahead, less one. A barrier in each step
-    suffices then. There are fewer stages where shared memory does not suffice.
+    suffices then. There are fewer stages where shared memory does not suffice; with one, a step waits for its own copies, which pass by
+    the registers.
 
     A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place. What
     a thread writes for itself, and reads behind the copies, may stand among them.
@@ -62,8 +69,9 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     if len(barriers) != 2 or len(loop.results) or any(op.name == BARRIER for one in inside for op in everything(one) if op != one):
         return
     first, second = barriers
-    stores = [op for op in inside[first:second] if op.name in STORES and not is_unread(op, inside[:second])]
-    copies = [found for op in stores if (found := copy_of(op, loop)) is not None]
+    guards = {one: op for op in inside[first:second] if (one := guarded_store(op)) is not None}
+    stores = [op for op in (*inside[first:second], *guards) if op.name in STORES and not is_unread(op, inside[:second])]
+    copies = [found for op in stores if (found := copy_of(op, guards.get(op))) is not None]
     buffers = list(dict.fromkeys(one.store.operands[1] for one in copies))
     users = [use.owner.operation for buffer in buffers for use in buffer.uses]
     effects = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores and not is_unread(op, inside[:second])]
@@ -73,18 +81,31 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     taken = shared_size(kernel)
     each = sum(size(buffer.type) for buffer in buffers)
     stages = min(loop.attributes[STAGES].value, (shared_bytes - taken) // each + 1)
+    staging = _Staging(loop, copies, buffers, stages)
     if stages > 1:
-        _Staging(loop, copies, buffers, stages).build(inside[first], inside[second], users)
+        staging.build(inside[first], inside[second], users)
+    else:
+        staging.in_place(inside[second])
 
 
-def copy_of(store: ir.Operation, loop: ir.Operation) -> CopyToShared | None:
-    """A store as a copy from global memory; None where it is none that can be made asynchronously."""
+def guarded_store(op: ir.Operation) -> ir.Operation | None:
+    """The only store in an op, by whose condition it is made; None for another op."""
+    if op.name != "scf.if" or len(op.results) or any(len(body(block)) for block in list(op.regions[1].blocks)):
+        return None
+    inside = [one for one in everything(op) if one != op]
+    stores = [one for one in inside if writes(one)]
+    others = [one for one in inside if one not in stores and not (one.name in ("vector.load", "scf.if", "scf.yield") or is_arithmetic(one))]
+    return stores[0] if len(stores) == 1 and stores[0].name == "vector.store" and stores[0].parent.operation == op and not others else None
+
+
+def copy_of(store: ir.Operation, guard: ir.Operation | None) -> CopyToShared | None:
+    """A store as a copy from global memory; None where it is none that can be made asynchronously. ``guard``: as of the copy."""
     type_, to = store.operands[0].type, store.operands[1]
     wide = isinstance(type_, ir.VectorType) and type_.rank == 1 and prod(type_.shape) * type_.element_type.width // 8
     found = loaded(store.operands[0]) if wide in BYTES and isinstance(to.owner, ir.Block) and is_shared(to) else None
     if found is None or any(alignment(op) < int(wide) for op in (store, found[0])) or is_shared(found[0].operands[0]):
         return None
-    return CopyToShared(store, *found)
+    return CopyToShared(store, *found, guard)
 
 
 def loaded(value: ir.Value) -> tuple[ir.Operation, list[ir.Value]] | None:
@@ -178,8 +199,17 @@ class _Staging:
                                           {name: user.attributes[name] for name in user.attributes})
             user.results[0].replace_all_uses_with(new.results[0])
             user.erase()
-        for store in stores:
-            store.erase()
+        for one in self.copies:
+            one.erase()
+        del self.loop.attributes[STAGES]
+
+    def in_place(self, second: ir.Operation) -> None:
+        """Makes the copies of a step asynchronous, and waits for them in front of the barrier behind them."""
+        with ir.InsertionPoint(second), self.loop.location:
+            self.begin_copies([], {}, [])
+            wait_for_copies(0)
+        for one in self.copies:
+            one.erase()
         del self.loop.attributes[STAGES]
 
     def slot(self, step: ir.Value) -> ir.Value:
@@ -188,19 +218,28 @@ class _Staging:
 
     def copy_for(self, step: ir.Value, end: ir.Value) -> None:
         """Begins the copies for a step, at the insertion point; beyond the loop's end they have no elements."""
-        place, begun = self.slot(step), arith.CmpIOp(arith.CmpIPredicate.slt, step, end).result
-        mapping = {self.step: step}
+        begun = arith.CmpIOp(arith.CmpIPredicate.slt, step, end).result
+        self.begin_copies([begun], {self.step: step}, [self.slot(step)])
+
+    def begin_copies(self, begun: Sequence[ir.Value], mapping: dict[ir.Value, ir.Value], slot: Sequence[ir.Value]) -> None:
+        """Begins the copies at the insertion point, with other values for some, into the buffers of a ``slot``. ``begun``: further tests."""
         for one in self.copies:
-            values = [*one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
+            guards = [] if one.guard is None else [one.guard.operands[0]]
+            values = [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
             mapping = copy([op for op in self.needed(values) if op.results[0] not in mapping], mapping)
-            tests, source, target = ([mapping.get(v, v) for v in some] for some in (
-                one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
-            exists = begun
-            for test in tests:
-                exists = arith.AndIOp(exists, test).result
-            lanes = prod(one.load.results[0].type.shape)
-            count = arith.SelectOp(exists, index(lanes), index(0)).result
-            begin_copy(one.load.operands[0], source, one.store.operands[1], [place, *target], lanes, count)
+            guards, tests, source, target = ([mapping.get(v, v) for v in some] for some in (
+                guards, one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
+            lanes, exists = prod(one.load.results[0].type.shape), None
+            for test in (*begun, *tests):
+                exists = test if exists is None else arith.AndIOp(exists, test).result
+            count = index(lanes) if exists is None else arith.SelectOp(exists, index(lanes), index(0)).result
+            place = ir.InsertionPoint.current
+            if guards:
+                inside = scf.IfOp(guards[0])
+                with ir.InsertionPoint(inside.then_block):
+                    place = ir.InsertionPoint(scf.YieldOp([]))
+            with place:
+                begin_copy(one.load.operands[0], source, one.store.operands[1], [*slot, *target], lanes, count)
         ir.Operation.create("nvvm.cp.async.commit.group")
 
     def needed(self, values: Sequence[ir.Value]) -> list[ir.Operation]:

@@ -16,12 +16,13 @@ from legato.targets.gpu.attention import fuses_attention, padded, parts_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, share
+from legato.targets.gpu.tensor_cores import PAIR, WARP, WARPS, MatrixTiles, bind_warps, share
 
 FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
 WIDTH = 2          # bytes of an element
 BANKS = 16         # bytes that are added to each row of a tile, at most
 MOST_STAGES = 3
+AT_ONCE = 4        # accesses of a thread, in the copy of queries, which are in registers
 INTRINSICS = {one.left: name for name, one in MATRIX_INTRINSICS.items() if one.left in ("f16", "bf16")}
 BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask", "greatest", "powers", "sums", "rescale", "weights",
           "scale", "second", "result")
@@ -74,6 +75,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     for one in readers:
         steps.step("reverse_compute_inline", [one])
     pairs = columns_of(form) % PAIR == 0 and form.out[-1] == "e" and all(map(keeps_lanes, parts.after))
+    if machine.async_copies:
+        steps.step("annotate", [steps.loops(made[BLOCKS.index("keys")], 5)[2]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
     emit(steps, dict(zip(BLOCKS, made)), tiles, intrinsic, {name: run_of(form, name, machine) for name in ("query", "key", "value")}, pairs)
     return steps.text()
 
@@ -117,8 +120,6 @@ def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic:
     elements of an access; ``pairs``: whether the result is written in pairs of neighbours."""
     batch, rows, *_ = steps.loops(blocks["result"], 4)
     steps.bind(steps.fuse([batch, rows]), "blockIdx.x")
-    if tiles.stages > 1:
-        steps.step("annotate", [steps.loops(blocks["keys"], 4)[1]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
     for name, depth, vectors in (("clear", 1, True), ("zero", 2, True), ("mask", 2, False), ("greatest", 2, False), ("powers", 2, False),
                                  ("sums", 2, False), ("weights", 2, True), ("scale", 2, True), ("result", 1, pairs)):
         each_element(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, vectors)
@@ -129,7 +130,9 @@ def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic:
     for name, operand, depth, letters in (("queries", "query", 1, "md"), ("keys", "key", 2, "nd"), ("values", "value", 2, "ne")):
         last, lanes = runs[operand]
         loops = steps.loops(blocks[name], depth + 2)[depth:]
-        share(steps, loops, (tiles.warps.down, 8, 4), lanes if last in letters else 1)
+        lanes = lanes if last in letters else 1
+        turns = FRAGMENT * tiles.depth // (WARP * lanes)      # of queries, whose rows are 16 for each warp
+        share(steps, loops, (tiles.warps.down, 8, 4), lanes, at_once=gcd(turns, AT_ONCE) if name == "queries" else 0)
 
 
 def each_element(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, vectors: bool) -> None:
