@@ -194,7 +194,7 @@ class _AttentionTiling:
 
     def places(self, at: Place, *letters: str, clamped: bool = False) -> tuple[dict[int, ir.Value], dict[int, ir.Value], list[Test]]:
         """What the axes of the second product, and the depth's of the first, are at a place in a tile; and the bounds to be kept.
-        ``clamped``: beyond the ends the axes are at their last values."""
+        ``clamped``: beyond the ends the axes are at their first values."""
         found: dict[str, dict[int, ir.Value]] = {"d": {}, "": {}}
         tests: list[Test] = []
         for letter in letters:
@@ -205,7 +205,7 @@ class _AttentionTiling:
             if not one.is_whole:
                 tests.append((value, value_of(one.size)))
             if not one.is_whole and clamped:
-                value = arith.MinUIOp(value, arith.SubIOp(value_of(one.size), index(1)).result).result
+                value = arith.select(less(tests[-1:]), value, index(0))
             found["d" if letter == "d" else ""] |= one.spread(value)
         return found[""], found["d"], tests
 
@@ -250,7 +250,7 @@ class _AttentionTiling:
         return self.inside(tests, at, value)
 
     def inside(self, tests: Sequence[Test], at: Place, value: Callable[[], ir.Value]) -> ir.Value:
-        """A score, or -inf beyond the ends. Threads of matrices have many, and do not branch for each: it is computed at clamped places
+        """A score, or -inf beyond the ends. Threads of matrices have many, and do not branch for each: it is computed at other places
         there, and beyond the last row it is anything."""
         if not self.unconverted:
             return chosen(tests, self.f32, value, self.number(-inf))

@@ -218,8 +218,8 @@ class _Staging:
 
     def copy_for(self, step: ir.Value, end: ir.Value) -> None:
         """Begins the copies for a step, at the insertion point; beyond the loop's end they have no elements."""
-        begun = arith.CmpIOp(arith.CmpIPredicate.slt, step, end).result
-        self.begin_copies([begun], {self.step: step}, [self.slot(step)])
+        place, begun = self.slot(step), arith.CmpIOp(arith.CmpIPredicate.slt, step, end).result
+        self.begin_copies([begun], {self.step: step}, [place])
 
     def begin_copies(self, begun: Sequence[ir.Value], mapping: dict[ir.Value, ir.Value], slot: Sequence[ir.Value]) -> None:
         """Begins the copies at the insertion point, with other values for some, into the buffers of a ``slot``. ``begun``: further tests."""

@@ -77,7 +77,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     pairs = columns_of(form) % PAIR == 0 and form.out[-1] == "e" and all(map(keeps_lanes, parts.after))
     if machine.async_copies:
         steps.step("annotate", [steps.loops(made[BLOCKS.index("keys")], 5)[2]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
-    emit(steps, dict(zip(BLOCKS, made)), tiles, intrinsic, {name: run_of(form, name, machine) for name in ("query", "key", "value")}, pairs)
+    whole = (form.extent("n") or 1) % tiles.keys == 0
+    emit(steps, dict(zip(BLOCKS, made)), tiles, intrinsic, {name: run_of(form, name, machine) for name in ("query", "key", "value")}, pairs,
+         whole)
     return steps.text()
 
 
@@ -115,19 +117,21 @@ def run_of(form: AttentionForm, name: str, machine: Gpu) -> tuple[str, int]:
     return (str(last), gcd(size, machine.lanes(8 * WIDTH))) if plain else ("", 1)
 
 
-def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic: str, runs: dict[str, tuple[str, int]], pairs: bool) -> None:
+def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic: str, runs: dict[str, tuple[str, int]], pairs: bool,
+         whole: bool) -> None:
     """Maps the loops of an attention in tiles to warps and their threads. ``runs``: the letters along which operands are copied, and
-    elements of an access; ``pairs``: whether the result is written in pairs of neighbours."""
+    elements of an access; ``pairs``: whether the result is written in pairs of neighbours; ``whole``: whether no tile has other keys
+    than there are, so that scores are computed in pairs, without tests."""
     batch, rows, *_ = steps.loops(blocks["result"], 4)
     steps.bind(steps.fuse([batch, rows]), "blockIdx.x")
-    for name, depth, vectors in (("clear", 1, True), ("zero", 2, True), ("mask", 2, False), ("greatest", 2, False), ("powers", 2, False),
+    for name, depth, vectors in (("clear", 1, True), ("zero", 2, True), ("mask", 2, whole), ("greatest", 2, False), ("powers", 2, False),
                                  ("sums", 2, False), ("weights", 2, True), ("scale", 2, True), ("result", 1, pairs)):
         each_element(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, vectors)
     for name, depth in (("start", 1), ("rescale", 2)):
         each_row(steps, steps.loops(blocks[name], depth + 1)[depth], tiles)
     for name in ("scores", "second"):
         multiply(steps, steps.loops(blocks[name], 5)[2:], tiles, intrinsic)
-    for name, operand, depth, letters in (("queries", "query", 1, "md"), ("keys", "key", 2, "nd"), ("values", "value", 2, "ne")):
+    for name, operand, depth, letters in (("queries", "query", 1, "d"), ("keys", "key", 2, "dn"), ("values", "value", 2, "e")):
         last, lanes = runs[operand]
         loops = steps.loops(blocks[name], depth + 2)[depth:]
         lanes = lanes if last in letters else 1
