@@ -10,9 +10,10 @@ from math import inf
 from legato.analysis.block_attention import BlockAttention, NoAttention, attention_of
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import multiplied_as
-from legato.core.ir_helpers import index, present
+from legato.core.ir_helpers import index, marked, present
 from legato.core.mlir import arith, ir, math, memref, scf
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
+from legato.dialects.tir.markers import WEIGHS
 from legato.dialects.tir.walk import blocks
 from legato.schedule.product_primitives import Letter, Size, Test, less, loops, total, value_of
 from legato.schedule.state import Kernel, ScheduleError, only_block, predicate_of
@@ -136,14 +137,15 @@ class _AttentionTiling:
                 v = self.block("values", around, ("n", "e"), lambda at: self.copy(self.value, values, at, ("n", "e")))
                 zero = self.block("zero", around, ("m", "n"), lambda at: put(self.number(0), scores, at["m"], at["n"]))
                 product = self.block("scores", around, ("m", "n", "d"), lambda at: add(
-                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])), self.wide(get(keys, *(at[x] for x in order)))), "d")
+                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])),
+                    self.wide(get(keys, *(at[letter] for letter in order)))), "d")
                 mask = self.block("mask", around, ("m", "n"), lambda at: put(
                     self.score(get(scores, at["m"], at["n"]), at), masked, at["m"], at["n"]))
                 greatest = self.block("greatest", around, ("m", "n"), lambda at: put(
                     arith.maxnumf(get(masked, at["m"], at["n"]), get(following, at["m"])), following, at["m"]), "n",
                     init=lambda at: put(get(tops, at["m"]), following, at["m"]))
-                power = self.block("powers", around, ("m", "n"), lambda at: put(math.exp(arith.subf(
-                    get(masked, at["m"], at["n"]), self.shift(get(following, at["m"])))), powers, at["m"], at["n"]))
+                power = self.block("powers", around, ("m", "n"), lambda at: put(self.power(
+                    get(masked, at["m"], at["n"]), get(following, at["m"])), powers, at["m"], at["n"]))
                 total_ = self.block("sums", around, ("m", "n"), lambda at: put(
                     arith.addf(get(added, at["m"]), get(powers, at["m"], at["n"])), added, at["m"]), "n",
                     init=lambda at: put(self.number(0), added, at["m"]))
@@ -260,10 +262,14 @@ class _AttentionTiling:
     def rescale(self, tops: ir.Value, sums: ir.Value, following: ir.Value, added: ir.Value, factors: ir.Value, m: ir.Value) -> None:
         """Updates the maximum and the sum of a row by those of a tile of keys."""
         following_ = get(following, m)
-        factor = math.exp(arith.subf(get(tops, m), self.shift(following_)))
+        factor = self.power(get(tops, m), following_)
         put(factor, factors, m)
         put(arith.addf(arith.mulf(get(sums, m), factor), get(added, m)), sums, m)
         put(following_, tops, m)
+
+    def power(self, value: ir.Value, top: ir.Value) -> ir.Value:
+        """The exponential of what a score, or an earlier maximum, is below the maximum."""
+        return marked(math.exp(arith.subf(value, self.shift(top))), WEIGHS)
 
     def shift(self, top: ir.Value) -> ir.Value:
         """What is subtracted before exponentials: the maximum. With -inf it is 0: exponentials are then 0, and so is their sum, which

@@ -43,13 +43,13 @@ class TileAccess:
 def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
     """Replaces three loops, of 16 rows, 16 columns and 16 steps of depth, that multiply tiles in shared memory by two mma.sync.
 
-    The operands are f16 or bf16, the local result f32. The left operand of halves may be ``local``, too, where the threads have its
-    elements as they have a result's: a sum becomes a factor without shared memory. f32 operands, in 8 steps of depth, are rounded to tf32, to 11 bits; floats of 8
+    The operands are f16 or bf16, the local result f32; f32 operands, in 8 steps of depth, are rounded to tf32, to 11 bits; floats of 8
     bits, which are bytes in memory, and integers of 8 bits, with a result of i32, are multiplied in 32 steps of depth, along which their
-    tiles' rows are. The threads of a warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x; each has the elements
-    of the result that the instruction gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1, 2x + 8, 2x + 9. The
-    rows of the operands' buffers are made longer, so that the eight rows of a matrix lie in different banks. Returns the block with the
-    loops over threads.
+    tiles' rows are. A left operand of f16 or bf16 may be ``local``, of which each thread has the elements that it has of a result: results
+    become factors without shared memory. The threads of a warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x;
+    each has the elements of the result that the instruction gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1,
+    2x + 8, 2x + 9. The rows of the operands' buffers are made longer, so that the eight rows of a matrix lie in different banks. Returns
+    the block with the loops over threads.
     """
     if op.name != "tir.for":
         raise ScheduleError(f"tensorize: '{intrinsic}' takes a loop, the one over the rows")

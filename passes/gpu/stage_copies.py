@@ -74,7 +74,8 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     copies = [found for op in stores if (found := copy_of(op, guards.get(op))) is not None]
     buffers = list(dict.fromkeys(one.store.operands[1] for one in copies))
     users = [use.owner.operation for buffer in buffers for use in buffer.uses]
-    effects = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores and not is_unread(op, inside[:second])]
+    written = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores]
+    effects = [op for op in written if not is_unread(op, inside[:second])]
     if not copies or len(copies) < len(stores) or effects or not all(
             user in stores or (user.name in LOADS and user in inside[second:]) for user in users):
         return
@@ -222,7 +223,8 @@ class _Staging:
         self.begin_copies([begun], {self.step: step}, [place])
 
     def begin_copies(self, begun: Sequence[ir.Value], mapping: dict[ir.Value, ir.Value], slot: Sequence[ir.Value]) -> None:
-        """Begins the copies at the insertion point, with other values for some, into the buffers of a ``slot``. ``begun``: further tests."""
+        """Begins the copies at the insertion point, with other values for some (``mapping``), into the buffers of a ``slot``. ``begun``:
+        further tests."""
         for one in self.copies:
             guards = [] if one.guard is None else [one.guard.operands[0]]
             values = [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]

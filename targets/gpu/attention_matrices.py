@@ -21,7 +21,6 @@ from legato.targets.gpu.tensor_cores import PAIR, WARP, WARPS, MatrixTiles, bind
 FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
 WIDTH = 2          # bytes of an element
 BANKS = 16         # bytes that are added to each row of a tile, at most
-MOST_STAGES = 3
 AT_ONCE = 4        # accesses of a thread, in the copy of queries, which are in registers
 INTRINSICS = {one.left: name for name, one in MATRIX_INTRINSICS.items() if one.left in ("f16", "bf16")}
 BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask", "greatest", "powers", "sums", "rescale", "weights",
@@ -52,7 +51,7 @@ class AttentionTiles:
 
 
 ROWS = (64, 32, 16)
-KEYS = ((64, MOST_STAGES), (64, 2), (32, MOST_STAGES), (32, 2), (32, 1), (16, 2), (16, 1))    # and stages, best first
+KEYS = ((64, 3), (64, 2), (32, 3), (32, 2), (32, 1), (16, 2), (16, 1))    # and stages, best first
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -74,12 +73,18 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     made = steps.step("tile_attention", [second], f"tiles = array<i64: {', '.join(map(str, sizes))}>, unconverted = true", len(BLOCKS))
     for one in readers:
         steps.step("reverse_compute_inline", [one])
-    pairs = columns_of(form) % PAIR == 0 and form.out[-1] == "e" and all(map(keeps_lanes, parts.after))
+    blocks = dict(zip(BLOCKS, made))
     if machine.async_copies:
-        steps.step("annotate", [steps.loops(made[BLOCKS.index("keys")], 5)[2]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
-    whole = (form.extent("n") or 1) % tiles.keys == 0
-    emit(steps, dict(zip(BLOCKS, made)), tiles, intrinsic, {name: run_of(form, name, machine) for name in ("query", "key", "value")}, pairs,
-         whole)
+        steps.step("annotate", [steps.loops(blocks["keys"], 5)[2]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
+    pairs = {"clear", "zero", "weights", "scale"}
+    if (form.extent("n") or 1) % tiles.keys == 0:      # without tests of keys
+        pairs.add("mask")
+    if columns_of(form) % PAIR == 0 and form.out[-1] == "e" and all(map(keeps_lanes, parts.after)):
+        pairs.add("result")
+    emit(steps, blocks, tiles, intrinsic, pairs)
+    for name, operand, depth, letters in (("queries", "query", 1, "d"), ("keys", "key", 2, "dn"), ("values", "value", 2, "e")):
+        last, lanes = run_of(form, operand, machine)
+        copies(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, lanes if last in letters else 1, name == "queries")
     return steps.text()
 
 
@@ -117,26 +122,25 @@ def run_of(form: AttentionForm, name: str, machine: Gpu) -> tuple[str, int]:
     return (str(last), gcd(size, machine.lanes(8 * WIDTH))) if plain else ("", 1)
 
 
-def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic: str, runs: dict[str, tuple[str, int]], pairs: bool,
-         whole: bool) -> None:
-    """Maps the loops of an attention in tiles to warps and their threads. ``runs``: the letters along which operands are copied, and
-    elements of an access; ``pairs``: whether the result is written in pairs of neighbours; ``whole``: whether no tile has other keys
-    than there are, so that scores are computed in pairs, without tests."""
+def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic: str, pairs: set[str]) -> None:
+    """Maps the loops of an attention in tiles, but for copies of operands, to warps and their threads. ``pairs``: the blocks whose
+    neighbouring columns are vectors."""
     batch, rows, *_ = steps.loops(blocks["result"], 4)
     steps.bind(steps.fuse([batch, rows]), "blockIdx.x")
-    for name, depth, vectors in (("clear", 1, True), ("zero", 2, True), ("mask", 2, whole), ("greatest", 2, False), ("powers", 2, False),
-                                 ("sums", 2, False), ("weights", 2, True), ("scale", 2, True), ("result", 1, pairs)):
-        each_element(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, vectors)
+    for name, depth in (("clear", 1), ("zero", 2), ("mask", 2), ("greatest", 2), ("powers", 2), ("sums", 2), ("weights", 2), ("scale", 2),
+                        ("result", 1)):
+        each_element(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, name in pairs)
     for name, depth in (("start", 1), ("rescale", 2)):
         each_row(steps, steps.loops(blocks[name], depth + 1)[depth], tiles)
     for name in ("scores", "second"):
         multiply(steps, steps.loops(blocks[name], 5)[2:], tiles, intrinsic)
-    for name, operand, depth, letters in (("queries", "query", 1, "d"), ("keys", "key", 2, "dn"), ("values", "value", 2, "e")):
-        last, lanes = runs[operand]
-        loops = steps.loops(blocks[name], depth + 2)[depth:]
-        lanes = lanes if last in letters else 1
-        turns = FRAGMENT * tiles.depth // (WARP * lanes)      # of queries, whose rows are 16 for each warp
-        share(steps, loops, (tiles.warps.down, 8, 4), lanes, at_once=gcd(turns, AT_ONCE) if name == "queries" else 0)
+
+
+def copies(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, lanes: int, by_registers: bool) -> None:
+    """Gives each thread its part of the copy of a tile, in vectors of so many elements. ``by_registers``: of queries, whose copies are
+    not asynchronous, and of which each warp has 16 rows: few are begun at once."""
+    turns = FRAGMENT * tiles.depth // (WARP * lanes)
+    share(steps, loops, (tiles.warps.down, 8, 4), lanes, at_once=gcd(turns, AT_ONCE) if by_registers else 0)
 
 
 def each_element(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, vectors: bool) -> None:
