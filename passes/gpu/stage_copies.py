@@ -9,33 +9,17 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from legato.core.ir_helpers import body, constant_number, copy, everything, find, index, terminator
+from legato.core.ir_helpers import body, copy, everything, find, index
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import STAGES
+from legato.passes.gpu.shared_copies import STORES, CopyToShared, copy_of, guarded_store, is_shared, writes
 from legato.passes.gpu.threads.memory import LOAD_MATRIX
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 BARRIER = "gpu.barrier"
 LOADS = (LOAD_MATRIX, "memref.load", "vector.load")
-STORES = ("memref.store", "vector.store")
 LOOPS = ("scf.for", "scf.while")
-BYTES = (4, 8, 16)     # of one asynchronous copy
-
-
-@dataclass(frozen=True)
-class CopyToShared:
-    """A store to shared memory. ``tests``: what has to hold for it to be of ``load``, a vector in global memory; it is 0 otherwise.
-    ``guard``: the op in which it stands, by whose condition only some threads store; None for a store of all."""
-
-    store: ir.Operation
-    load: ir.Operation
-    tests: list[ir.Value]
-    guard: ir.Operation | None
-
-    def erase(self) -> None:
-        """Removes the store."""
-        (self.guard or self.store).erase()
 
 
 @dataclass(frozen=True)
@@ -46,7 +30,8 @@ class StageCopies(ModulePass):
     the registers.
 
     A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place. What
-    a thread writes for itself, and reads behind the copies, may stand among them.
+    a thread writes for itself, and reads behind the copies, may stand among them. Such copies in front of the loop, to other buffers that
+    are read behind those in it, are asynchronous, too.
     """
 
     name: ClassVar[str] = "tir-stage-copies"
@@ -83,56 +68,30 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     each = sum(size(buffer.type) for buffer in buffers)
     stages = min(loop.attributes[STAGES].value, (shared_bytes - taken) // each + 1)
     staging = _Staging(loop, copies, buffers, stages)
+    staging.begin_early(early_copies(loop, buffers, inside[second:]))
     if stages > 1:
         staging.build(inside[first], inside[second], users)
     else:
         staging.in_place(inside[second])
 
 
-def guarded_store(op: ir.Operation) -> ir.Operation | None:
-    """The only store in an op, by whose condition it is made; None for another op."""
-    if op.name != "scf.if" or len(op.results) or any(len(body(block)) for block in list(op.regions[1].blocks)):
-        return None
-    inside = [one for one in everything(op) if one != op]
-    stores = [one for one in inside if writes(one)]
-    others = [one for one in inside if one not in stores and not (one.name in ("vector.load", "scf.if", "scf.yield") or is_arithmetic(one))]
-    return stores[0] if len(stores) == 1 and stores[0].name == "vector.store" and stores[0].parent.operation == op and not others else None
-
-
-def copy_of(store: ir.Operation, guard: ir.Operation | None) -> CopyToShared | None:
-    """A store as a copy from global memory; None where it is none that can be made asynchronously. ``guard``: as of the copy."""
-    type_, to = store.operands[0].type, store.operands[1]
-    wide = isinstance(type_, ir.VectorType) and type_.rank == 1 and prod(type_.shape) * type_.element_type.width // 8
-    found = loaded(store.operands[0]) if wide in BYTES and isinstance(to.owner, ir.Block) and is_shared(to) else None
-    if found is None or any(alignment(op) < int(wide) for op in (store, found[0])) or is_shared(found[0].operands[0]):
-        return None
-    return CopyToShared(store, *found, guard)
-
-
-def loaded(value: ir.Value) -> tuple[ir.Operation, list[ir.Value]] | None:
-    """The load that a vector is, and the tests under which it is; else it is 0. None for another value."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is not None and op.name == "vector.load":
-        return op, []
-    if op is None or op.name != "scf.if" or len(op.results) != 1:
-        return None
-    then, other = (terminator(region.blocks[0]).operands[0] for region in op.regions)
-    if constant_number(other) != 0 or any(
-            not (one.name in ("vector.load", "scf.if", "scf.yield") or is_arithmetic(one)) for one in everything(op) if one != op):
-        return None
-    found = loaded(then)
-    return None if found is None else (found[0], [op.operands[0], *found[1]])
-
-
-def is_arithmetic(op: ir.Operation) -> bool:
-    """Whether an op may be computed where its result is not wanted."""
-    return op.name.startswith("arith.") and (not op.name.startswith(("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")) or (
-        not isinstance(op.operands[1].owner, ir.Block) and op.operands[1].owner.operation.name == "arith.constant"))
-
-
-def alignment(op: ir.Operation) -> int:
-    """The bytes that an access of a vector is aligned to."""
-    return op.attributes["alignment"].value if "alignment" in op.attributes else 1
+def early_copies(loop: ir.Operation, known: Sequence[ir.Value], readers: Sequence[ir.Operation]) -> list[CopyToShared]:
+    """The copies in front of a loop to shared buffers that only some of its ops read, but for the buffers that it copies to itself."""
+    found: dict[ir.Value, list[CopyToShared | None]] = {}
+    for op in body(loop.block):
+        if op == loop:
+            break
+        store = guarded_store(op) or op
+        if store.name in STORES and is_shared(store.operands[1]) and store.operands[1] not in known:
+            found.setdefault(store.operands[1], []).append(copy_of(store, op if op != store else None))
+    copies = []
+    for buffer, some in found.items():
+        whole = [one for one in some if one is not None]
+        stores = [one.store for one in whole]
+        users = [use.owner.operation for use in buffer.uses]
+        if len(whole) == len(some) and all(user in stores or (user.name in LOADS and user in readers) for user in users):
+            copies += whole
+    return copies
 
 
 def is_unread(op: ir.Operation, before: Sequence[ir.Operation]) -> bool:
@@ -141,16 +100,6 @@ def is_unread(op: ir.Operation, before: Sequence[ir.Operation]) -> bool:
     return made is not None and not isinstance(made, ir.Block) and made.operation.name == "memref.alloca" and not any(
         use.owner.operation.name not in STORES and any(one in before for one in (use.owner.operation, *enclosing(use.owner.operation)))
         for use in op.operands[1].uses)
-
-
-def writes(op: ir.Operation) -> bool:
-    """Whether an op may have an effect."""
-    return op.name in (*STORES, "func.call", "memref.copy", "memref.atomic_rmw", "memref.generic_atomic_rmw")
-
-
-def is_shared(buffer: ir.Value) -> bool:
-    """Whether a buffer is in a block's shared memory."""
-    return "workgroup" in str(buffer.type.memory_space)
 
 
 def size(type_: ir.MemRefType) -> int:
@@ -200,18 +149,27 @@ class _Staging:
                                           {name: user.attributes[name] for name in user.attributes})
             user.results[0].replace_all_uses_with(new.results[0])
             user.erase()
-        for one in self.copies:
-            one.erase()
-        del self.loop.attributes[STAGES]
+        self.end()
 
     def in_place(self, second: ir.Operation) -> None:
         """Makes the copies of a step asynchronous, and waits for them in front of the barrier behind them."""
         with ir.InsertionPoint(second), self.loop.location:
             self.begin_copies([], {}, [])
             wait_for_copies(0)
+        self.end()
+
+    def end(self) -> None:
+        """Removes the copies that have been replaced."""
         for one in self.copies:
-            one.erase()
+            one.whole.erase()
         del self.loop.attributes[STAGES]
+
+    def begin_early(self, copies: Sequence[CopyToShared]) -> None:
+        """Makes copies in front of the loop asynchronous. They belong to the first group in it, which is waited for in each step."""
+        for one in copies:
+            with ir.InsertionPoint(one.whole), one.whole.location:
+                self.begin_one(one, [], {}, [], one.whole)
+            one.whole.erase()
 
     def slot(self, step: ir.Value) -> ir.Value:
         """The buffers of a step."""
@@ -226,31 +184,39 @@ class _Staging:
         """Begins the copies at the insertion point, with other values for some (``mapping``), into the buffers of a ``slot``. ``begun``:
         further tests."""
         for one in self.copies:
-            guards = [] if one.guard is None else [one.guard.operands[0]]
-            values = [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
-            mapping = copy([op for op in self.needed(values) if op.results[0] not in mapping], mapping)
-            guards, tests, source, target = ([mapping.get(v, v) for v in some] for some in (
-                guards, one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
-            lanes, exists = prod(one.load.results[0].type.shape), None
-            for test in (*begun, *tests):
-                exists = test if exists is None else arith.AndIOp(exists, test).result
-            count = index(lanes) if exists is None else arith.SelectOp(exists, index(lanes), index(0)).result
-            place = ir.InsertionPoint.current
-            if guards:
-                inside = scf.IfOp(guards[0])
-                with ir.InsertionPoint(inside.then_block):
-                    place = ir.InsertionPoint(scf.YieldOp([]))
-            with place:
-                begin_copy(one.load.operands[0], source, one.store.operands[1], [*slot, *target], lanes, count)
+            mapping = self.begin_one(one, begun, mapping, slot, self.loop)
         ir.Operation.create("nvvm.cp.async.commit.group")
 
-    def needed(self, values: Sequence[ir.Value]) -> list[ir.Operation]:
-        """The ops of the loop that values are computed by, in order."""
+    def begin_one(self, one: CopyToShared, begun: Sequence[ir.Value], mapping: dict[ir.Value, ir.Value], slot: Sequence[ir.Value],
+                  around: ir.Operation) -> dict[ir.Value, ir.Value]:
+        """Begins a copy, as ``begin_copies``; what it needs of the ops that stand in ``around``, or in ops in front of it, is computed
+        again. Returns the values with those that were."""
+        guards = [] if one.guard is None else [one.guard.operands[0]]
+        values = [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
+        mapping = copy([op for op in self.needed(values, around) if op.results[0] not in mapping], mapping)
+        guards, tests, source, target = ([mapping.get(v, v) for v in some] for some in (
+            guards, one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
+        lanes, exists = prod(one.load.results[0].type.shape), None
+        for test in (*begun, *tests):
+            exists = test if exists is None else arith.AndIOp(exists, test).result
+        count = index(lanes) if exists is None else arith.SelectOp(exists, index(lanes), index(0)).result
+        place = ir.InsertionPoint.current
+        if guards:
+            inside = scf.IfOp(guards[0])
+            with ir.InsertionPoint(inside.then_block):
+                place = ir.InsertionPoint(scf.YieldOp([]))
+        with place:
+            begin_copy(one.load.operands[0], source, one.store.operands[1], [*slot, *target], lanes, count)
+        return mapping
+
+    @staticmethod
+    def needed(values: Sequence[ir.Value], around: ir.Operation) -> list[ir.Operation]:
+        """The ops that values are computed by, in order, and that stand in ops of the block of ``around``."""
         found: list[ir.Operation] = []
 
         def visit(value: ir.Value) -> None:
             op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-            if op is not None and op not in found and self.loop in enclosing(op):
+            if op is not None and op not in found and op.block != around.block and any(one.block == around.block for one in enclosing(op)):
                 for operand in op.operands:
                     visit(operand)
                 found.append(op)

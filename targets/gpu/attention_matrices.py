@@ -16,19 +16,18 @@ from legato.targets.gpu.attention import fuses_attention, padded, parts_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, WARP, WARPS, MatrixTiles, bind_warps, share
+from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, share
 
 FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
 WIDTH = 2          # bytes of an element
 BANKS = 16         # bytes that are added to each row of a tile, at most
-AT_ONCE = 4        # accesses of a thread, in the copy of queries, which are in registers
 INTRINSICS = {one.left: name for name, one in MATRIX_INTRINSICS.items() if one.left in ("f16", "bf16")}
 BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask", "greatest", "powers", "sums", "rescale", "weights",
           "scale", "second", "result")
 
 
 @dataclass(frozen=True)
-class AttentionTiles:
+class MatrixAttentionTiles:
     """``rows``, ``keys``: of the tile of a block of threads; ``depth``, ``columns``: all of them, as a tile has them; ``stages``: tiles of
     keys that have buffers."""
 
@@ -84,7 +83,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     emit(steps, blocks, tiles, intrinsic, pairs)
     for name, operand, depth, letters in (("queries", "query", 1, "d"), ("keys", "key", 2, "dn"), ("values", "value", 2, "e")):
         last, lanes = run_of(form, operand, machine)
-        copies(steps, steps.loops(blocks[name], depth + 2)[depth:], tiles, lanes if last in letters else 1, name == "queries")
+        share(steps, steps.loops(blocks[name], depth + 2)[depth:], (tiles.warps.down, 8, 4), lanes if last in letters else 1)
     return steps.text()
 
 
@@ -99,13 +98,13 @@ def columns_of(form: AttentionForm) -> int:
     return form.extent("e") or 1
 
 
-def tiles_of(form: AttentionForm, machine: Gpu) -> AttentionTiles | None:
+def tiles_of(form: AttentionForm, machine: Gpu) -> MatrixAttentionTiles | None:
     """The largest tiles that fit the shared memory, and whose rows and keys are filled; None where none fit."""
     rows, keys = form.extent("m"), form.extent("n")
     depth, columns = padded(form.extent("d") or 1, FRAGMENT), padded(columns_of(form), FRAGMENT)
     for high in ROWS:
         for wide, stages in KEYS:
-            tiles = AttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1)
+            tiles = MatrixAttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1)
             filled = all(size is None or size > tile // 2 or tile == FRAGMENT for size, tile in ((rows, high), (keys, wide)))
             if filled and tiles.size <= machine.shared_bytes:
                 return tiles
@@ -122,7 +121,7 @@ def run_of(form: AttentionForm, name: str, machine: Gpu) -> tuple[str, int]:
     return (str(last), gcd(size, machine.lanes(8 * WIDTH))) if plain else ("", 1)
 
 
-def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic: str, pairs: set[str]) -> None:
+def emit(steps: Steps, blocks: dict[str, str], tiles: MatrixAttentionTiles, intrinsic: str, pairs: set[str]) -> None:
     """Maps the loops of an attention in tiles, but for copies of operands, to warps and their threads. ``pairs``: the blocks whose
     neighbouring columns are vectors."""
     batch, rows, *_ = steps.loops(blocks["result"], 4)
@@ -136,14 +135,7 @@ def emit(steps: Steps, blocks: dict[str, str], tiles: AttentionTiles, intrinsic:
         multiply(steps, steps.loops(blocks[name], 5)[2:], tiles, intrinsic)
 
 
-def copies(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, lanes: int, by_registers: bool) -> None:
-    """Gives each thread its part of the copy of a tile, in vectors of so many elements. ``by_registers``: of queries, whose copies are
-    not asynchronous, and of which each warp has 16 rows: few are begun at once."""
-    turns = FRAGMENT * tiles.depth // (WARP * lanes)
-    share(steps, loops, (tiles.warps.down, 8, 4), lanes, at_once=gcd(turns, AT_ONCE) if by_registers else 0)
-
-
-def each_element(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, vectors: bool) -> None:
+def each_element(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles, vectors: bool) -> None:
     """Gives each thread the elements of a tile that the matrix instructions give it."""
     m, n = loops
     warp, half, y = steps.split(m, [tiles.warps.down, 2, 8])
@@ -160,7 +152,7 @@ def each_element(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, vect
         steps.unroll(pair)
 
 
-def each_row(steps: Steps, loop: str, tiles: AttentionTiles) -> None:
+def each_row(steps: Steps, loop: str, tiles: MatrixAttentionTiles) -> None:
     """Gives each thread its rows."""
     warp, half, y = steps.split(loop, [tiles.warps.down, 2, 8])
     bind_warps(steps, warp, "", tiles.warps, WARPS)
@@ -169,7 +161,7 @@ def each_row(steps: Steps, loop: str, tiles: AttentionTiles) -> None:
     steps.unroll(half)
 
 
-def multiply(steps: Steps, loops: Sequence[str], tiles: AttentionTiles, intrinsic: str) -> None:
+def multiply(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles, intrinsic: str) -> None:
     """Gives a product to the warps."""
     m, n, k = loops
     warp, row = steps.split(m, [tiles.warps.down, FRAGMENT])

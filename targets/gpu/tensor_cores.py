@@ -245,10 +245,9 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
         steps.unroll(pair)
 
 
-def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int, together: int = 1, at_once: int = 0) -> None:
+def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int, together: int = 1) -> None:
     """Gives each thread of a block its part of a nest of two loops. ``threads``: of a block, along its axes, x the last; ``wide``: elements
-    of one access; ``together``: steps of the outer loop that a thread takes one after the other; ``at_once``: accesses of a thread that are
-    unrolled, which divide those that it has, 0 for all."""
+    of one access; ``together``: steps of the outer loop that a thread takes one after the other."""
     outer, inner = loops
     if wide > 1:
         inner, lane = steps.split(inner, [-1, wide])
@@ -258,7 +257,5 @@ def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int,
     turn, *bound = steps.split(steps.fuse([outer, inner]), [-1, *threads])
     for loop, axis in zip(bound, "zyx"[-len(threads):]):
         steps.bind(loop, f"threadIdx.{axis}")
-    if at_once:
-        turn = steps.split(turn, [-1, at_once])[1]
     if wide > 1:   # otherwise there are many turns, whose indices are computed for each element
         steps.unroll(turn)

@@ -151,23 +151,22 @@ def llvmlite():
 
 
 # by the rows, keys and depth: matrix instructions in the kernel, loads of fragments, copies of 16 bytes, barriers, registers
-FIGURES = {(512, 512, 64): (64, 36, 16, 1, 160), (512, 512, 80): (40, 25, 18, 1, 136), (512, 512, 128): (64, 40, 8, 2, 136)}
+FIGURES = {(512, 512, 64): (64, 36, 20, 1, 160), (512, 512, 80): (40, 25, 24, 1, 136), (512, 512, 128): (64, 40, 16, 2, 136)}
 
 
 @pytest.mark.parametrize("sizes", FIGURES)
 def test_the_instructions_suffice(sizes, llvmlite):
-    """Nothing but matrices is loaded from shared memory; weights do not pass by it; copies are asynchronous."""
+    """Nothing but matrices is loaded from shared memory; weights do not pass by it; all copies to it are asynchronous."""
     graph = Graph(np.float16)
     graph.attention("x", 12, *sizes, mask="padding", layout="bshd", last=True)
     text = ptx(lowered(graph, "nvvm{approx=true}", "nvvm"), Catalog().resolve("nvvm"))
     multiplied, loaded, copied, barriers, registers = FIGURES[sizes]
-    found = Counter(re.findall(r"mma\.sync|ldmatrix|cp\.async\.cg\.shared\.global \[|bar\.sync|ld\.shared|\.local", text))
+    found = Counter(re.findall(r"mma\.sync|ldmatrix|cp\.async\.cg\.shared\.global \[|bar\.sync|[ls][dt]\.shared|\.local", text))
     assert found == {"mma.sync": multiplied, "ldmatrix": loaded, "cp.async.cg.shared.global [": copied, "bar.sync": barriers}
-    assert len(re.findall(r"st\.shared", text)) == len(re.findall(r"st\.shared\.v4\.b32|st\.shared\.v2\.b64", text)) == sizes[2] // 16
     check_registers(text, registers)
 
 
-@pytest.mark.parametrize("depth, most", [(64, 184), (256, 216), *thorough([(16, 128), (96, 176), (128, 144), (160, 192)], names=2)])
+@pytest.mark.parametrize("depth, most", [(64, 192), (256, 216), *thorough([(16, 128), (96, 176), (128, 144), (160, 192)], names=2)])
 def test_any_sizes_leave_registers(depth, most, llvmlite):
     """Of masks, and any numbers of rows and keys."""
     graph = Graph(np.float16)
