@@ -6,7 +6,7 @@ has the same elements of a result as of a left operand. Keys and values are copi
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import multiplied_as
@@ -14,7 +14,7 @@ from legato.analysis.structured import AttentionForm
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
 from legato.targets.gpu.attention import fuses_attention, padded, parts_of
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import keeps_lanes
+from legato.targets.gpu.products import ENOUGH, keeps_lanes
 from legato.targets.gpu.steps import Steps
 from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, share
 
@@ -29,13 +29,14 @@ BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask
 @dataclass(frozen=True)
 class MatrixAttentionTiles:
     """``rows``, ``keys``: of the tile of a block of threads; ``depth``, ``columns``: all of them, as a tile has them; ``stages``: tiles of
-    keys that have buffers."""
+    keys that have buffers; ``down``: the warps, which share the rows."""
 
     rows: int
     keys: int
     depth: int
     columns: int
     stages: int
+    down: int
 
     @property
     def size(self) -> int:
@@ -45,11 +46,14 @@ class MatrixAttentionTiles:
 
     @property
     def warps(self) -> MatrixTiles:
-        """The warps, each with 16 rows."""
-        return MatrixTiles(self.rows, self.keys, self.depth, self.rows // FRAGMENT, 1)
+        """The tiles as those of a product."""
+        return MatrixTiles(self.rows, self.keys, self.depth, self.down, 1)
 
 
-ROWS = (64, 32, 16)
+ROWS = ((64, 4), (32, 2), (16, 1))      # of a block, and its warps
+TALL = (128, 4)    # of which a warp multiplies each fragment of keys and values twice: it loads two thirds as much from shared memory
+TALL_DEPTH = 64    # at most; otherwise there is shared memory for few keys at once, before each of which sums are scaled
+TALL_BLOCKS = 2 * ENOUGH
 KEYS = ((64, 3), (64, 2), (32, 3), (32, 2), (32, 1), (16, 2), (16, 1))    # and stages, best first
 
 
@@ -83,7 +87,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     emit(steps, blocks, tiles, intrinsic, pairs)
     for name, operand, depth, letters in (("queries", "query", 1, "d"), ("keys", "key", 2, "dn"), ("values", "value", 2, "e")):
         last, lanes = run_of(form, operand, machine)
-        share(steps, steps.loops(blocks[name], depth + 2)[depth:], (tiles.warps.down, 8, 4), lanes if last in letters else 1)
+        share(steps, steps.loops(blocks[name], depth + 2)[depth:], (tiles.down, 8, 4), lanes if last in letters else 1)
     return steps.text()
 
 
@@ -102,13 +106,22 @@ def tiles_of(form: AttentionForm, machine: Gpu) -> MatrixAttentionTiles | None:
     """The largest tiles that fit the shared memory, and whose rows and keys are filled; None where none fit."""
     rows, keys = form.extent("m"), form.extent("n")
     depth, columns = padded(form.extent("d") or 1, FRAGMENT), padded(columns_of(form), FRAGMENT)
-    for high in ROWS:
+    for high, down in (TALL, *ROWS) if takes_tall(form, depth, columns) else ROWS:
         for wide, stages in KEYS:
-            tiles = MatrixAttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1)
+            tiles = MatrixAttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1, down)
             filled = all(size is None or size > tile // 2 or tile == FRAGMENT for size, tile in ((rows, high), (keys, wide)))
             if filled and tiles.size <= machine.shared_bytes:
                 return tiles
     return None
+
+
+def takes_tall(form: AttentionForm, depth: int, columns: int) -> bool:
+    """Whether an attention of this depth and columns has tall tiles in numbers that keep all multiprocessors busy."""
+    sizes = [form.extent(term) for term in ("m", *form.batch)]
+    rows, *batch = sizes
+    if rows is None or None in batch or max(depth, columns) > TALL_DEPTH:
+        return False
+    return prod(one or 1 for one in batch) * -(-rows // TALL[0]) >= TALL_BLOCKS
 
 
 def run_of(form: AttentionForm, name: str, machine: Gpu) -> tuple[str, int]:
@@ -138,13 +151,13 @@ def emit(steps: Steps, blocks: dict[str, str], tiles: MatrixAttentionTiles, intr
 def each_element(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles, vectors: bool) -> None:
     """Gives each thread the elements of a tile that the matrix instructions give it."""
     m, n = loops
-    warp, half, y = steps.split(m, [tiles.warps.down, 2, 8])
+    warp, i, half, y = steps.split(m, [tiles.down, -1, 2, 8])
     j, x, pair = steps.split(n, [-1, 4, PAIR])
-    steps.reorder([warp, y, x, half, j, pair])
+    steps.reorder([warp, y, x, i, half, j, pair])
     bind_warps(steps, warp, "", tiles.warps, WARPS)
     steps.bind(y, "threadIdx.y")
     steps.bind(x, "threadIdx.x")
-    for loop in (half, j):
+    for loop in (i, half, j):
         steps.unroll(loop)
     if vectors:
         steps.vectorize(pair)
@@ -154,21 +167,22 @@ def each_element(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles
 
 def each_row(steps: Steps, loop: str, tiles: MatrixAttentionTiles) -> None:
     """Gives each thread its rows."""
-    warp, half, y = steps.split(loop, [tiles.warps.down, 2, 8])
+    warp, i, half, y = steps.split(loop, [tiles.down, -1, 2, 8])
     bind_warps(steps, warp, "", tiles.warps, WARPS)
-    steps.reorder([warp, y, half])
+    steps.reorder([warp, y, i, half])
     steps.bind(y, "threadIdx.y")
+    steps.unroll(i)
     steps.unroll(half)
 
 
 def multiply(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles, intrinsic: str) -> None:
     """Gives a product to the warps."""
     m, n, k = loops
-    warp, row = steps.split(m, [tiles.warps.down, FRAGMENT])
+    warp, i, row = steps.split(m, [tiles.down, -1, FRAGMENT])
     j, column = steps.split(n, [-1, FRAGMENT])
     outer, deep = steps.split(k, [-1, MATRIX_INTRINSICS[intrinsic].depth])
-    steps.reorder([warp, outer, j, row, column, deep])
+    steps.reorder([warp, outer, i, j, row, column, deep])
     bind_warps(steps, warp, "", tiles.warps, WARPS)
-    for loop in (outer, j):
+    for loop in (outer, i, j):
         steps.unroll(loop)
     steps.step("tensorize", [row], f'intrinsic = "{intrinsic}"', 1)

@@ -20,6 +20,7 @@ from legato.driver import ptx
 from legato.passes.gpu.guard_short_indices import SHORT_FORM
 from legato.schedule import matrix_primitives
 from legato.targets.catalog import Catalog
+from legato.targets.gpu import attention_matrices
 
 MMA = "nvgpu.mma.sync"
 TOLERANCE = 4e-3     # of halves around 1: weights and scores are rounded
@@ -65,6 +66,15 @@ def check(graph: Graph, sizes=(None,), **how) -> None:
 @pytest.mark.parametrize("graph", [static, wide])
 def test_attentions_of_halves_are_right(graph):
     check(graph())
+
+
+def test_tall_tiles_are_right(monkeypatch):
+    """Of 128 rows, of which a warp has 32; many blocks have such."""
+    monkeypatch.setattr(attention_matrices, "TALL_BLOCKS", 2)
+    graph = Graph(np.float16)
+    graph.attention("tall", 1, 130, 70, 16, mask="heads", layout="bshd", last=True)
+    assert "tiles = array<i64: 128, 64, 16, 16>" in str(lowered(graph, "nvvm", "schedules"))
+    check(graph)
 
 
 def test_any_numbers_of_rows_and_keys_are_right():
@@ -151,7 +161,8 @@ def llvmlite():
 
 
 # by the rows, keys and depth: matrix instructions in the kernel, loads of fragments, copies of 16 bytes, barriers, registers
-FIGURES = {(512, 512, 64): (64, 36, 20, 1, 160), (512, 512, 80): (40, 25, 24, 1, 136), (512, 512, 128): (64, 40, 16, 2, 136)}
+FIGURES = {(512, 512, 64): (64, 36, 20, 1, 160), (2752, 512, 64): (64, 24, 20, 1, 168), (512, 512, 80): (40, 25, 24, 1, 136),
+           (512, 512, 128): (64, 40, 16, 2, 136)}
 
 
 @pytest.mark.parametrize("sizes", FIGURES)
