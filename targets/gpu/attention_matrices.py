@@ -40,9 +40,9 @@ class MatrixAttentionTiles:
 
     @property
     def size(self) -> int:
-        """The bytes of the tiles in shared memory."""
-        deep, wide = WIDTH * self.depth + BANKS, WIDTH * self.columns + BANKS
-        return self.rows * deep + self.stages * self.keys * (deep + wide)
+        """The bytes of the tiles in shared memory, that of keys as rows or as columns."""
+        keys = WIDTH * self.depth * self.keys + BANKS * max(self.depth, self.keys)
+        return self.rows * (WIDTH * self.depth + BANKS) + self.stages * (keys + self.keys * (WIDTH * self.columns + BANKS))
 
     @property
     def warps(self) -> MatrixTiles:
