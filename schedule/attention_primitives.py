@@ -290,7 +290,10 @@ class _AttentionTiling:
             divisor, size = get(sums, at["m"]), self.letters["n"].size
             if not isinstance(size, int):   # of no keys, the sum over values is 0
                 divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, size, index(0)), self.number(1), divisor)
-            value = arith.divf(get(out, at["m"], at["e"]), divisor)
+            if self.unconverted:     # a thread has many columns of a row, which share the division
+                value = arith.mulf(get(out, at["m"], at["e"]), arith.divf(self.number(1), divisor))
+            else:
+                value = arith.divf(get(out, at["m"], at["e"]), divisor)
             if self.form.guarded:      # a sum that is 0 or NaN
                 some = arith.cmpf(arith.CmpFPredicate.OGT, get(sums, at["m"]), self.number(0))
                 value = arith.select(some, value, self.number(0))

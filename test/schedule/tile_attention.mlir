@@ -23,6 +23,7 @@
 // OWN:      O_keys[vn, vd] = T.if_then_else(vl * 4 + vn < 11, K[vb, vl * 4 + vn, vd], 0.0)
 // OWN:      O_scores[vm, vn] = O_scores[vm, vn] + O_queries[vm, vd] * O_keys[vn, vd]
 // OWN:      T.Select(vl * 4 + vn < 11, {{.*}}, T.float32("-inf"))
+// OWN:      O[vb, v_1, v, ve] = O_out[vm, ve] * (1.0 / O_sums[vm])
 !op = !transform.any_op
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%kernel: !op {transform.readonly}) {
