@@ -29,12 +29,12 @@ TOLERANCE = 4e-3     # of halves around 1: weights and scores are rounded
 def static(dtype=np.float16) -> Graph:
     """Sizes around those of tiles, masks of all forms, operands in all orders, heads that share keys, and sizes of heads that are odd."""
     graph = Graph(dtype)
-    graph.attention("bert", 2, 65, 33, 16, b=2, mask="padding", layout="bshd", last=True)
+    graph.attention("bert", 2, 65, 33, 16, mask="padding", layout="bshd", last=True)
     graph.attention("whole", 1, 64, 128, 64, mask="causal", layout="bshd", last=True)
-    graph.attention("gpt", 2, 31, 10, 5, e=40, mask="where", scale="division", layout="columns")
+    graph.attention("gpt", 1, 31, 10, 5, e=40, mask="where", scale="division", layout="columns")
     graph.attention("columns", 1, 20, 72, 24, scale="query", layout="columns")
-    graph.attention("shared", 4, 17, 37, 12, mask="full", group=2)
-    graph.attention("guarded", 2, 20, 40, 16, mask="where", guard=True)
+    graph.attention("shared", 2, 17, 37, 12, mask="full", group=2)
+    graph.attention("guarded", 1, 20, 40, 16, mask="where", guard=True)
     return graph
 
 
