@@ -15,6 +15,7 @@ from legato.core.mlir import arith, ir, math, memref, scf
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
 from legato.dialects.tir.markers import WEIGHS
 from legato.dialects.tir.walk import blocks
+from legato.schedule.attention_operands import copied, loads_of, unscaled
 from legato.schedule.product_primitives import Letter, Size, Test, less, loops, total, value_of
 from legato.schedule.state import Kernel, ScheduleError, only_block, predicate_of
 
@@ -39,7 +40,7 @@ def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted
 
     Tiles are 0 beyond the ends. Scores and sums are of f32. ``unconverted``: what matrix instructions take. Tiles have the types of the
     operands, which are converted where they are multiplied; that of keys is contiguous along the same axis as the keys; weights are
-    rounded to the values' type, and ``local``.
+    rounded to the values' type, and ``local``. Constants that queries and keys are multiplied by are multiplied by their product instead.
     """
     top = only_block(kernel, block, "tile_attention")
     every = blocks(kernel.function.operation)
@@ -96,7 +97,10 @@ class _AttentionTiling:
     def __init__(self, kernel: Kernel, form: BlockAttention, tiles: Sequence[int], bounds: dict[str, list[Size]],
                  unconverted: bool):
         self.kernel, self.form, self.unconverted = kernel, form, unconverted
-        self.query, self.key, self.value = ((multiplied_as(one)[0] if unconverted else one) for one in (form.query, form.key, form.value))
+        self.query, self.key, self.value, self.scale = form.query, form.key, form.value, 1.0
+        if unconverted:
+            (self.query, of_query), (self.key, of_key) = unscaled(form.query), unscaled(form.key)
+            self.value, self.scale = multiplied_as(form.value)[0], of_query * of_key
         rows, keys, depth, columns = tiles
         second, first = bounds[form.second.block.name], bounds[form.first.block.name]
 
@@ -312,33 +316,13 @@ class _AttentionTiling:
 
     def narrow(self, value: ir.Value) -> ir.Value:
         """A score of f32 as the first product gives it."""
+        if self.scale != 1:
+            value = arith.mulf(value, self.number(self.scale))
         return self.rounded(value, self.form.first.store.buffer.type.element_type)
 
     def rounded(self, value: ir.Value, element: ir.Type) -> ir.Value:
         """A value of f32 as one of another float type."""
         return value if element == self.f32 else arith.truncf(element, value)
-
-
-def copied(value: ir.Value, mapping: dict[ir.Value, ir.Value], block: BlockOp) -> ir.Value:
-    """A value in a block's body computed at the insertion point, with other values for some; what is computed outside of it stays."""
-    if value in mapping:
-        return mapping[value]
-    if isinstance(value.owner, ir.Block) or value.owner.operation.block != block.block:
-        return value
-    operands = [copied(operand, mapping, block) for operand in value.owner.operation.operands]
-    new = value.owner.operation.clone()
-    for number, operand in enumerate(operands):
-        new.operands[number] = operand
-    mapping[value] = new.results[0]
-    return new.results[0]
-
-
-def loads_of(value: ir.Value, block: BlockOp) -> list[ir.Operation]:
-    """The loads in a block's body that a value is computed from."""
-    if isinstance(value.owner, ir.Block) or value.owner.operation.block != block.block:
-        return []
-    op = value.owner.operation
-    return [op] if op.name == "memref.load" else [load for operand in op.operands for load in loads_of(operand, block)]
 
 
 def get(buffer: ir.Value, *at: ir.Value) -> ir.Value:

@@ -33,6 +33,7 @@ def static(dtype=np.float16) -> Graph:
     graph.attention("whole", 1, 64, 128, 64, mask="causal", layout="bshd", last=True)
     graph.attention("gpt", 1, 31, 10, 5, e=40, mask="where", scale="division", layout="columns")
     graph.attention("columns", 1, 20, 72, 24, scale="query", layout="columns")
+    graph.attention("scaled", 1, 20, 72, 32, scale="both", mask="padding")
     graph.attention("shared", 2, 17, 37, 12, mask="full", group=2)
     graph.attention("guarded", 1, 20, 40, 16, mask="where", guard=True)
     return graph
@@ -165,11 +166,12 @@ FIGURES = {(512, 512, 64): (64, 36, 20, 1, 160), (2752, 512, 64): (64, 24, 20, 1
            (512, 512, 128): (64, 40, 16, 2, 136)}
 
 
-@pytest.mark.parametrize("sizes", FIGURES)
-def test_the_instructions_suffice(sizes, llvmlite):
-    """Nothing but matrices is loaded from shared memory; weights do not pass by it; all copies to it are asynchronous."""
+@pytest.mark.parametrize("sizes, scale", [*((sizes, "scores") for sizes in FIGURES), (next(iter(FIGURES)), "both")])
+def test_the_instructions_suffice(sizes, scale, llvmlite):
+    """Nothing but matrices is loaded from shared memory; weights do not pass by it; all copies to it are asynchronous, also where queries
+    and keys are scaled, as PyTorch's exporter does."""
     graph = Graph(np.float16)
-    graph.attention("x", 12, *sizes, mask="padding", layout="bshd", last=True)
+    graph.attention("x", 12, *sizes, mask="padding", scale=scale, layout="bshd", last=True)
     text = ptx(lowered(graph, "nvvm{approx=true}", "nvvm"), Catalog().resolve("nvvm"))
     multiplied, loaded, copied, barriers, registers = FIGURES[sizes]
     found = Counter(re.findall(r"mma\.sync|ldmatrix|cp\.async\.cg\.shared\.global \[|bar\.sync|[ls][dt]\.shared|\.local", text))
