@@ -8,17 +8,21 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from legato.analysis.block_attention import BlockAttention, NoAttention, attention_of
-from legato.core.ir_helpers import index, present
+from legato.analysis.indices.forms import linear
+from legato.analysis.products import multiplied_as
+from legato.core.ir_helpers import index, marked, present
 from legato.core.mlir import arith, ir, math, memref, scf
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
+from legato.dialects.tir.markers import WEIGHS
 from legato.dialects.tir.walk import blocks
+from legato.schedule.attention_operands import copied, loads_of, unscaled
 from legato.schedule.product_primitives import Letter, Size, Test, less, loops, total, value_of
 from legato.schedule.state import Kernel, ScheduleError, only_block, predicate_of
 
 Place = dict[str, ir.Value]
 
 
-def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[BlockOp]:
+def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False) -> list[BlockOp]:
     """Computes an attention ``O[b, m, e] = sum_n softmax_n(f(sum_d Q[b, m, d] * K[b, n, d])) * V[b, n, e]`` in tiles of rows m and keys n.
 
     ``block``: the product with values. The blocks before it, from the product of queries and keys on, are erased; between that and the
@@ -34,7 +38,9 @@ def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[Blo
       product with values, which keeps its block's name, adds to them;
     - ``result`` writes them, divided.
 
-    Tiles are 0 beyond the ends. Scores and sums are of f32.
+    Tiles are 0 beyond the ends. Scores and sums are of f32. ``unconverted``: what matrix instructions take. Tiles have the types of the
+    operands, which are converted where they are multiplied; that of keys is contiguous along the same axis as the keys; weights are
+    rounded to the values' type, and ``local``. Constants that queries and keys are multiplied by are multiplied by their product instead.
     """
     top = only_block(kernel, block, "tile_attention")
     every = blocks(kernel.function.operation)
@@ -46,7 +52,7 @@ def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[Blo
     bounds = {one.name: extents_of(one) for one in form.blocks}
     check(kernel, form, tiles)
     with ir.InsertionPoint(top), block.operation.location:
-        made = _AttentionTiling(kernel, form, tiles, bounds).build()
+        made = _AttentionTiling(kernel, form, tiles, bounds, unconverted).build()
     kernel.replaced(block.operation, made[-2].operation)
     for nest in (*nests, top):
         kernel.erase(nest)
@@ -88,8 +94,13 @@ def check(kernel: Kernel, form: BlockAttention, tiles: Sequence[int]) -> None:
 class _AttentionTiling:
     """Builds the loops and blocks of one attention at the insertion point."""
 
-    def __init__(self, kernel: Kernel, form: BlockAttention, tiles: Sequence[int], bounds: dict[str, list[Size]]):
-        self.kernel, self.form = kernel, form
+    def __init__(self, kernel: Kernel, form: BlockAttention, tiles: Sequence[int], bounds: dict[str, list[Size]],
+                 unconverted: bool):
+        self.kernel, self.form, self.unconverted = kernel, form, unconverted
+        self.query, self.key, self.value, self.scale = form.query, form.key, form.value, 1.0
+        if unconverted:
+            (self.query, of_query), (self.key, of_key) = unscaled(form.query), unscaled(form.key)
+            self.value, self.scale = multiplied_as(form.value)[0], of_query * of_key
         rows, keys, depth, columns = tiles
         second, first = bounds[form.second.block.name], bounds[form.first.block.name]
 
@@ -106,10 +117,12 @@ class _AttentionTiling:
         """All blocks."""
         tile = {letter: one.tile for letter, one in self.letters.items()}
         self.counts = {"b": self.letters["b"].size, "i": self.letters["m"].blocks, "l": self.letters["n"].blocks}
-        queries = self.buffer("queries", (tile["m"], tile["d"]), "shared", self.form.query.type)
-        keys = self.buffer("keys", (tile["d"], tile["n"]), "shared", self.form.key.type)
-        values = self.buffer("values", (tile["n"], tile["e"]), "shared", self.form.value.type)
-        weights = self.buffer("weights", (tile["m"], tile["n"]), "shared")
+        queries = self.buffer("queries", (tile["m"], tile["d"]), "shared", self.query.type)
+        order = ("n", "d") if self.unconverted and not self.keys_are_columns() else ("d", "n")
+        keys = self.buffer("keys", tuple(tile[letter] for letter in order), "shared", self.key.type)
+        values = self.buffer("values", (tile["n"], tile["e"]), "shared", self.value.type)
+        weights = (self.buffer("weights", (tile["m"], tile["n"]), "local", self.value.type) if self.unconverted
+                   else self.buffer("weights", (tile["m"], tile["n"]), "shared"))
         scores, masked, powers = (self.buffer(name, (tile["m"], tile["n"])) for name in ("scores", "masked", "powers"))
         tops, sums, following, added, factors = (
             self.buffer(name, (tile["m"],)) for name in ("tops", "sums", "following", "added", "factors"))
@@ -117,35 +130,36 @@ class _AttentionTiling:
         outer = loops(("b", "i"), [self.counts["b"], self.counts["i"]])
         with before_end(outer[-1].block):
             around = {"b": outer[0].variable, "i": outer[1].variable}
-            q = self.block("queries", around, ("m", "d"), lambda at: self.copy(self.form.query, queries, at, ("m", "d")))
+            q = self.block("queries", around, ("m", "d"), lambda at: self.copy(self.query, queries, at, ("m", "d")))
             start = self.block("start", around, ("m",), lambda at: (
                 put(self.number(-inf), tops, at["m"]), put(self.number(0), sums, at["m"])))
             clear = self.block("clear", around, ("m", "e"), lambda at: put(self.number(0), out, at["m"], at["e"]))
             steps = loops(("l",), [self.counts["l"]])[0]
             with before_end(steps.block):
                 around |= {"l": steps.variable}
-                k = self.block("keys", around, ("d", "n"), lambda at: self.copy(self.form.key, keys, at, ("d", "n")))
-                v = self.block("values", around, ("n", "e"), lambda at: self.copy(self.form.value, values, at, ("n", "e")))
+                k = self.block("keys", around, order, lambda at: self.copy(self.key, keys, at, order))
+                v = self.block("values", around, ("n", "e"), lambda at: self.copy(self.value, values, at, ("n", "e")))
                 zero = self.block("zero", around, ("m", "n"), lambda at: put(self.number(0), scores, at["m"], at["n"]))
                 product = self.block("scores", around, ("m", "n", "d"), lambda at: add(
-                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])), self.wide(get(keys, at["d"], at["n"]))), "d")
+                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])),
+                    self.wide(get(keys, *(at[letter] for letter in order)))), "d")
                 mask = self.block("mask", around, ("m", "n"), lambda at: put(
                     self.score(get(scores, at["m"], at["n"]), at), masked, at["m"], at["n"]))
                 greatest = self.block("greatest", around, ("m", "n"), lambda at: put(
                     arith.maxnumf(get(masked, at["m"], at["n"]), get(following, at["m"])), following, at["m"]), "n",
                     init=lambda at: put(get(tops, at["m"]), following, at["m"]))
-                power = self.block("powers", around, ("m", "n"), lambda at: put(math.exp(arith.subf(
-                    get(masked, at["m"], at["n"]), self.shift(get(following, at["m"])))), powers, at["m"], at["n"]))
+                power = self.block("powers", around, ("m", "n"), lambda at: put(self.power(
+                    get(masked, at["m"], at["n"]), get(following, at["m"])), powers, at["m"], at["n"]))
                 total_ = self.block("sums", around, ("m", "n"), lambda at: put(
                     arith.addf(get(added, at["m"]), get(powers, at["m"], at["n"])), added, at["m"]), "n",
                     init=lambda at: put(self.number(0), added, at["m"]))
                 rescale = self.block("rescale", around, ("m",), lambda at: self.rescale(tops, sums, following, added, factors, at["m"]))
                 weight = self.block("weights", around, ("m", "n"), lambda at: put(
-                    get(powers, at["m"], at["n"]), weights, at["m"], at["n"]))
+                    self.rounded(get(powers, at["m"], at["n"]), weights.type.element_type), weights, at["m"], at["n"]))
                 scale = self.block("scale", around, ("m", "e"), lambda at: put(
                     arith.mulf(get(out, at["m"], at["e"]), get(factors, at["m"])), out, at["m"], at["e"]))
                 second = self.block("", around, ("m", "e", "n"), lambda at: add(
-                    out, (at["m"], at["e"]), get(weights, at["m"], at["n"]), self.wide(get(values, at["n"], at["e"]))), "n")
+                    out, (at["m"], at["e"]), self.wide(get(weights, at["m"], at["n"])), self.wide(get(values, at["n"], at["e"]))), "n")
             del around["l"]
             result = self.block("result", around, ("m", "e"), lambda at: self.give(out, sums, at))
         return [q, start, clear, k, v, zero, product, mask, greatest, power, total_, rescale, weight, scale, second, result]
@@ -175,10 +189,18 @@ class _AttentionTiling:
                 fill(dict(zip(names, block.block.arguments)))
         return block
 
+    def keys_are_columns(self) -> bool:
+        """Whether neighbours in the keys' buffers are different keys."""
+        block = self.form.first.block
+        key = next(n for n, axis in self.form.of_first.items() if axis == self.form.keys)
+        last = [linear(list(op.operands)[-1]) for op in loads_of(self.key, block)]
+        return any(block.block.arguments[key] in one.terms for one in last)
+
     # --- places ---
 
-    def places(self, at: Place, *letters: str) -> tuple[dict[int, ir.Value], dict[int, ir.Value], list[Test]]:
-        """What the axes of the second product, and the depth's of the first, are at a place in a tile; and the bounds to be kept."""
+    def places(self, at: Place, *letters: str, clamped: bool = False) -> tuple[dict[int, ir.Value], dict[int, ir.Value], list[Test]]:
+        """What the axes of the second product, and the depth's of the first, are at a place in a tile; and the bounds to be kept.
+        ``clamped``: beyond the ends the axes are at their first values."""
         found: dict[str, dict[int, ir.Value]] = {"d": {}, "": {}}
         tests: list[Test] = []
         for letter in letters:
@@ -188,6 +210,8 @@ class _AttentionTiling:
                 value = arith.AddIOp(arith.MulIOp(at[block], index(one.tile)).result, value).result
             if not one.is_whole:
                 tests.append((value, value_of(one.size)))
+            if not one.is_whole and clamped:
+                value = arith.select(less(tests[-1:]), value, index(0))
             found["d" if letter == "d" else ""] |= one.spread(value)
         return found[""], found["d"], tests
 
@@ -218,9 +242,9 @@ class _AttentionTiling:
     def score(self, product: ir.Value, at: Place) -> ir.Value:
         """What softmax reads, of the product of a query and a key; -inf beyond the ends."""
         scores = self.form.scores
-        known, own, tests = self.places(at, "b", "m", "n")
+        known, own, tests = self.places(at, "b", "m", "n", clamped=self.unconverted)
         if scores is None:
-            return chosen(tests, self.f32, lambda: self.wide(self.narrow(product)), self.number(-inf))
+            return self.inside(tests, at, lambda: self.wide(self.narrow(product)))
         first = self.form.first.store.buffer
         loads = [op.operation for op in scores.block.operations if op.operation.name == "memref.load" and op.operation.operands[0] == first]
         stored = next(op.operation for op in scores.block.operations if op.operation.name == "memref.store").operands[0]
@@ -229,15 +253,27 @@ class _AttentionTiling:
             mapping = self.arguments(scores, self.form.of_scores, known, own)
             return self.wide(copied(stored, mapping | {load.results[0]: self.narrow(product) for load in loads}, scores))
 
-        return chosen(tests, self.f32, value, self.number(-inf))
+        return self.inside(tests, at, value)
+
+    def inside(self, tests: Sequence[Test], at: Place, value: Callable[[], ir.Value]) -> ir.Value:
+        """A score, or -inf beyond the ends. Threads of matrices have many, and do not branch for each: it is computed at other places
+        there, and beyond the last row it is anything."""
+        if not self.unconverted:
+            return chosen(tests, self.f32, value, self.number(-inf))
+        tests = self.places(at, "n")[2]
+        return arith.select(less(tests), value(), self.number(-inf)) if tests else value()
 
     def rescale(self, tops: ir.Value, sums: ir.Value, following: ir.Value, added: ir.Value, factors: ir.Value, m: ir.Value) -> None:
         """Updates the maximum and the sum of a row by those of a tile of keys."""
         following_ = get(following, m)
-        factor = math.exp(arith.subf(get(tops, m), self.shift(following_)))
+        factor = self.power(get(tops, m), following_)
         put(factor, factors, m)
         put(arith.addf(arith.mulf(get(sums, m), factor), get(added, m)), sums, m)
         put(following_, tops, m)
+
+    def power(self, value: ir.Value, top: ir.Value) -> ir.Value:
+        """The exponential of what a score, or an earlier maximum, is below the maximum."""
+        return marked(math.exp(arith.subf(value, self.shift(top))), WEIGHS)
 
     def shift(self, top: ir.Value) -> ir.Value:
         """What is subtracted before exponentials: the maximum. With -inf it is 0: exponentials are then 0, and so is their sum, which
@@ -258,12 +294,14 @@ class _AttentionTiling:
             divisor, size = get(sums, at["m"]), self.letters["n"].size
             if not isinstance(size, int):   # of no keys, the sum over values is 0
                 divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, size, index(0)), self.number(1), divisor)
-            value = arith.divf(get(out, at["m"], at["e"]), divisor)
+            if self.unconverted:     # a thread has many columns of a row, which share the division
+                value = arith.mulf(get(out, at["m"], at["e"]), arith.divf(self.number(1), divisor))
+            else:
+                value = arith.divf(get(out, at["m"], at["e"]), divisor)
             if self.form.guarded:      # a sum that is 0 or NaN
                 some = arith.cmpf(arith.CmpFPredicate.OGT, get(sums, at["m"]), self.number(0))
                 value = arith.select(some, value, self.number(0))
-            element = store.buffer.type.element_type
-            memref.StoreOp(value if element == self.f32 else arith.truncf(element, value), store.buffer,
+            memref.StoreOp(self.rounded(value, store.buffer.type.element_type), store.buffer,
                            [copied(v, mapping, self.form.second.block) for v in store.indices])
 
     # --- numbers ---
@@ -278,22 +316,13 @@ class _AttentionTiling:
 
     def narrow(self, value: ir.Value) -> ir.Value:
         """A score of f32 as the first product gives it."""
-        element = self.form.first.store.buffer.type.element_type
+        if self.scale != 1:
+            value = arith.mulf(value, self.number(self.scale))
+        return self.rounded(value, self.form.first.store.buffer.type.element_type)
+
+    def rounded(self, value: ir.Value, element: ir.Type) -> ir.Value:
+        """A value of f32 as one of another float type."""
         return value if element == self.f32 else arith.truncf(element, value)
-
-
-def copied(value: ir.Value, mapping: dict[ir.Value, ir.Value], block: BlockOp) -> ir.Value:
-    """A value in a block's body computed at the insertion point, with other values for some; what is computed outside of it stays."""
-    if value in mapping:
-        return mapping[value]
-    if isinstance(value.owner, ir.Block) or value.owner.operation.block != block.block:
-        return value
-    operands = [copied(operand, mapping, block) for operand in value.owner.operation.operands]
-    new = value.owner.operation.clone()
-    for number, operand in enumerate(operands):
-        new.operands[number] = operand
-    mapping[value] = new.results[0]
-    return new.results[0]
 
 
 def get(buffer: ir.Value, *at: ir.Value) -> ir.Value:

@@ -22,6 +22,7 @@ from legato.schedule.tensor_primitives import blockize
 ROWS, COLUMNS = 16, 8         # of one mma.sync; the loops that are replaced are two of them, whose columns one ldmatrix loads
 WORKGROUP = "#gpu.address_space<workgroup>"
 SEGMENT = 16                  # bytes: a row of the matrices that ldmatrix loads, which have eight
+HALVES = ("f16", "bf16")      # whose fragments on the left have the elements that a thread has of two results
 BANKS = 128                   # bytes that are loaded from shared memory at once
 
 
@@ -44,10 +45,11 @@ def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
 
     The operands are f16 or bf16, the local result f32; f32 operands, in 8 steps of depth, are rounded to tf32, to 11 bits; floats of 8
     bits, which are bytes in memory, and integers of 8 bits, with a result of i32, are multiplied in 32 steps of depth, along which their
-    tiles' rows are. The threads of a warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x; each has the elements
-    of the result that the instruction gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1, 2x + 8, 2x + 9. The
-    rows of the operands' buffers are made longer, so that the eight rows of a matrix lie in different banks. Returns the block with the
-    loops over threads.
+    tiles' rows are. A left operand of f16 or bf16 may be ``local``, of which each thread has the elements that it has of a result: results
+    become factors without shared memory. The threads of a warp are new loops of 8 and of 4 steps, bound to threadIdx.y and threadIdx.x;
+    each has the elements of the result that the instruction gives it: in a tile of 16 x 16, of rows y and y + 8 the columns 2x, 2x + 1,
+    2x + 8, 2x + 9. The rows of the operands' buffers are made longer, so that the eight rows of a matrix lie in different banks. Returns
+    the block with the loops over threads.
     """
     if op.name != "tir.for":
         raise ScheduleError(f"tensorize: '{intrinsic}' takes a loop, the one over the rows")
@@ -64,6 +66,8 @@ def tensorize_mma(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
     inner = found[0]
     operands = [TileAccess(ElementAccess(one.access.op), one.turned) for one in operands]
     for one, whole in zip(operands, (not operands[0].turned, operands[1].turned)):
+        if scope_of(one.access) == "local":
+            continue
         spread_rows(one.buffer, by_words=one.buffer.type.element_type.width == 32 and not whole)
     with ir.InsertionPoint(loop), loop.operation.location:
         zeros = {argument: value for argument, value in zip(inner.block.arguments, [index(0)] * len(inner.kinds))}
@@ -91,7 +95,7 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
             continue    # of other types the buffers tell
         places = [turned(one, *axes) for one, axes in ((left, (m, k)), (right, (k, n)), (store, (m, n)))]
         if None not in places and not places[2]:
-            check_memory([left, right], store, intrinsic)
+            check_memory([left, right], store, intrinsic, own=not places[0] and multiplied.left in HALVES)
             return [TileAccess(one, bool(place)) for one, place in zip((left, right, store), places)]
     raise wrong
 
@@ -145,11 +149,18 @@ def turned(access: ElementAccess, row: list[ir.Value], column: list[ir.Value]) -
     return None
 
 
-def check_memory(operands: Sequence[ElementAccess], result: ElementAccess, intrinsic: str) -> None:
-    """ScheduleError for operands of another type, or buffers of other scopes."""
-    for one in operands:
-        check_scope(one, "shared", factors_of(intrinsic).memory, intrinsic, "multiplies")
+def check_memory(operands: Sequence[ElementAccess], result: ElementAccess, intrinsic: str, own: bool = False) -> None:
+    """ScheduleError for operands of another type, or buffers of other scopes. ``own``: whether the left operand may be ``local``."""
+    for number, one in enumerate(operands):
+        scope = "local" if own and number == 0 and scope_of(one) == "local" else "shared"
+        check_scope(one, scope, factors_of(intrinsic).memory, intrinsic, "multiplies")
     check_scope(result, "local", factors_of(intrinsic).result, intrinsic, "adds to")
+
+
+def scope_of(access: ElementAccess) -> str | None:
+    """The scope of an access's buffer, where it is one of the kernel's own."""
+    owner = access.buffer.owner
+    return None if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer" else owner.operation.opview.scope
 
 
 def check_scope(one: ElementAccess, scope: str, type_: str, intrinsic: str, does: str) -> None:
@@ -193,7 +204,8 @@ def multiply(operands: Sequence[TileAccess], begins: Sequence[Sequence[ir.Value]
         second = rounded(fragments(right.buffer, begins[1], y, x, across=True, transpose=False) if right.turned
                          else words(right.buffer, begins[1], x, y, 0))
     else:
-        first = fragments(left.buffer, begins[0], y, x, across=left.turned, transpose=left.turned)
+        first = (own_elements(left.buffer, begins[0], y, x) if scope_of(left.access) == "local" else
+                 fragments(left.buffer, begins[0], y, x, across=left.turned, transpose=left.turned))
         second = fragments(right.buffer, begins[1], y, x, across=right.turned, transpose=not right.turned)
     each = first.type.shape[1]
     multiplied = MATRIX_INTRINSICS[intrinsic]
@@ -233,6 +245,13 @@ def fragments(buffer: ir.Value, begin: Sequence[ir.Value], y: ir.Value, x: ir.Va
     place = [*begin[:-2], plus(begin[-2], row), plus(begin[-1], arith.MulIOp(right, index(lanes)).result)]
     return ir.Operation.create("nvgpu.ldmatrix", [ir.VectorType.get([4, lanes // 4], buffer.type.element_type)], [buffer, *place], {
         "transpose": ir.BoolAttr.get(transpose), "numTiles": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4)}).results[0]
+
+
+def own_elements(buffer: ir.Value, begin: Sequence[ir.Value], y: ir.Value, x: ir.Value) -> ir.Value:
+    """The fragments of a left operand of halves in a buffer of scope ``local``: a lane multiplies the elements that it has of a result."""
+    found = [memref.LoadOp(buffer, [*begin[:-2], plus(begin[-2], plus(y, row)), plus(begin[-1], plus(doubled(x), column + step))]).result
+             for column in (0, COLUMNS) for row in (0, 8) for step in (0, 1)]
+    return vector.FromElementsOp(ir.VectorType.get([4, 2], buffer.type.element_type), found).result
 
 
 def words(buffer: ir.Value, begin: Sequence[ir.Value], x: ir.Value, y: ir.Value, first: int) -> ir.Value:

@@ -248,7 +248,7 @@ class ModuleSchedule:
         flags = {name: True for name, wanted in given.items() if wanted} | ({"slices": slices} if slices != 1 else {})
         return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **flags)
 
-    def tile_attention(self, block: Handle, tiles: Sequence[int | Knob]) -> list[Handle]:
+    def tile_attention(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False) -> list[Handle]:
         """Computes an attention, whose product with values ``block`` is, in ``tiles`` of rows, keys, depth and columns.
 
         ``O[b, m, e] = sum_n softmax_n(f(sum_d Q[b, m, d] * K[b, n, d])) * V[b, n, e]``: tiles of the rows m go through those of the keys n,
@@ -256,9 +256,11 @@ class ModuleSchedule:
         sixteen blocks: under loops over the batch and the blocks of rows ``queries`` (a copy, scope ``shared``), ``start`` and ``clear``
         (of maxima and sums, ``local``); under a loop over the blocks of keys ``keys`` and ``values`` (``shared``), ``zero``, ``scores``,
         ``mask``, ``greatest``, ``powers``, ``sums``, ``rescale`` (the softmax of the keys so far), ``weights`` (``shared``), ``scale`` and
-        the product with values; then ``result``, which divides and writes. ScheduleError where the block is no such product.
+        the product with values; then ``result``, which divides and writes. With ``unconverted`` tiles have the types and the
+        layout of the operands, and weights, rounded to the type of the values, are ``local``, as matrix instructions take them
+        (``tensorize``). ScheduleError where the block is no such product.
         """
-        return self._step("tile_attention", [block], numbers=("tiles", list(tiles)))
+        return self._step("tile_attention", [block], numbers=("tiles", list(tiles)), **({"unconverted": True} if unconverted else {}))
 
     def blockize(self, loop: Handle) -> Handle:
         """Makes the body of the loop one block, which is returned."""

@@ -97,7 +97,7 @@ STEPS = {
                          "depth are computed apart, and the last adds them.", ("tiles",), gives=5, numbers="tiles",
                          optional=("unconverted", "depth_last", "through_shared", "slices"), adds=("through_shared", "slices")),
     "tile_attention": Step("Computes an attention in tiles of rows and keys, by its product with values. Returns the blocks, which "
-                           "``Schedule.tile_attention`` lists.", ("tiles",), gives=16, numbers="tiles"),
+                           "``Schedule.tile_attention`` lists.", ("tiles",), gives=16, numbers="tiles", optional=("unconverted",)),
     "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
     "tensorize": Step("Replaces the body of the loop by an intrinsic of the device.", ("intrinsic",), gives=1),
     "pad": Step("Pads the block's axes to multiples of these sizes with neutral values.", ("sizes",), numbers="sizes"),

@@ -221,9 +221,17 @@ def _kept(types: Sequence[TensorType], new: Sequence[ir.Value], found: Sequence[
           places: Sequence[ir.Value]) -> list[ir.Value]:
     """What a loop carries to its next step: first what is stacked is stored, which may be an old state, then the new states."""
     stacks = [_inserted(plain(value), into, place) for value, into, place in zip(found, carried[len(new):], places)]
-    values = [copied(resized(plain(value), into.type)) if UNKNOWN in type_.dims else _own(plain(value))
+    values = [into if unchanged(value, into) else copied(resized(plain(value), into.type)) if UNKNOWN in type_.dims else _own(plain(value))
               for type_, value, into in zip(types, new, carried)]
-    return [value if UNKNOWN in type_.dims else stored(value, into) for type_, value, into in zip(types, values, carried)] + stacks
+    return [value if value == into or UNKNOWN in type_.dims else stored(value, into)
+            for type_, value, into in zip(types, values, carried)] + stacks
+
+
+def unchanged(value: ir.Value, state: ir.Value) -> bool:
+    """Whether a step gives a state as it got it."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in ("builtin.unrealized_conversion_cast", "relax.name_sizes"):
+        value = value.owner.operands[0]
+    return value == state
 
 
 def _own(value: ir.Value) -> ir.Value:

@@ -19,7 +19,7 @@ from legato.frontends.onnx.tensors import code_of
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.program import model_source
 from legato.frontends.torch.strided import in_order, memory_order
-from legato.frontends.torch.views import base_of, view_of
+from legato.frontends.torch.views import base_of, sizes_of, view_of
 
 if TYPE_CHECKING:
     import sympy  # pyright: ignore[reportMissingImports]
@@ -126,17 +126,34 @@ class TorchGraph:
             argument = self._arguments.index(value)
             return lambda arguments, outputs: arguments[argument]
         fake = value.meta["val"]
-        if isinstance(fake, torch.SymInt):
-            return lambda arguments, outputs: self._size(fake.node.expr, arguments)
-        base = base_of(value, self._places)
+        if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            if isinstance(fake, torch.SymInt) and fake.node.expr.free_symbols.issubset(self._places):
+                return lambda arguments, outputs: self._size(fake.node.expr, arguments)
+            number = self._result(self._as_tensor(value))
+            return lambda arguments, outputs: number(arguments, outputs).item()
+        base = base_of(value)
         if base is not value:
             made = self._result(base)
-            return lambda arguments, outputs: view_of(value, base, made(arguments, outputs), lambda size: self._size(size, arguments))
+            sizes = {size: self._result(size) for size in sizes_of(value, base)}
+            return lambda arguments, outputs: view_of(value, base, made(arguments, outputs), lambda size: sizes[size](arguments, outputs))
         if value not in self._computed:
             self._computed.append(value)
             self._orders.append(_memory_order(fake))
         number = self._computed.index(value)
         return lambda arguments, outputs: outputs[number]
+
+    def _as_tensor(self, value: torch.fx.Node) -> torch.fx.Node:
+        """A number that is computed of data, as a tensor."""
+        dtype = {torch.SymInt: torch.int64, torch.SymFloat: torch.float64, torch.SymBool: torch.bool}[type(value.meta["val"])]
+        graph = self._module.graph
+        for user in value.users:
+            if user.target is torch.ops.aten.scalar_tensor.default and user.kwargs == {"dtype": dtype}:
+                return user
+        with graph.inserting_before(graph.output_node()):
+            tensor = graph.call_function(torch.ops.aten.scalar_tensor.default, (value,), {"dtype": dtype})
+        with self._fake_mode:
+            tensor.meta["val"] = torch.empty((), dtype=dtype)
+        return tensor
 
     def _size(self, expression: "sympy.Expr", arguments: Sequence[Any]) -> int:
         return int(expression.xreplace({symbol: place.read(arguments) for symbol, place in self._places.items()}))

@@ -64,6 +64,12 @@ def _end(size: Any, stride: Any, storage_offset: Any = None) -> int:
 
 
 def _number(size: Any) -> int:
-    """A size, or that of the example."""
+    """A size, or that of the example, in which a symbol that only data gives is a number of its own."""
     size = size.meta["val"] if hasattr(size, "meta") else size
-    return size if isinstance(size, int) else int(size.node.hint)
+    if isinstance(size, int):
+        return size
+    if size.node.hint is not None:
+        return int(size.node.hint)
+    environment, expression = size.node.shape_env, size.node.expr
+    known = environment.backed_var_to_val if hasattr(environment, "backed_var_to_val") else environment.var_to_val   # before torch 2.14
+    return int(expression.xreplace({symbol: known.get(symbol, 4099 + int(str(symbol).strip("zus"))) for symbol in expression.free_symbols}))

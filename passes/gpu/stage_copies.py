@@ -9,35 +9,29 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from legato.core.ir_helpers import body, constant_number, copy, everything, find, index, terminator
-from legato.core.mlir import arith, ir
+from legato.core.ir_helpers import body, copy, everything, find, index
+from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import STAGES
+from legato.passes.gpu.shared_copies import STORES, CopyToShared, copy_of, guarded_store, is_shared, writes
 from legato.passes.gpu.threads.memory import LOAD_MATRIX
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 BARRIER = "gpu.barrier"
 LOADS = (LOAD_MATRIX, "memref.load", "vector.load")
 LOOPS = ("scf.for", "scf.while")
-BYTES = (4, 8, 16)     # of one asynchronous copy
-
-
-@dataclass(frozen=True)
-class CopyToShared:
-    """A store to shared memory. ``tests``: what has to hold for it to be of ``load``, a vector in global memory; it is 0 otherwise."""
-
-    store: ir.Operation
-    load: ir.Operation
-    tests: list[ir.Value]
 
 
 @dataclass(frozen=True)
 class StageCopies(ModulePass):
     """Makes asynchronous the copies of loops that are annotated with ``pipeline_stages``, where the target has such copies: that many
     steps of the loop have buffers of their own, and each step copies for the one that is as many ahead, less one. A barrier in each step
-    suffices then. There are fewer stages where shared memory does not suffice.
+    suffices then. There are fewer stages where shared memory does not suffice; with one, a step waits for its own copies, which pass by
+    the registers.
 
-    A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place.
+    A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place. What
+    a thread writes for itself, and reads behind the copies, may stand among them. Such copies in front of the loop, to other buffers that
+    are read behind those in it, are asynchronous, too.
     """
 
     name: ClassVar[str] = "tir-stage-copies"
@@ -60,65 +54,52 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     if len(barriers) != 2 or len(loop.results) or any(op.name == BARRIER for one in inside for op in everything(one) if op != one):
         return
     first, second = barriers
-    stores = [op for op in inside[first:second] if op.name in ("vector.store", "memref.store")]
-    copies = [found for op in stores if (found := copy_of(op, loop)) is not None]
+    guards = {one: op for op in inside[first:second] if (one := guarded_store(op)) is not None}
+    stores = [op for op in (*inside[first:second], *guards) if op.name in STORES and not is_unread(op, inside[:second])]
+    copies = [found for op in stores if (found := copy_of(op, guards.get(op))) is not None]
     buffers = list(dict.fromkeys(one.store.operands[1] for one in copies))
     users = [use.owner.operation for buffer in buffers for use in buffer.uses]
-    effects = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores]
+    written = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores]
+    effects = [op for op in written if not is_unread(op, inside[:second])]
     if not copies or len(copies) < len(stores) or effects or not all(
             user in stores or (user.name in LOADS and user in inside[second:]) for user in users):
         return
     taken = shared_size(kernel)
     each = sum(size(buffer.type) for buffer in buffers)
     stages = min(loop.attributes[STAGES].value, (shared_bytes - taken) // each + 1)
+    staging = _Staging(loop, copies, buffers, stages)
+    staging.begin_early(early_copies(loop, buffers, inside[second:]))
     if stages > 1:
-        _Staging(loop, copies, buffers, stages).build(inside[first], inside[second], users)
+        staging.build(inside[first], inside[second], users)
+    else:
+        staging.in_place(inside[second])
 
 
-def copy_of(store: ir.Operation, loop: ir.Operation) -> CopyToShared | None:
-    """A store as a copy from global memory; None where it is none that can be made asynchronously."""
-    type_, to = store.operands[0].type, store.operands[1]
-    wide = isinstance(type_, ir.VectorType) and type_.rank == 1 and prod(type_.shape) * type_.element_type.width // 8
-    found = loaded(store.operands[0]) if wide in BYTES and isinstance(to.owner, ir.Block) and is_shared(to) else None
-    if found is None or any(alignment(op) < int(wide) for op in (store, found[0])) or is_shared(found[0].operands[0]):
-        return None
-    return CopyToShared(store, *found)
+def early_copies(loop: ir.Operation, known: Sequence[ir.Value], readers: Sequence[ir.Operation]) -> list[CopyToShared]:
+    """The copies in front of a loop to shared buffers that only some of its ops read, but for the buffers that it copies to itself."""
+    found: dict[ir.Value, list[CopyToShared | None]] = {}
+    for op in body(loop.block):
+        if op == loop:
+            break
+        store = guarded_store(op) or op
+        if store.name in STORES and is_shared(store.operands[1]) and store.operands[1] not in known:
+            found.setdefault(store.operands[1], []).append(copy_of(store, op if op != store else None))
+    copies = []
+    for buffer, some in found.items():
+        whole = [one for one in some if one is not None]
+        stores = [one.store for one in whole]
+        users = [use.owner.operation for use in buffer.uses]
+        if len(whole) == len(some) and all(user in stores or (user.name in LOADS and user in readers) for user in users):
+            copies += whole
+    return copies
 
 
-def loaded(value: ir.Value) -> tuple[ir.Operation, list[ir.Value]] | None:
-    """The load that a vector is, and the tests under which it is; else it is 0. None for another value."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is not None and op.name == "vector.load":
-        return op, []
-    if op is None or op.name != "scf.if" or len(op.results) != 1:
-        return None
-    then, other = (terminator(region.blocks[0]).operands[0] for region in op.regions)
-    if constant_number(other) != 0 or any(
-            not (one.name in ("vector.load", "scf.if", "scf.yield") or is_arithmetic(one)) for one in everything(op) if one != op):
-        return None
-    found = loaded(then)
-    return None if found is None else (found[0], [op.operands[0], *found[1]])
-
-
-def is_arithmetic(op: ir.Operation) -> bool:
-    """Whether an op may be computed where its result is not wanted."""
-    return op.name.startswith("arith.") and (not op.name.startswith(("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")) or (
-        not isinstance(op.operands[1].owner, ir.Block) and op.operands[1].owner.operation.name == "arith.constant"))
-
-
-def alignment(op: ir.Operation) -> int:
-    """The bytes that an access of a vector is aligned to."""
-    return op.attributes["alignment"].value if "alignment" in op.attributes else 1
-
-
-def writes(op: ir.Operation) -> bool:
-    """Whether an op may have an effect."""
-    return op.name in ("memref.store", "vector.store", "func.call", "memref.copy", "memref.atomic_rmw", "memref.generic_atomic_rmw")
-
-
-def is_shared(buffer: ir.Value) -> bool:
-    """Whether a buffer is in a block's shared memory."""
-    return "workgroup" in str(buffer.type.memory_space)
+def is_unread(op: ir.Operation, before: Sequence[ir.Operation]) -> bool:
+    """Whether an op writes to a buffer of a thread's own that none of some ops read."""
+    made = op.operands[1].owner if op.name in STORES else None
+    return made is not None and not isinstance(made, ir.Block) and made.operation.name == "memref.alloca" and not any(
+        use.owner.operation.name not in STORES and any(one in before for one in (use.owner.operation, *enclosing(use.owner.operation)))
+        for use in op.operands[1].uses)
 
 
 def size(type_: ir.MemRefType) -> int:
@@ -168,9 +149,27 @@ class _Staging:
                                           {name: user.attributes[name] for name in user.attributes})
             user.results[0].replace_all_uses_with(new.results[0])
             user.erase()
-        for store in stores:
-            store.erase()
+        self.end()
+
+    def in_place(self, second: ir.Operation) -> None:
+        """Makes the copies of a step asynchronous, and waits for them in front of the barrier behind them."""
+        with ir.InsertionPoint(second), self.loop.location:
+            self.begin_copies([], {}, [])
+            wait_for_copies(0)
+        self.end()
+
+    def end(self) -> None:
+        """Removes the copies that have been replaced."""
+        for one in self.copies:
+            one.whole.erase()
         del self.loop.attributes[STAGES]
+
+    def begin_early(self, copies: Sequence[CopyToShared]) -> None:
+        """Makes copies in front of the loop asynchronous. They belong to the first group in it, which is waited for in each step."""
+        for one in copies:
+            with ir.InsertionPoint(one.whole), one.whole.location:
+                self.begin_one(one, [], {}, [], one.whole)
+            one.whole.erase()
 
     def slot(self, step: ir.Value) -> ir.Value:
         """The buffers of a step."""
@@ -179,27 +178,45 @@ class _Staging:
     def copy_for(self, step: ir.Value, end: ir.Value) -> None:
         """Begins the copies for a step, at the insertion point; beyond the loop's end they have no elements."""
         place, begun = self.slot(step), arith.CmpIOp(arith.CmpIPredicate.slt, step, end).result
-        mapping = {self.step: step}
+        self.begin_copies([begun], {self.step: step}, [place])
+
+    def begin_copies(self, begun: Sequence[ir.Value], mapping: dict[ir.Value, ir.Value], slot: Sequence[ir.Value]) -> None:
+        """Begins the copies at the insertion point, with other values for some (``mapping``), into the buffers of a ``slot``. ``begun``:
+        further tests."""
         for one in self.copies:
-            values = [*one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
-            mapping = copy([op for op in self.needed(values) if op.results[0] not in mapping], mapping)
-            tests, source, target = ([mapping.get(v, v) for v in some] for some in (
-                one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
-            exists = begun
-            for test in tests:
-                exists = arith.AndIOp(exists, test).result
-            lanes = prod(one.load.results[0].type.shape)
-            count = arith.SelectOp(exists, index(lanes), index(0)).result
-            begin_copy(one.load.operands[0], source, one.store.operands[1], [place, *target], lanes, count)
+            mapping = self.begin_one(one, begun, mapping, slot, self.loop)
         ir.Operation.create("nvvm.cp.async.commit.group")
 
-    def needed(self, values: Sequence[ir.Value]) -> list[ir.Operation]:
-        """The ops of the loop that values are computed by, in order."""
+    def begin_one(self, one: CopyToShared, begun: Sequence[ir.Value], mapping: dict[ir.Value, ir.Value], slot: Sequence[ir.Value],
+                  around: ir.Operation) -> dict[ir.Value, ir.Value]:
+        """Begins a copy, as ``begin_copies``; what it needs of the ops that stand in ``around``, or in ops in front of it, is computed
+        again. Returns the values with those that were."""
+        guards = [] if one.guard is None else [one.guard.operands[0]]
+        values = [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
+        mapping = copy([op for op in self.needed(values, around) if op.results[0] not in mapping], mapping)
+        guards, tests, source, target = ([mapping.get(v, v) for v in some] for some in (
+            guards, one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
+        lanes, exists = prod(one.load.results[0].type.shape), None
+        for test in (*begun, *tests):
+            exists = test if exists is None else arith.AndIOp(exists, test).result
+        count = index(lanes) if exists is None else arith.SelectOp(exists, index(lanes), index(0)).result
+        place = ir.InsertionPoint.current
+        if guards:
+            inside = scf.IfOp(guards[0])
+            with ir.InsertionPoint(inside.then_block):
+                place = ir.InsertionPoint(scf.YieldOp([]))
+        with place:
+            begin_copy(one.load.operands[0], source, one.store.operands[1], [*slot, *target], lanes, count)
+        return mapping
+
+    @staticmethod
+    def needed(values: Sequence[ir.Value], around: ir.Operation) -> list[ir.Operation]:
+        """The ops that values are computed by, in order, and that stand in ops of the block of ``around``."""
         found: list[ir.Operation] = []
 
         def visit(value: ir.Value) -> None:
             op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-            if op is not None and op not in found and self.loop in enclosing(op):
+            if op is not None and op not in found and op.block != around.block and any(one.block == around.block for one in enclosing(op)):
                 for operand in op.operands:
                     visit(operand)
                 found.append(op)

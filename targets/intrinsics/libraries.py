@@ -4,6 +4,7 @@ from typing import Any
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, llvm, math
 from legato.dialects import tir
+from legato.dialects.tir.markers import WEIGHS
 from legato.targets.intrinsics import inverse
 from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.generic import polynomial
@@ -115,8 +116,10 @@ def _scaled(x: ir.Value, factor: float) -> ir.Value:
 
 @intrinsic("math.exp", moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def ex2_approx(op, x):
-    """e^x as 2^(x log2 e) by the device's instruction: 2 ulp, plus the rounding of the product."""
-    return op.each(lambda x: _native("llvm.nvvm.ex2.approx", _scaled(x, 1.4426950408889634)))
+    """e^x as 2^(x log2 e) by the device's instruction: 2 ulp, plus the rounding of the product. Denormal numbers take three more
+    instructions, which weights are spared."""
+    name = "llvm.nvvm.ex2.approx.ftz" if WEIGHS in op.op.attributes else "llvm.nvvm.ex2.approx"
+    return op.each(lambda x: _native(name, _scaled(x, 1.4426950408889634)))
 
 
 @intrinsic("math.log", moment="lower", dtypes=("f32",), priority=1, when=approximate)

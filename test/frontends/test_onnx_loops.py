@@ -213,3 +213,18 @@ def test_loops_that_are_refused():
     proto, _ = counting()
     proto.graph.node[0].input.append("x")
     refuses(proto, "its graph 'body' takes 3 values, and is given 4")
+
+
+def test_a_state_that_a_loop_inside_of_a_loop_keeps():
+    """It is read by two states of the loop around it."""
+    proto = onnx.parser.parse_model('''<ir_version: 10, opset_import: ["" : 21]>
+        g (float[n] z, int64 t, int64 u) => (float[] a, float[] b) {
+          a, b = Loop (t, "", z, z) <body: graph = body (int64 i, bool c, float[] p, float[] q) => (bool d, float[] r, float[] s) {
+            k, x = Loop (u, "", q) <body: graph = inner (int64 j, bool e, float[] m) => (bool f, float[] o, float[] y) {
+              f = Identity (e) o = Identity (m) l = Constant <value = int64 {-1}> () y = Gather (m, l) }>
+            d = Identity (c) r = Identity (k) s = Identity (k) }>
+        }''')
+    exe = legato.compile(legato.from_onnx(proto))
+    for steps, inner in ((0, 2), (1, 3), (4, 0), (3, 2)):
+        given = {"z": np.arange(3, dtype=np.float32), "t": np.array(steps), "u": np.array(inner)}
+        assert_same(exe(**given), reference(proto, given))

@@ -119,3 +119,8 @@ def test_padding_computed_in_floats(height):
         found = exe(x)
         assert found.shape == expected.shape
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_range_by_a_delta_that_is_a_size():
+    nodes = [size_of(OTHER, "s"), ("Squeeze", ["s"], ["m"], {}), ("Size", ["x"], ["e"], {}), ("Range", ["c", "e", "m"], ["z"], {})]
+    compare(nodes, {"c": np.array(0)}, [(2, 7, 3), (1, 4, 4), (0, 4, 2), (3, 3, 20)])

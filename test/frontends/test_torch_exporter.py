@@ -122,3 +122,19 @@ def test_learned_biases_of_attention(copies):
     for module in (legato.from_torch(model, (x,)), legato.from_torch(torch.export.export(model, (x,)))):
         torch.testing.assert_close(torch.from_dlpack(legato.compile(module)(x)), wanted, rtol=1e-5, atol=1e-5)
     same(model, x)
+
+
+class Squeezes(torch.nn.Module):
+    """Axes that are named to squeeze and are of another size than 1."""
+
+    def forward(self, x):
+        """x: [a, b, c]"""
+        return x.squeeze(1), x.squeeze((0, 1)), x[:, :1].squeeze((0, -2, 2)), x[0, 0, 0].squeeze(0) * 2, x.squeeze()
+
+
+@pytest.mark.parametrize("dim", [None, torch.export.Dim.AUTO])
+def test_squeezes_of_other_sizes_than_one(dim):
+    x, model = torch.randn(2, 5, 3), Squeezes().eval()
+    compiled = legato.compile_torch(model, (x,), dynamic_shapes=dim and (dict.fromkeys(range(3), dim),))
+    for given in (x, torch.randn(4, 7, 6)) if dim else (x,):
+        torch.testing.assert_close(compiled(given), model(given), rtol=0, atol=0)

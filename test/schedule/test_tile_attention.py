@@ -55,11 +55,12 @@ def reference(q, k, v, m):
     return np.einsum("bhmn,bne->bmhe", p / p.sum(-1, keepdims=True), v)
 
 
+@pytest.mark.parametrize("unconverted", [False, True])
 @pytest.mark.parametrize("tiles", [[4, 4, 5, 6], [21, 11, 8, 8], [8, 16, 5, 6], [1, 1, 5, 6]])
-def test_any_tiles(tiles):
+def test_any_tiles(tiles, unconverted):
     """Heads that share keys and values are rows of one product."""
     sch = Schedule(attention)
-    blocks = sch.tile_attention(sch.get_block("O"), tiles)
+    blocks = sch.tile_attention(sch.get_block("O"), tiles, unconverted)
     assert len(blocks) == 16 and "X = T.alloc" not in str(sch)
     random = np.random.default_rng(0)
     q, k, v, m = (random.standard_normal(shape) for shape in ((2, 3, 7, 5), (2, 11, 5), (2, 11, 6), (7, 11)))

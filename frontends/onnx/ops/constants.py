@@ -68,7 +68,7 @@ def range_(node):
     if node.version >= 27:
         node.only("stash_type", 1)
     dtype = node.dtype()
-    if node.by_data(0, 1, 2):
+    if node.by_data(0, 1, 2) or isinstance(_one(node, 2), Dim):
         return _range_by_data(node)
     given = [node.known(index, what) for index, what in enumerate(("the start", "the limit", "the delta"))]
     if any(array.size != 1 for array in given):
@@ -81,8 +81,6 @@ def range_(node):
         if count <= MADE_ELEMENTS:
             wide = np.float64 if kind(dtype) == "float" else np.int64
             return (np.arange(count, dtype=wide) * wide(delta) + wide(start)).astype(dtype)
-    elif isinstance(delta, Dim):
-        raise Refused(f"a delta of {delta}, known only at run time, is not supported")
     else:
         count = dims.ceil_divide(limit - start, delta) if delta > 0 else dims.ceil_divide(start - limit, -delta)
         if not is_at_least(count, 0):
@@ -93,8 +91,14 @@ def range_(node):
     return steps if isinstance(start, int) and start == 0 else relax.add(steps, relax.reshape(node.x(0), shape=[1]))
 
 
+def _one(node, index: int):
+    """The only element of a known input, which may be a size; None if it has others."""
+    array = node.known(index, "a number")
+    return array.item() if array.size == 1 else None
+
+
 def _range_by_data(node):
-    """Range of a length that is data, in f64 or int64: its elements are computed as those of a constant one."""
+    """Range of a length that is data, or by a delta that is a size, in f64 or int64: its elements are computed as those of a constant."""
     wide = np.dtype(np.float64) if kind(node.dtype()) == "float" else np.dtype(np.int64)
     start, limit, delta = (relax.reshape(_in(node.x(i), wide), shape=[1]) for i in range(3))
     length = _length(node, start, limit)

@@ -3,6 +3,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from legato.frontends.torch.decompositions.activations import ACTIVATIONS
+from legato.frontends.torch.decompositions.bags import BAGS
 from legato.frontends.torch.decompositions.bessel import BESSEL
 from legato.frontends.torch.decompositions.complex_numbers import COMPLEX
 from legato.frontends.torch.decompositions.division import DIVISION
@@ -30,8 +31,9 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(AVERAGES, COMPLEX, {
-        **ACTIVATIONS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS, **LAYERS, **MATRICES,
-        **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **ACTIVATIONS, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS, **LAYERS,
+        **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA,
+        **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

@@ -3,6 +3,7 @@ import math
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.torch.strided import in_order, memory_order
 
@@ -68,6 +69,25 @@ def _diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2:
     return torch.where(inside, in_order(memory_order(x), spread), x)
 
 
+def _as_strided_scatter(x: Any, source: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """x with ``source`` at places that are counted in memory, and in memory as x is."""
+    order = memory_order(x)
+    if order is None or (storage_offset is None and x.storage_offset() != 0):
+        return NotImplemented
+    places = torch.full((), storage_offset or 0)
+    for count, step in zip(size, stride):
+        places = places.unsqueeze(-1) + torch.arange(count) * step
+    ordered = x.permute(order)
+    written = ordered.reshape(-1).scatter(0, places.reshape(-1), source.reshape(-1))
+    return written.reshape(ordered.shape).permute([order.index(axis) for axis in range(x.ndim)])
+
+
+def _masked_select(x: Any, mask: Any) -> Any:
+    """The elements of both in one shape where the mask holds."""
+    x, mask = torch.broadcast_tensors(x, mask)
+    return x.reshape(-1).index_select(0, mask.reshape(-1).nonzero().squeeze(1))
+
+
 def _fitting(source: Any, index: Any) -> Any:
     """The part of ``source`` that an index of fewer elements writes, all of which the exporter takes; None where it is all of it."""
     if tuple(source.shape) == tuple(index.shape):
@@ -93,6 +113,16 @@ def _scatter_number(x: Any, axis: int, index: Any, value: Any) -> Any:
 def _flip(x: Any, axes: Any) -> Any:
     """A number, which has no axis."""
     return NotImplemented if x.ndim else x.clone()
+
+
+def _squeeze(x: Any, dim: Any = None) -> Any:
+    """Axes of another size than 1 stay; ONNX's Squeeze, to which the exporter names them, has them be errors, or unknown."""
+    named = range(x.ndim) if dim is None else dim if isinstance(dim, (list, tuple)) else [dim]
+    axes = sorted({axis % x.ndim for axis in named}) if x.ndim else []
+    single = [axis for axis in axes if guard_or_false(x.shape[axis] == 1)]
+    if single == axes and dim is not None:
+        return NotImplemented
+    return aten.squeeze.dims(x, single) if single else aten.alias(x)
 
 
 def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
@@ -165,6 +195,7 @@ PLACING = {
     aten.scatter.value: _scatter_number,
     aten.flip.default: _flip,
     aten.roll.default: _roll,
+    **dict.fromkeys((aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims), _squeeze),
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _scatter_reduce,
     aten.index_reduce.default: _index_reduce,
@@ -174,4 +205,6 @@ PLACING = {
     **dict.fromkeys((aten.diagonal.default, aten.diagonal_copy.default), _diagonal),
     **dict.fromkeys((aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta), _kaiser_window),
     aten.diagonal_scatter.default: _diagonal_scatter,
+    aten.as_strided_scatter.default: _as_strided_scatter,
+    aten.masked_select.default: _masked_select,
 }

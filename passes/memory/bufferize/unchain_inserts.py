@@ -75,13 +75,20 @@ def write(insert: ir.Operation, buffer: ir.Value) -> None:
     whole, source = buffer.type, insert.operands[SOURCE]
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     around, _ = whole.get_strides_and_offset()
-    steps = [unknown if unknown in (a, s) else a * s for a, s in zip(around, strides)]
-    start = unknown if unknown in (*offsets, *around) else sum(o * a for o, a in zip(offsets, around))
+    steps = [times(a, s) for a, s in zip(around, strides)]
+    moved = [times(o, a) for o, a in zip(offsets, around)]
+    start = unknown if unknown in moved else sum(moved)
     kept = kept_dims(sizes, list(source.type.shape))
     layout = ir.StridedLayoutAttr.get(start, [steps[d] for d in kept])
     type_ = ir.MemRefType.get(source.type.shape, whole.element_type, layout)
     part = memref.SubViewOp(type_, buffer, at, extents, by, offsets, sizes, strides).result
     bufferization.MaterializeInDestinationOp(None, source, part, restrict=True, writable=True)
+
+
+def times(a: int, b: int) -> int:
+    """A product of numbers that may be unknown; 0 times any number is 0, as in the type that memref.subview verifies."""
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    return 0 if 0 in (a, b) else unknown if unknown in (a, b) else a * b
 
 
 def kept_dims(sizes: list[int], shape: list[int]) -> list[int]:

@@ -58,6 +58,33 @@ func.func private @stack(%x: tensor<?x8xf32>, %n: index, %out: tensor<?x16x8xf32
 
 // -----
 
+// An offset of 0 along a dimension of unknown stride leaves the offset of the slice known.
+// CHECK-LABEL: func.func private @columns
+// CHECK: memref.subview %{{.*}}[0, 0, 0] [%arg1, %arg1, 2] [1, 1, 1] : memref<?x?x32xf32> to memref<?x?x2xf32, strided<[?, 32, 1]>>
+// CHECK: memref.subview %{{.*}}[0, 0, 30] [%arg1, %arg1, 2] [1, 1, 1] : memref<?x?x32xf32> to memref<?x?x2xf32, strided<[?, 32, 1], offset: 30>>
+// CHECK-NOT: tensor.insert_slice
+func.func private @columns(%x: tensor<?x?x2xf32>, %n: index, %out: tensor<?x?x32xf32> {tir.out}) -> tensor<?x?x32xf32> attributes {tir.prim_func} {
+  %r0 = tensor.insert_slice %x into %out[0, 0, 0] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r1 = tensor.insert_slice %x into %r0[0, 0, 2] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r2 = tensor.insert_slice %x into %r1[0, 0, 4] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r3 = tensor.insert_slice %x into %r2[0, 0, 6] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r4 = tensor.insert_slice %x into %r3[0, 0, 8] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r5 = tensor.insert_slice %x into %r4[0, 0, 10] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r6 = tensor.insert_slice %x into %r5[0, 0, 12] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r7 = tensor.insert_slice %x into %r6[0, 0, 14] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r8 = tensor.insert_slice %x into %r7[0, 0, 16] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r9 = tensor.insert_slice %x into %r8[0, 0, 18] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r10 = tensor.insert_slice %x into %r9[0, 0, 20] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r11 = tensor.insert_slice %x into %r10[0, 0, 22] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r12 = tensor.insert_slice %x into %r11[0, 0, 24] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r13 = tensor.insert_slice %x into %r12[0, 0, 26] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r14 = tensor.insert_slice %x into %r13[0, 0, 28] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  %r15 = tensor.insert_slice %x into %r14[0, 0, 30] [%n, %n, 2] [1, 1, 1] : tensor<?x?x2xf32> into tensor<?x?x32xf32>
+  return %r15 : tensor<?x?x32xf32>
+}
+
+// -----
+
 // A short chain is left to bufferization.
 // CHECK-LABEL: func.func private @short
 // CHECK-COUNT-2: tensor.insert_slice
