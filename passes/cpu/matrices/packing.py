@@ -69,8 +69,9 @@ def pack_filters(filters: np.ndarray, result: np.ndarray, shape: Sequence[int], 
 
 def _pack_group(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -> None:
     height, width, channels, features = shape
-    if width == 1:      # columns may be read with more channels than there are
-        filters = np.pad(filters, [(0, 0), (0, 0), (0, channels // filters.shape[1] - filters.shape[2]), (0, 0)])
+    if missing := height * width * channels * features - filters.size:      # windows overlap: columns are read with more channels
+        places = filters.size // filters.shape[-2]
+        filters = np.pad(filters, [(0, 0)] * (filters.ndim - 2) + [(0, missing // places), (0, 0)])
     panels, steps, deep, columns, pair = result.shape
     padded = np.zeros((height * width, steps // (height * width) * deep * pair, panels * columns), ml_dtypes.bfloat16)
     with np.errstate(over="ignore", invalid="ignore"):
