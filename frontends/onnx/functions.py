@@ -1,11 +1,12 @@
 """Ops defined by other ops: functions of ONNX's schemas and of the model."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import onnx
 from onnx import AttributeProto, TypeProto
 
 from legato.dialects.relax.dims import UNKNOWN
-from legato.frontends.onnx.problems import Malformed
+from legato.frontends.onnx.graph import reads
+from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.sequences import DecidedOptional, GrowingSequence, PackedSequence, SequenceValue
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.onnx.values import Value
@@ -38,6 +39,25 @@ def schema_function(
     function = onnx.FunctionProto()
     function.ParseFromString(text)
     return function
+
+
+def captured(node: onnx.NodeProto, function: onnx.FunctionProto) -> set[str]:
+    """The names around a node that its graphs read, which are part of the node's body. Refused where the body has another value of such
+    a name."""
+    names = set(reads(node)).difference(node.input)
+    hidden = names.intersection([*function.input, *_defined(function.node)])
+    if hidden:
+        raise Refused(f"its graph reads '{min(hidden)}', and its definition by ONNX has a value of that name: name it otherwise")
+    return names
+
+
+def _defined(nodes: Sequence[onnx.NodeProto]) -> Iterator[str]:
+    """The names that nodes define, in their graphs, too."""
+    for node in nodes:
+        yield from node.output
+        for attribute in node.attribute:
+            yield from (value.name for value in [*attribute.g.input, *attribute.g.initializer])
+            yield from _defined(attribute.g.node)
 
 
 def _nearest(versions: Sequence[int], opset: int) -> int:

@@ -240,7 +240,10 @@ class Importer:
             raise Refused("this op is not supported")
         attributes = {default.name: default for default in functions.schema_defaults(schema)} | attributes
         opsets = dict(scope.opsets) | {canonical_domain(entry.domain): entry.version for entry in function.opset_import}
-        return self._run_function(function, inputs, wanted, Scope(opsets, {}, attributes, "", scope.stands_for or problem, scope.active))
+        captured = functions.captured(node, function)
+        values = {name: scope.values[name] for name in captured if name in scope.values}
+        inner = Scope(opsets, values, attributes, "", scope.stands_for or problem, scope.active)
+        return self._run_function(function, inputs, wanted, inner)
 
     def _run_function(self, function: onnx.FunctionProto, inputs, wanted: list[bool], inner: Scope) -> list[Value]:
         if len(inputs) > len(function.input) or len(wanted) > len(function.output):

@@ -84,6 +84,23 @@ def test_map():
     check(proto, (X, X[:1]), (X[:, :3].copy(), X[:1, :3].copy()))
 
 
+def test_map_reads_values_around_it():
+    inner = body([node("Mul", ["a", "scale"], ["y"])], [("a", TENSOR)], [("y", TENSOR)])
+    nodes = [node("Relu", ["bias"], ["scale"]), node("SplitToSequence", ["x", "split"], ["s"], axis=0),
+             node("SequenceMap", ["s"], ["t"], body=inner), node("ConcatFromSequence", ["t"], ["z"], axis=0)]
+    proto = model(nodes, [value("x", X, [4, "m"]), value("bias", X[:1], [1, "m"])], ["z"], constants={"split": ints(1, 3)})
+    check(proto, (X, X[:1]), (X[:, :3].copy(), X[:1, :3].copy()))
+
+
+def test_map_that_reads_a_name_of_its_definition_is_refused():
+    name = "SequenceMap_input_sequence_seqlen"
+    inner = body([node("Mul", ["a", name], ["y"])], [("a", TENSOR)], [("y", TENSOR)])
+    nodes = [node("SplitToSequence", ["x", "split"], ["s"], axis=0), node("Identity", ["one"], [name]),
+             node("SequenceMap", ["s"], ["t"], body=inner), node("ConcatFromSequence", ["t"], ["z"], axis=0)]
+    with pytest.raises(legato.LegatoError, match=f"its graph reads '{name}', and its definition by ONNX has a value of that name"):
+        legato.from_onnx(model(nodes, [value("x", X, [4, "m"])], ["z"], constants={"split": ints(1, 3), "one": np.float32([1])}))
+
+
 def test_chosen_by_a_branch():
     def branch(first, second):
         return helper.make_graph([node("SequenceConstruct", [first, second], ["s"])], "g", [], [helper.make_value_info("s", SEQUENCE)])
