@@ -1,5 +1,6 @@
 """What only convolutions read, stored in bf16: it takes half the memory. Read as an image, it is rounded to bf16 anyhow; what is added to
-the result of a convolution is rounded once more. Convolutions write it, and kernels that round it with their last op (``rounding``).
+the result of a convolution is rounded once more. Convolutions write it, and kernels that round it with their last op (``rounding``); it
+passes through those of maxima (``maxima``).
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.relax import origins
 from legato.dialects.relax.calls import fresh_name
 from legato.passes.cpu.kernel_loops import retype
+from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import defining_op
 
@@ -61,11 +63,14 @@ def form_of(kernel: StructuredKernel) -> ImageConvolutionForm | None:
     return GroupedConvolutionForm.of(kernel) if kernel.convolution is None else kernel.convolution
 
 
+Narrowable = ConvolutionCalls | RoundingCalls | MaximaCalls
+
+
 @dataclass(frozen=True)
 class NarrowCalls:
     """Calls of one kernel that are given bf16 for the same operands; ``writes``: whether they return it, too."""
 
-    kernel: ConvolutionCalls | RoundingCalls
+    kernel: Narrowable
     reads: frozenset[int]
     writes: bool
 
@@ -75,21 +80,28 @@ class NarrowCalls:
         if isinstance(kernel, ConvolutionCalls):
             for number in sorted(self.reads):
                 read_narrow(kernel, number)
+        if isinstance(kernel, MaximaCalls) and self.reads:
+            images, _ = kernel.function.arguments
+            for call in kernel.calls:
+                _count_narrow(call, images.type.shape)
+            images.set_type(ir.RankedTensorType.get(images.type.shape, ir.BF16Type.get()))
         if self.writes:
             write_narrow(kernel)
 
 
-def narrow_calls(found: Sequence[ConvolutionCalls | RoundingCalls], exact: Collection[str] | None) -> list[NarrowCalls]:
+def narrow_calls(found: Sequence[Narrowable], exact: Collection[str] | None) -> list[NarrowCalls]:
     """What can be bf16: operands that calls of these kernels make which only convolutions read. Calls of a kernel that differ in this are
     given kernels of their own. ``exact``: the kernels whose results are numbers of bf16, if others may not be rounded."""
     kernels = {call: one for one in found for call in one.calls}
     writers = {call: None for call in kernels if exact is None or call.attributes["callee"].value in exact}
     readers = {(call, number): call.operands[number] for call, one in kernels.items() for number in one.operands}
+    passes = {call for call, one in kernels.items() if isinstance(one, MaximaCalls)}    # whose result is bf16 where what they read is
     before = None
     while before != (len(writers), len(readers)):
         before = len(writers), len(readers)
-        writers = {call: None for call in writers if _is_read_by(call, readers)}
-        readers = {place: value for place, value in readers.items() if defining_op(value) in writers}
+        writers = {call: None for call in writers if _is_read_by(call, readers) and (call not in passes or (call, 0) in readers)}
+        readers = {place: value for place, value in readers.items()
+                   if defining_op(value) in writers and (place[0] not in passes or place[0] in writers)}
     made = []
     for one in found:
         groups: dict[tuple[frozenset[int], bool], list[ir.Operation]] = {}
@@ -134,13 +146,13 @@ def read_narrow(one: ConvolutionCalls, number: int) -> None:
     retype(one.form.kernel.function, argument, argument.type.shape, ir.BF16Type.get())
 
 
-def write_narrow(one: ConvolutionCalls | RoundingCalls) -> None:
+def write_narrow(one: Narrowable) -> None:
     """Lets a kernel, of which a convolution's ops are replaced after this, and its calls return bf16."""
     out = list(one.function.arguments)[-1]
     type_ = ir.RankedTensorType.get(out.type.shape, ir.BF16Type.get())
     out.set_type(type_)
-    if isinstance(one, RoundingCalls):
-        one.round()
+    if isinstance(one, (RoundingCalls, MaximaCalls)):
+        one.round() if isinstance(one, RoundingCalls) else one.narrow()
         retype(one.function, out, type_.shape, type_.element_type)
     for call in one.calls:
         _count_narrow(call, type_.shape)

@@ -261,6 +261,33 @@ def test_what_convolutions_pass_on_is_bf16(threads, sizes, cpu, monkeypatch):
     assert len(calls) == 2 and all(call.count("x48xbf16>") == 4 for call in calls)      # image, what is added, memory, result
 
 
+@pytest.mark.skipif(not ROUNDS, reason="the CPU multiplies no pairs of bf16")
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("batch", [2, "n"])
+def test_maxima_between_convolutions_are_bf16(batch, cpu):
+    """The greatest of rounded numbers is the greatest one, rounded: the same as where another output keeps the maxima in f32."""
+    rng = np.random.default_rng(4)
+    values = [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32) / 12, name)
+              for name, shape in (("w", (32, 16, 3, 3)), ("v", (16, 32, 1, 1)))]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4), helper.make_node("MaxPool", ["c"], ["p"], kernel_shape=[3, 3],
+             strides=[2, 2], pads=[1] * 4), helper.make_node("Conv", ["p", "v"], ["y"])]
+    x = rng.standard_normal((2, 16, 9, 12)).astype(np.float32)
+    x[0, 0, 4, 4], x[1, 3, 0, 0] = np.nan, -np.inf
+
+    def compiled(names: Sequence[str]) -> tuple[Any, str]:
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *x.shape[1:]])],
+                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+        target = f"llvm{{{ROUNDED},cpu={cpu}}}"
+        return legato.compile(legato.from_onnx(model), target)(x), str(legato.lower(legato.from_onnx(model), target, last="fused"))
+
+    (kept, _), lowered = compiled(["y", "p"])
+    result, narrow = compiled(["y"])
+    np.testing.assert_array_equal(np.from_dlpack(result), np.from_dlpack(kept))
+    pools = [next(line for line in text.splitlines() if "call @kernel_max_pool2d" in line) for text in (lowered, narrow)]
+    assert ["bf16" in pool for pool in pools] == [False, True]
+
+
 def test_f32_after_convolutions_of_bf16_stays_f32():
     """Without the option: what is computed in f32 from a convolution's result and added to another's is not rounded."""
     rng = np.random.default_rng(6)
