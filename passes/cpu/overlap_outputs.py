@@ -80,6 +80,8 @@ class TileLoop:
     @classmethod
     def _around(cls, tiles: ir.Operation, nest: list[ir.Operation]) -> TileLoop | None:
         *others, outputs = ops = _body(tiles)
+        if outputs == nest[0]:
+            return None
         others.remove(nest[0])
         rows = _rows(outputs)
         if rows is None or not all(_is_quiet(op) or _calls(op, MATRICES) for op in others) or any(map(_is_used, outputs.results)):

@@ -133,6 +133,7 @@ PASSES: dict[str, str] = {
     "tir-lower-matrix-products": "passes.cpu.lower_matrix_products:LowerMatrixProducts",
     "tir-overlap-outputs": "passes.cpu.overlap_outputs:OverlapOutputs",
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
+    "tir-flatten-transposes": "passes.cpu.flatten_transposes:FlattenTransposes",
     "tir-fill-vectors": "passes.cpu.fill_vectors:FillVectors",
     "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",
     "tir-prefetch-rows": "passes.cpu.prefetch_rows:PrefetchRows",
