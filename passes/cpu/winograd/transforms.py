@@ -4,6 +4,7 @@ A tile of m outputs along one axis is ``A^T [(G g) * (B^T d)]`` of m + 2 inputs 
 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308). In two dimensions each transform is applied to
 the columns, then to the rows.
 """
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Vectors
 
 TAPS = 3
-AT_ONCE = 1 << 22     # elements of a filter that are transformed at once: of so many doubles there is memory
+AT_ONCE = 1 << 20     # elements that are transformed by a call of numpy: few calls, since each waits for Python's lock
+ALONE = 1 << 18       # multiplications up to which a BLAS does a product without threads, which would take the processors of other work
 OF_WEIGHTS = {
     2: ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     4: ((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
@@ -27,20 +29,25 @@ def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, pan
     if weights.ndim == 5:
         weights = np.moveaxis(weights, 0, 2).reshape(TAPS, TAPS, -1, weights.shape[-1])
     g = np.array(OF_WEIGHTS[outputs])
-    both = np.kron(g, g)                          # of both axes: [points, 9]
+    both = np.kron(g, g)                          # of both axes: [points, 9], in double precision
     channels, features = weights.shape[2:]
     panels, points, steps = -(-features // panel), len(both), -(-channels // pair)
     order = (points, panels) if by_points else (panels, points)
     to = result.reshape(*order, steps, panel, pair)
     to = to.swapaxes(0, 1) if by_points else to
-    at_once = max(1, AT_ONCE // (points * channels * panel))
-    for p in range(0, panels, at_once):    # in double precision; few calls of numpy, since each waits for Python's lock
-        count = min(at_once, panels - p)
-        part = np.zeros((TAPS, TAPS, steps * pair, count * panel))
-        given = weights[:, :, :, p * panel:(p + count) * panel]
-        part[:, :, :channels, :given.shape[3]] = given
-        products = both @ part.reshape(TAPS ** 2, -1)
-        to[p:p + count] = products.reshape(points, steps, pair, count, panel).transpose(3, 0, 1, 4, 2)
+    taps = weights.reshape(TAPS ** 2, channels, features).swapaxes(0, 1)
+    wide = min(panels, max(1, ALONE // (both.size * panel)))               # panels in a product, which is one for each channel
+    deep = min(steps, max(1, AT_ONCE // (points * wide * panel * pair)))
+    given, made = np.empty((deep * pair, TAPS ** 2, wide * panel)), np.empty((deep * pair, points, wide * panel))
+    for p, s in itertools.product(range(0, panels, wide), range(0, steps, deep)):
+        count, rows = min(wide, panels - p), min(deep, steps - s)
+        part = taps[s * pair:(s + rows) * pair, :, p * panel:(p + count) * panel]
+        before, after = given[:rows * pair, :, :count * panel], made[:rows * pair, :, :count * panel]
+        if part.shape != before.shape:
+            before[...] = 0
+        before[:len(part), :, :part.shape[2]] = part
+        np.matmul(both, before, out=after)
+        to[p:p + count, :, s:s + rows] = after.reshape(rows, pair, points, count, panel).transpose(3, 2, 0, 4, 1)
 
 
 class Transforms:
