@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 from legato.core.ir_helpers import find, terminator, walk
@@ -16,6 +17,7 @@ from legato.dialects.tir.markers import PRIM_FUNC, THREADS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 PARALLEL = "legato.parallel"   # (code, context, steps): codegen/entry/pool.py
+Use = tuple[ir.Operation, int]     # an op, and the number of its operand
 CONSTANTS = ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
 
 
@@ -54,7 +56,7 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     body = loop.regions[0]
     captured = _captured(caller, loop)
     axes = len(loop.operands) // 3
-    bounds = [loop.operands[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
+    bounds = [list(loop.operands)[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
     with ir.InsertionPoint(module.body):
         part = _declare(f"{caller.attributes['sym_name'].value}_part_{number}", "!llvm.func<void (ptr, i64, i64)>")
     for name in ("target_cpu", "target_features", "passthrough", "prefer_vector_width", PRIM_FUNC):
@@ -64,23 +66,26 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     asked = [op.owner.attributes["value"].value for op in region.operands]
     part.attributes[THREADS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), max(asked, default=1))
 
-    with ir.InsertionPoint(region):
-        counts = _counts(bounds)
-        context, type_ = _stored([value for value in captured if not _is_constant(value)])
-        code = _op("llvm.mlir.addressof", [], _pointer(), global_name=ir.FlatSymbolRefAttr.get(part.attributes["sym_name"].value))
-        steps = counts[0]
-        for count in counts[1:]:
-            steps = _binary("llvm.mul", steps, count)
-        _call(PARALLEL, [code, context, steps])
+    kept = [value for value in captured if not _is_constant(value)]
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(_short(value.type) for value in kept)})>")
 
     i64 = ir.IntegerType.get_signless(64)
     entry = ir.Block.create_at_start(part.regions[0], [_pointer(), i64, i64])
     at, first, end = entry.arguments
     inner = list(body.blocks)
     with ir.InsertionPoint(entry):
-        replaced = _loaded(captured, at, type_)
-        own = [[replaced.get(value, value) for value in group] for group in bounds]
+        for value, replaced in _loaded(captured, at, type_):
+            _replace(value, replaced, captured[value])
+        own = [loop.operands[i * axes:(i + 1) * axes] for i in range(3)]
         inner_counts = _counts(own)
+    with ir.InsertionPoint(region):
+        counts = _counts(bounds)
+        context = _stored(kept, type_)
+        code = _op("llvm.mlir.addressof", [], _pointer(), global_name=ir.FlatSymbolRefAttr.get(part.attributes["sym_name"].value))
+        steps = counts[0]
+        for count in counts[1:]:
+            steps = _binary("llvm.mul", steps, count)
+        _call(PARALLEL, [code, context, steps])
     head = ir.Block.create_after(entry, i64)
     with ir.InsertionPoint(entry):
         _branch(head, [first])
@@ -103,9 +108,6 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
         inner[0].erase_argument(0)
     with ir.InsertionPoint(head):
         ir.Operation.create("llvm.cond_br", [], [compared], {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}, [begin, leave])
-    for value, uses in captured.items():
-        for use in uses:
-            use.owner.operands[use.operand_number] = replaced[value]
     for op in [end for block in inner if (end := terminator(block)).name == "omp.yield"]:
         with ir.InsertionPoint(op):
             one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
@@ -120,53 +122,55 @@ def _function_around(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def _captured(caller: ir.Operation, loop: ir.Operation) -> dict[ir.Value, list[ir.OpOperand]]:
-    """The values of a function that its loop uses, for bounds too, and does not define, with these uses."""
+def _captured(caller: ir.Operation, loop: ir.Operation) -> dict[ir.Value, list[Use]]:
+    """The values of a function that its loop uses, for bounds too, and does not define, with their uses elsewhere: these are few."""
     values: list[ir.Value] = []
+    elsewhere: dict[ir.Value, list[Use]] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op == loop:
             return ir.WalkResult.SKIP
         values.extend(op.results)
         values.extend(argument for region in op.regions for block in region.blocks for argument in block.arguments)
+        for number, operand in enumerate(op.operands):
+            elsewhere.setdefault(operand, []).append((op, number))
         return ir.WalkResult.ADVANCE
 
     walk(caller, visit, ir.WalkOrder.PRE_ORDER)
-    used = ((value, [use for use in value.uses if _is_within(use.owner.operation, loop)]) for value in values)
-    return {value: uses for value, uses in used if uses}
+    found = {value: elsewhere.get(value, []) for value in values}
+    return {value: uses for value, uses in found.items() if next(islice(value.uses, len(uses), None), None) is not None}
 
 
-def _is_within(op: ir.Operation, loop: ir.Operation) -> bool:
-    """Whether an op is the loop or nested in it."""
-    while op != loop and op.parent is not None:
-        op = op.parent.operation
-    return op == loop
+def _replace(value: ir.Value, by: ir.Value, but: Iterable[Use]) -> None:
+    """Replaces the uses of a value, ``but`` for some."""
+    value.replace_all_uses_with(by)
+    for op, number in but:
+        op.operands[number] = value
 
 
 def _is_constant(value: ir.Value) -> bool:
     return not isinstance(value.owner, ir.Block) and value.owner.name in CONSTANTS
 
 
-def _stored(values: Sequence[ir.Value]) -> tuple[ir.Value, ir.Type]:
-    """Memory on the stack that holds the values, and its type."""
-    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(_short(value.type) for value in values)})>")
+def _stored(values: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
+    """Memory of a type on the stack, with the values."""
     i64 = ir.IntegerType.get_signless(64)
     one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
     memory = _op("llvm.alloca", [one], _pointer(), elem_type=ir.TypeAttr.get(type_))
     for number, value in enumerate(values):
         ir.Operation.create("llvm.store", [], [value, _field(memory, type_, number)], {"ordering": _integer(0)})
-    return memory, type_
+    return memory
 
 
-def _loaded(captured: Iterable[ir.Value], memory: ir.Value, type_: ir.Type) -> dict[ir.Value, ir.Value]:
-    """The captured values at the insertion point: copies of constants, the others from memory."""
-    found, number = {}, 0
+def _loaded(captured: Iterable[ir.Value], memory: ir.Value, type_: ir.Type) -> list[tuple[ir.Value, ir.Value]]:
+    """The captured values, each with itself at the insertion point: a copy of a constant, or from memory."""
+    found, number = [], 0
     for value in captured:
         if _is_constant(value):
-            found[value] = value.owner.operation.clone().results[0]
+            found.append((value, value.owner.operation.clone().results[0]))
             continue
         place = _field(memory, type_, number)
-        found[value] = _op("llvm.load", [place], value.type, ordering=_integer(0))
+        found.append((value, _op("llvm.load", [place], value.type, ordering=_integer(0))))
         number += 1
     return found
 

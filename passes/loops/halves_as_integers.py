@@ -17,10 +17,11 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import array_of
-from legato.core.ir_helpers import element_of, walk
+from legato.core.ir_helpers import element_of, find, walk
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
+from legato.passes.legalize.intrinsics import computes_in_halves
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
@@ -42,8 +43,15 @@ class HalvesAsIntegers(ModulePass):
         machine = context.target(self.target).cpu
         casts_f16 = machine is None or machine.has("f16c")
         rounds = machine is not None and machine.has("avx512bf16")
-        with module.context, ir.Location.unknown():
-            halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else (ir.BF16Type, ir.F16Type), rounds)
+        if has_halves(module.module):
+            with module.context, ir.Location.unknown():
+                halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else (ir.BF16Type, ir.F16Type), rounds)
+
+
+def has_halves(module: ir.Module) -> bool:
+    """Whether a value of a module is a half float, or made of them: what no op makes is a parameter, or comes from one."""
+    signatures = (op.attributes["function_type"].value for op in find(module, "func.func"))
+    return computes_in_halves(module) or any(is_half(type_, HALVES) for of in signatures for type_ in (*of.inputs, *of.results))
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
