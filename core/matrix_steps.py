@@ -23,14 +23,18 @@ def read_matrix(buffer: ir.Value, at: Sequence[Size], shape: Sequence[int]) -> i
 
 
 def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
-    """``sums[m, n] + left[m, k, p] * right[k, n, p]``, of widened factors."""
-    m, n, k, p = (ir.AffineExpr.get_dim(d) for d in range(4))
-    maps = [ir.AffineMap.get(4, 0, results) for results in ([m, k, p], [k, n, p], [m, n])]
-    kinds = [ir.Attribute.parse(f"#vector.iterator_type<{kind}>") for kind in ("parallel", "parallel", "reduction", "reduction")]
+    """``sums[m, n] + left[m, k, p] * right[k, n, p]``, of widened factors; of factors in parts, ``left[s, m, k, p] * right[t, k, n, p]``,
+    for all s and t."""
+    m, n, k, p, s, t = (ir.AffineExpr.get_dim(d) for d in range(6))
+    in_parts = left.type.rank == 4
+    read = ([s, m, k, p], [t, k, n, p]) if in_parts else ([m, k, p], [k, n, p])
+    maps = [ir.AffineMap.get(6 if in_parts else 4, 0, results) for results in (*read, [m, n])]
+    kinds = ["parallel", "parallel", *["reduction"] * (4 if in_parts else 2)]
     f32 = ir.F32Type.get()
     wide = [arith.ExtFOp(ir.VectorType.get(value.type.shape, f32), value).result for value in (left, right)]
     indexing = ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])
-    return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=ir.ArrayAttr.get(kinds),
+    types = ir.ArrayAttr.get([ir.Attribute.parse(f"#vector.iterator_type<{kind}>") for kind in kinds])
+    return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=types,
                                 kind=ir.Attribute.parse("#vector.kind<add>")).result
 
 

@@ -63,6 +63,9 @@ LLVM = ("tir-expand-metadata,func.func(canonicalize{region-simplify=disabled top
 # LLVM simplifies control flow itself; from the bottom up, and without common subexpressions, upstream's patterns take a third of the time
 CLEAN = "reconcile-unrealized-casts,llvm.func(cse,canonicalize{region-simplify=disabled top-down=false})"
 
+# by matmul-precision, of f32 that AMX multiplies in parts of bf16
+SPLIT_PRODUCTS = {"bf16x3": "tir-split-products{target=%s parts=2},", "bf16x6": "tir-split-products{target=%s},"}
+
 
 def cpu_stages(target: "Target") -> Stages:
     """The stages of a CPU; with several threads, the steps of parallel loops are functions that the model's pool of threads calls."""
@@ -77,6 +80,7 @@ def cpu_stages(target: "Target") -> Stages:
     integers = INTEGERS if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
+    split = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"), "")
     products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
@@ -89,7 +93,8 @@ def cpu_stages(target: "Target") -> Stages:
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
                   f"tir-pair-products{{target=%s}},"
-                  f"{winograd}tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
+                  f"{winograd}{split}"
+                  f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
                       "tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"

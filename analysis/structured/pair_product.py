@@ -22,9 +22,9 @@ class PairProductForm(Epilogue):
     contraction: ContractionForm
 
     @classmethod
-    def of(cls, kernel: KernelOps, contraction: ContractionForm | None) -> PairProductForm | None:
+    def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type) -> PairProductForm | None:
         """The form of a kernel with this contraction; None for another kernel."""
-        if contraction is None or not in_order(contraction.heart, contraction):
+        if contraction is None or not in_order(contraction.heart, contraction, kind):
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])
         if out is None or out[-1] != term(contraction.column):
@@ -88,10 +88,10 @@ def term(loop: int) -> str:
     return f"loop{loop}"
 
 
-def in_order(op: StructuredOp, form: ContractionForm) -> bool:
+def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.BF16Type) -> bool:
     """Whether a contraction sums products of two factors of bf16 in f32, from zero on, along one reduction of known size, neighbours in the
     factor with the rows being elements along the reduction, and in the other one columns."""
-    element = ir.BF16Type.get()
+    element = kind.get()
     types = [value.type.element_type for value in op.op.operands]
     if types != [element, element, ir.F32Type.get()] or op.summed_product is None or form.is_window or len(form.reductions) != 1:
         return False

@@ -24,6 +24,9 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 LEFT, RIGHT = 4, 6      # the first registers of the factors
 FEATURES = {"bf16": "amx-bf16", "u": "amx-int8", "s": "amx-int8"}
 CONFIGURATION = 64      # bytes that ldtilecfg reads
+# by the number of the factors' parts: of which of them products are summed, 0 being the greatest; those of smaller ones are below the
+# precision of the sum of all parts. In an order in which few are loaded twice
+PRODUCTS = {1: ((0, 0),), 2: ((0, 1), (0, 0), (1, 0)), 3: ((0, 2), (0, 1), (0, 0), (2, 0), (1, 0), (1, 1))}
 Shape = tuple[int, int, int]    # rows, columns, depth
 
 
@@ -73,6 +76,7 @@ def set_shapes(products: Sequence[MatrixProduct], module: ir.Module) -> None:
                 break
             op = loop
         anchors[op] = shape
+    anchors = {op: shape for op, shape in anchors.items() if anchors.keys().isdisjoint(ancestors(op))}   # the others are set already
     for op, shape in anchors.items():
         name = f"legato.tiles_{'x'.join(map(str, shape))}"
         type_ = ir.MemRefType.get([CONFIGURATION], ir.IntegerType.get_signless(8))
@@ -156,12 +160,22 @@ class Lowering:
         left, right = address(product.left.access, product.bytes), address(product.right.access, product.bytes)
         row = 0 if product.row is None else present(product.left.stride(product.row)) * product.bytes
         step = present(product.right.stride(product.group_loop)) * product.bytes
-        for j in range(len(parts(product.columns))):
-            intrinsic("tileloadd64", register(RIGHT + j), pointer(right, j * SIDE * LANE // 8), number(step))
-        for i in range(len(parts(product.rows))):
-            intrinsic("tileloadd64", register(LEFT + i), pointer(left, i * SIDE * row), number(row))
+        strides = (0, 0) if product.parts is None else tuple(
+            present(factor.stride(one)) * product.bytes for factor, one in zip((product.left, product.right), product.parts))
+        there: dict[int, int] = {}      # the parts that registers hold
+
+        def load(which: int, part: int, place: ir.Value, offset: int, rows: int) -> None:
+            if there.get(which) != part:
+                there[which] = part
+                intrinsic("tileloadd64", register(which), pointer(place, offset), number(rows))
+
+        for first, second in PRODUCTS[1 if product.parts is None else product.left.sizes[product.parts[0]]]:
             for j in range(len(parts(product.columns))):
-                intrinsic(product.instruction, register(2 * i + j), register(LEFT + i), register(RIGHT + j))
+                load(RIGHT + j, second, right, second * strides[1] + j * SIDE * LANE // 8, step)
+            for i in range(len(parts(product.rows))):
+                load(LEFT + i, first, left, first * strides[0] + i * SIDE * row, row)
+                for j in range(len(parts(product.columns))):
+                    intrinsic(product.instruction, register(2 * i + j), register(LEFT + i), register(RIGHT + j))
 
     def _store(self) -> None:
         """Stores the sums where they are written, or else in a buffer."""
@@ -206,7 +220,7 @@ class Lowering:
     def _buffer(self) -> ir.Value:
         """Memory for the sums, on the stack of the function or of the parallel part."""
         shape = self.product.sums.final.type.shape
-        around = next(op for op in ancestors(self.product.outermost) if op.name in ("func.func", "scf.forall"))
+        around = next(op for op in ancestors(self.product.outermost) if op.name in ("func.func", "scf.forall", "scf.parallel"))
         with ir.InsertionPoint.at_block_begin(around.regions[0].blocks[0]):
             type_ = ir.MemRefType.get(shape, self.product.sums.final.type.element_type)
             return memref.AllocaOp(type_, [], [], alignment=64).memref

@@ -53,6 +53,7 @@ PASSES: dict[str, str] = {
     "tir-group-factors": "passes.structured.group_factors:GroupFactors",
     "tir-widen-factors": "passes.cpu.widen_factors:WidenFactors",
     "tir-split-kernels": "passes.structured.split_kernels:SplitKernels",
+    "tir-split-products": "passes.cpu.split_products:SplitProducts",
     "tir-merge-calls": "passes.structured.merge_calls:MergeCalls",
     "tir-repeat-widenings": "passes.structured.repeat_widenings:RepeatWidenings",
     "tir-fuse-attention": "passes.structured.fuse_attention:FuseAttention",

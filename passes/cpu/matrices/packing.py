@@ -11,6 +11,10 @@ FEW = 16                # channels of an image, from which on a matrix is filled
 PAIR = 2                # elements of bf16 in a lane of 32 bits
 DEPTH = 16              # pairs of channels that a matrix sums
 COLUMNS = 32            # features of a panel: two matrices
+STEP = PAIR * DEPTH     # elements that a step of a product sums
+AT_ONCE = 1 << 20       # elements of a weight that are split by a call of numpy
+DEEPEST = 32            # steps of a product that is not computed in blocks
+HALF, UPPER = np.uint32(0x8000), np.uint32(0xFFFF0000)     # of f32's bits, half of the last one of bf16, and those of bf16
 
 
 @dataclass(frozen=True)
@@ -78,3 +82,55 @@ def _pack_group(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -
         padded[:, :channels, :features] = filters.reshape(height * width, channels, features)
     pairs = padded.reshape(steps, deep, pair, panels, columns)
     result[...] = pairs.transpose(3, 0, 1, 4, 2)
+
+
+@dataclass(frozen=True)
+class PartsPacking:
+    """How a weight [depth, columns] of f32 is packed that products read in ``parts`` of bf16: three are its numbers, which have 24 bits;
+    two are rounded to 16 bits. Depths are cut into blocks of equally many steps."""
+
+    depth: int
+    columns: int
+    parts: int
+
+    @property
+    def steps(self) -> int:
+        """Of the whole depth."""
+        return -(-self.depth // STEP)
+
+    @property
+    def blocks(self) -> int:
+        """Of the depth, so that what is read of some tiles of rows in one stays in the second cache."""
+        return -(-self.steps // DEEPEST)
+
+    @property
+    def in_block(self) -> int:
+        """Steps of a block; the last one may have fewer."""
+        return -(-self.steps // self.blocks)
+
+    @property
+    def panels(self) -> int:
+        """Of columns."""
+        return -(-self.columns // COLUMNS)
+
+    @property
+    def shape(self) -> list[int]:
+        """The panels of each block, their steps, then for each part a matrix of pairs."""
+        return [self.blocks * self.panels, self.in_block, self.parts, DEPTH, COLUMNS, PAIR]
+
+    def pack(self, weight: np.ndarray, result: np.ndarray) -> None:
+        """Writes the parts of a weight of any rank, whose magnitudes are below 2^127, to ``result``, padded with zeros."""
+        weight = weight.reshape(self.depth, self.columns)
+        panels, by_blocks = self.panels, result.reshape(self.blocks, self.panels, *self.shape[1:])
+        at_once = max(1, AT_ONCE // (STEP * self.columns))      # steps
+        for first in range(0, self.blocks * self.in_block, at_once):
+            count = min(at_once, self.blocks * self.in_block - first)
+            rest = np.zeros((count * STEP, panels * COLUMNS), np.float32)
+            given = weight[first * STEP:(first + count) * STEP]
+            rest[:len(given), :self.columns] = given
+            for part in range(self.parts):
+                bits = (rest.view(np.uint32) + HALF) & UPPER    # rounded
+                halves = (bits >> 16).astype(np.uint16).view(ml_dtypes.bfloat16).reshape(count, DEPTH, PAIR, panels, COLUMNS)
+                for number, matrices in enumerate(halves.transpose(0, 3, 1, 4, 2), first):
+                    by_blocks[number // self.in_block, :, number % self.in_block, part] = matrices
+                rest -= bits.view(np.float32)

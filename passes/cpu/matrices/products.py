@@ -11,6 +11,7 @@ from legato.core.mlir import ir
 
 SIDE = 16       # rows of a tile register, and 32-bit elements in a row of it
 LANE = 32       # bits that one group of elements has, and one sum
+MOST_PARTS = 3  # of a number of f32 in bf16
 WIDENING = {"arith.extf": "bf16", "arith.extui": "u", "arith.extsi": "s"}
 TRANSFER_WRITE = "vector.transfer_write"
 
@@ -139,6 +140,8 @@ class MatrixProduct:
     depth: int
     bytes: int
     """Of an element of the factors."""
+    parts: tuple[int, int] | None = None
+    """The loops of the step over the parts that the elements of the left and of the right factor are split into."""
 
     @classmethod
     def of(cls, step: ir.Operation) -> MatrixProduct | None:
@@ -157,10 +160,16 @@ class MatrixProduct:
         row, rows = outer[0] if len(outer) == 2 else (None, 1)
         inner = [loop for loop in right.sizes if loop != column]
         width = 2 if right.kind == "bf16" else 4
+        others = [loop for loop in left.sizes if loop != row]
+        parts = (others.pop(0), inner.pop(0)) if len(others) == len(inner) == 3 and right.kind == "bf16" else None
+        if parts is not None:
+            counts = left.sizes[parts[0]], right.sizes[parts[1]]
+            if parts[0] == parts[1] or counts[0] != counts[1] or counts[0] > MOST_PARTS:
+                return None
         if column in left.sizes or row in right.sizes or len(inner) != 2 or right.sizes[inner[-1]] != width:
             return None
         group_loop, group = inner
-        if [loop for loop in left.sizes if loop != row] != inner or (left.kind == "bf16") != (right.kind == "bf16"):
+        if others != inner or (left.kind == "bf16") != (right.kind == "bf16"):
             return None
         depth = right.sizes[group_loop]
         if rows > 2 * SIDE or columns > 2 * SIDE or depth > SIDE or not (left.follows(group, 1) and right.follows(group, 1)):
@@ -169,7 +178,7 @@ class MatrixProduct:
         if not steady or not right.follows(column, width) or (row is not None and left.stride(row) is None):
             return None
         sums = Sums.of(step)
-        return None if sums is None else cls(step, left, right, sums, row, group_loop, rows, columns, depth, LANE // 8 // width)
+        return None if sums is None else cls(step, left, right, sums, row, group_loop, rows, columns, depth, LANE // 8 // width, parts)
 
     @property
     def outermost(self) -> ir.Operation:

@@ -128,7 +128,7 @@ def test_convolutions_of_fewer_multiplications_come_first():
 def test_other_precisions_are_refused():
     net = Net("llvm{matmul-precision=fp8}", first=None)
     net.output(net.op("relax.relu", [net.input((2, 2))]))
-    with pytest.raises(legato.LegatoError, match="option 'matmul-precision' wants f32 or bf16, found 'fp8'"):
+    with pytest.raises(legato.LegatoError, match="option 'matmul-precision' wants f32, bf16, bf16x3 or bf16x6, found 'fp8'"):
         net.lowered()
 
 

@@ -1,0 +1,121 @@
+"""tir-split-products: products of f32 by constant weights as products of bf16, by instructions on matrices (AMX), with f32's precision."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured.elements import Term
+from legato.analysis.structured.groups import SIDE
+from legato.analysis.structured.pair_product import PairProductForm, term
+from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import present
+from legato.core.mlir import bufferization, ir
+from legato.core.vector_loops import Size, quotient, remainder
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.matrices.packing import PAIR, STEP, PartsPacking
+from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
+from legato.passes.graph.functions import Constants
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import Rounding
+from legato.passes.structured.group_factors import are_constant
+from legato.passes.structured.pack_weights import calls_by_callee
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+LEAST_ROWS = 64     # fewer take as long as the weight takes to be read, which is longer in parts
+LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
+
+
+@dataclass(frozen=True)
+class SplitProducts(ModulePass):
+    """Turns products of f32 with many rows, and convolutions whose windows are single positions, into loops on parts of numbers, where the
+    target's ``matmul-precision`` says so. Kernels with other ops than elementwise ones after the product are left to tir-schedule."""
+
+    name: ClassVar[str] = "tir-split-products"
+    rounding: ClassVar[Rounding] = Rounding(relative=2.0**-15)  # of two parts
+    keeps_kernels: ClassVar[bool] = True
+    target: TargetText = option("llvm", "the target whose CPU may have AMX")
+    parts: int = option(3, "of bf16 that numbers are split into: 3 for all of their 24 bits, 2 for 16")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        if not machine.has("amx-bf16"):
+            return
+        calls, constants, made = calls_by_callee(module), Constants(module), dict[Any, str]()
+        with module.context, ir.Location.unknown():
+            for kernel in tir.schedulable(module.module):
+                found = product_of(context.kernels.of(kernel))
+                sites = calls.get(kernel.name.value, [])
+                if found is None or not are_constant(found[1], sites):
+                    continue
+                product, weight = found
+                if not all(is_splittable(present(constants.array(call.operands[weight.arg_number]))) for call in sites):
+                    continue
+                packing = PartsPacking(product.depth, product.columns, self.parts)
+                tensors = [product.left, *(value for value, _ in product.form.reads)]
+                into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, weight, packing, machine))
+                retype(kernel, weight, packing.shape, ir.BF16Type.get())
+                for call in sites:
+                    give_transformed(call, weight.arg_number, constants, made, f"parts{self.parts}", packing.shape, BF16, packing.pack)
+                context.kernels.drop(kernel)
+
+
+def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] | None:
+    """The product of a kernel, and its weight; None where it has none of enough rows."""
+    contraction = kernel.contraction
+    found = product_of_matrices(PairProductForm.of(kernel, contraction, ir.F32Type))
+    found = found or product_at_positions(ConvolutionForm.of(kernel, contraction))
+    if found is None:
+        return None
+    product, weight = found
+    enough = product.rows >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP and product.depth % PAIR == 0
+    return (product, ir.BlockArgument(weight)) if enough and isinstance(weight, ir.BlockArgument) else None
+
+
+def product_of_matrices(form: PairProductForm | None) -> tuple[RowProduct, ir.Value] | None:
+    """A product of two matrices."""
+    if form is None or form.outer:
+        return None
+    row, column = present(form.contraction.row), form.contraction.column
+    rows, columns = form.contraction.extents[row], form.contraction.extents[column]
+    plain = form.left.type.rank == form.right.type.rank == 2 and form.left_index[0] == term(row)
+    if not plain or rows is None or columns is None:
+        return None
+    return RowProduct(form, form.left, rows, form.depth, columns, lambda at: {term(row): at}, term(column)), form.right
+
+
+def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Value] | None:
+    """A convolution whose windows are single positions, one beside the other, in images of known size."""
+    if form is None or form.depth is not None or tuple(form.filter_shape[:2]) != (1, 1) or form.strides != (1, 1):
+        return None
+    images, height, width, features = form.result_shape
+    known = min(form.source.type.shape) >= 0 and tuple(form.begins) == tuple(form.ends) == (0, 0)
+    if not known or form.filter.type.element_type != ir.F32Type.get():
+        return None
+
+    def places(row: Size) -> dict[Term, Size]:
+        image, position = quotient(row, height * width), remainder(row, height * width)
+        return {"n": image, "h": quotient(position, width), "w": remainder(position, width)}
+
+    rows, depth = images * height * width, form.filter_shape[2]
+    return RowProduct(form, form.source, rows, depth, features, places, "f"), form.filter
+
+
+def is_splittable(weight: np.ndarray) -> bool:
+    """Whether all numbers are sums of parts."""
+    return weight.size > 0 and bool(-LARGEST < weight.min() and weight.max() < LARGEST)
+
+
+def build_loops(product: RowProduct, weight: ir.BlockArgument, packing: PartsPacking, machine: CpuMachine,
+                buffers: Buffers) -> None:
+    """Builds the loops of one kernel at the insertion point."""
+    packed = bufferization.ToBufferOp(ir.MemRefType.get(packing.shape, ir.BF16Type.get()), weight, read_only=True).result
+    PartProducts(product, packing, machine, buffers, packed).build()
+

@@ -1,0 +1,56 @@
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' | filecheck %s
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} parts=2' | filecheck %s --check-prefix=TWO
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' --tir-lower-matrix-products='target=llvm{cpu=sapphirerapids}' | filecheck %s --check-prefix=LOWERED
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=znver4}' | filecheck %s --check-prefix=PLAIN
+
+// The weight is packed in parts: two panels of 32 columns, two steps of 32 along the depth, three parts, and pairs.
+// CHECK-LABEL: func.func @main(
+// CHECK: "relax.constant"{{.*}} -> tensor<2x2x3x16x32x2xbf16>
+// TWO: "relax.constant"{{.*}} -> tensor<2x2x2x16x32x2xbf16>
+// The rows of three tiles are split, with their greatest magnitude, then multiplied: a step sums all products of parts.
+// CHECK-LABEL: func.func private @product(
+// CHECK-SAME: %{{.*}}: tensor<80x50xf32>, %{{.*}}: tensor<2x2x3x16x32x2xbf16>
+// CHECK: memref.alloc() {{.*}} : memref<3x2x3x32x32xbf16>
+// CHECK-COUNT-3: arith.truncf %{{.*}} {tir.flushes} : vector<16xf32> to vector<16xbf16>
+// CHECK: arith.maxui
+// A row with a number that is no sum of parts is multiplied in f32.
+// CHECK: arith.cmpi uge
+// CHECK: scf.if
+// CHECK: math.fma
+// CHECK: } else {
+// CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
+// CHECK-NOT: linalg
+// Of nine products of parts, six are computed, each by four instructions; three are below the precision of f32.
+// LOWERED: scf.if
+// LOWERED-COUNT-24: "llvm.x86.tdpbf16ps"
+// LOWERED-NOT: "llvm.x86.tdpbf16ps"
+// LOWERED: "llvm.x86.tilestored64"
+// PLAIN: linalg.matmul
+func.func @main(%x: tensor<80x50xf32>) -> tensor<80x40xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<50x40xf32>} : () -> tensor<50x40xf32>
+  %1 = tensor.empty() : tensor<80x40xf32>
+  %2 = func.call @product(%x, %0, %1) : (tensor<80x50xf32>, tensor<50x40xf32>, tensor<80x40xf32>) -> tensor<80x40xf32>
+  // Of few rows a weight is not split: it takes longer to be read so.
+  // CHECK-LABEL: func.func private @few(
+  // CHECK: linalg.matmul
+  %3 = tensor.empty() : tensor<40x40xf32>
+  %4 = tensor.extract_slice %x[0, 0] [40, 50] [1, 1] : tensor<80x50xf32> to tensor<40x50xf32>
+  %5 = func.call @few(%4, %0, %3) : (tensor<40x50xf32>, tensor<50x40xf32>, tensor<40x40xf32>) -> tensor<40x40xf32>
+  return %2 : tensor<80x40xf32>
+}
+
+func.func private @product(%a: tensor<80x50xf32>, %b: tensor<50x40xf32>, %out: tensor<80x40xf32> {tir.out, bufferization.writable = true})
+    -> tensor<80x40xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<80x40xf32>) -> tensor<80x40xf32>
+  %1 = linalg.matmul ins(%a, %b : tensor<80x50xf32>, tensor<50x40xf32>) outs(%0 : tensor<80x40xf32>) -> tensor<80x40xf32>
+  return %1 : tensor<80x40xf32>
+}
+
+func.func private @few(%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %out: tensor<40x40xf32> {tir.out, bufferization.writable = true})
+    -> tensor<40x40xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<40x40xf32>) -> tensor<40x40xf32>
+  %1 = linalg.matmul ins(%a, %b : tensor<40x50xf32>, tensor<50x40xf32>) outs(%0 : tensor<40x40xf32>) -> tensor<40x40xf32>
+  return %1 : tensor<40x40xf32>
+}

@@ -1,0 +1,84 @@
+"""llvm{matmul-precision=bf16x6} and bf16x3: products of f32 in parts of bf16, by AMX, against numpy in f64."""
+import numpy as np
+import pytest
+from harness import Net
+
+from legato.targets.cpu.machine import Machine
+
+RNG = np.random.default_rng(11)
+TARGET = "llvm{{matmul-precision={} threads={}}}".format
+ERRORS = {"bf16x6": 2.0**-22, "bf16x3": 2.0**-15}   # over the sum of the magnitudes of the products
+SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3500, 33), (1000, 64, 200))
+
+pytestmark = pytest.mark.skipif(not Machine.host().has("amx-bf16"), reason="the CPU has no AMX")
+
+
+def numbers(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def products(target, shapes, change=None):
+    """Each product with a bias and a relu: what the model computes, its f64 counterpart, and the sum of the products' magnitudes."""
+    net, arrays, wanted = Net(target, first=None), [], []
+    for rows, depth, columns in shapes:
+        x, w, bias = numbers(rows, depth), numbers(depth, columns), numbers(columns)
+        if change:
+            change(x)
+        product = net.op("relax.matmul", [net.input(x.shape), net.weight(w)])
+        net.output(net.op("relax.relu", [net.op("relax.add", [product, net.weight(bias)])]))
+        arrays.append(x)
+        with np.errstate(invalid="ignore"):
+            exact = x.astype(np.float64) @ w.astype(np.float64) + bias
+        wanted.append((np.where(exact < 0, 0, exact), np.abs(x).astype(np.float64) @ np.abs(w) + np.abs(bias)))
+    assert sum(".parts" in key for key in net.lowered("fused").weights) == len(shapes)
+    return [(found, *one) for found, one in zip(net.run(*arrays), wanted, strict=True)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("precision", list(ERRORS))
+def test_products(precision, threads):
+    for found, exact, magnitudes in products(TARGET(precision, threads), SHAPES):
+        assert (np.abs(found - exact) <= ERRORS[precision] * magnitudes).all()
+
+
+def test_many_runs_on_two_threads():
+    """What a block of the depth adds starts from sums that each thread loads for itself."""
+    x, w = numbers(256, 3072), numbers(3072, 96)
+    net = Net(TARGET("bf16x6", 2), first=None)
+    net.output(net.op("relax.matmul", [net.input(x.shape), net.weight(w)]))
+    exact = x.astype(np.float64) @ w
+    for _ in range(100):
+        np.testing.assert_allclose(net.run(x)[0], exact, rtol=0, atol=1e-3)
+
+
+def test_rows_with_numbers_that_are_no_sums_of_parts():
+    def change(x):
+        x[3, 5], x[7, 2], x[-1, 0], x[40, 30] = np.inf, np.nan, 3e38, 2.0**100
+
+    for found, exact, _ in products(TARGET("bf16x6", 1), SHAPES[:4], change):
+        finite = np.abs(exact) < np.finfo(np.float32).max
+        np.testing.assert_allclose(np.where(finite, found, 0), np.where(finite, exact, 0), rtol=1e-5, atol=1e-3)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
+        assert not np.isfinite(found[~finite]).any()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_convolutions_of_single_positions(threads):
+    net, arrays, wanted = Net(TARGET("bf16x6", threads), first=None), [], []
+    for images, size, channels, features in ((1, 14, 64, 48), (2, 10, 64, 70), (3, 5, 1100, 32)):
+        x, w, other = numbers(images, channels, size, size), numbers(features, channels, 1, 1), numbers(images, features, size, size)
+        convolved = net.op("relax.conv2d", [net.input(x.shape), net.weight(w)], data_layout="NCHW", kernel_layout="OIHW")
+        net.output(net.op("relax.relu", [net.op("relax.add", [convolved, net.input(other.shape)])]))
+        arrays += [x, other]
+        wanted.append(np.maximum(np.einsum("nchw,fc->nfhw", x.astype(np.float64), w[:, :, 0, 0]) + other, 0))
+    assert sum(".parts" in key for key in net.lowered("fused").weights) == len(wanted)
+    for found, exact in zip(net.run(*arrays), wanted, strict=True):
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
+
+
+def test_weights_that_are_no_sums_of_parts_stay():
+    w = numbers(64, 64)
+    w[3, 4] = 2.0**101
+    net = Net(TARGET("bf16x6", 1), first=None)
+    net.output(net.op("relax.matmul", [net.input((64, 64)), net.weight(w)]))
+    assert not any(".parts" in key for key in net.lowered("fused").weights)
