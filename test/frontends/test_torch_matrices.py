@@ -72,7 +72,8 @@ def test_matrices(name):
 @pytest.mark.parametrize("upper", [False, True])
 def test_triangles_by_blocks(upper):
     """As the gated delta rule of Qwen3-Next solves them, by chunks of 64."""
-    compare(lambda x, b: linalg.solve_triangular(x, b, upper=upper, unitriangular=not upper), (matrices(2, 44, 44) / 8, torch.randn(44, 3)), imported=False)
+    compare(lambda x, b: linalg.solve_triangular(x, b, upper=upper, unitriangular=not upper),
+            (matrices(2, 44, 44) / 8, torch.randn(44, 3)), imported=False)
 
 
 def test_a_matrix_of_many_columns_is_refused():

@@ -33,7 +33,7 @@ def modules(monkeypatch):
 
 
 def test_operands_of_symbolic_sizes_are_equal(modules):
-    """As in each step of an associative scan: were they broadcast, the size of each step would be an expression of two of the one before."""
+    """As in the steps of an associative scan, whose sizes would otherwise be expressions of two sizes of the step before."""
     def function(x):
         for _ in range(4):
             x = x[1::2] * 2 + x[2::2]       # of n // 2 and (n - 1) // 2 rows, equal where n is odd
