@@ -49,7 +49,8 @@ def test_parts_of_a_symbolic_size():
     """As PyTorch splits a symbolic axis into a known number of parts, or into one that is not known."""
     for copies in (["x", "x", "x"], ["x", "w"]):
         nodes = [node("Concat", copies, ["all"], axis=0), node("Shape", ["x"], ["shape"], start=0, end=1),
-                 node("Squeeze", ["shape"], ["size"]), node("Sin", ["all"], ["whole"]), node("SplitToSequence", ["whole", "size"], ["s"], axis=0),
+                 node("Squeeze", ["shape"], ["size"]), node("Sin", ["all"], ["whole"]),
+                 node("SplitToSequence", ["whole", "size"], ["s"], axis=0),
                  node("SequenceAt", ["s", "one"], ["y"]), node("ConcatFromSequence", ["s"], ["z"], axis=0)]
         proto = model(nodes, [value("x", X, ["n", 5]), value("w", X, ["m", 5])], ["y", "z"], constants={"one": np.array(1)})
         check(proto, (X, X[:3]), (X[:1], X))
