@@ -14,6 +14,7 @@ from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import INPUT_FORMS, NAME, OUTPUT_FORMS
+from legato.frontends.onnx.broadcasting import sizes_agree
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
@@ -67,7 +68,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         raise LegatoError(f"{label} has no outputs: there is nothing to compute")
     loaded = load_dialects(make_context() if context is None else context)
     problems = Problems()
-    with loaded, ir.Location.unknown():
+    with loaded, ir.Location.unknown(), sizes_agree(source.sizes_agree):
         stored = {tensor.name for tensor in graph.initializer}
         inputs = Inputs([value for value in graph.input if value.name not in stored], shapes, problems)
         types = input_types(inputs.tensors, inputs.shapes, problems)

@@ -1,11 +1,26 @@
 """ONNX's broadcasting of sizes of which only a call can tell whether they are 1."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.dim import is_filled
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, broadcast_size
+
+_agree: ContextVar[bool] = ContextVar("agree", default=False)
+
+
+@contextmanager
+def sizes_agree(agree: bool) -> Iterator[None]:
+    """Inside of the ``with``, whether symbolic sizes that meet in an elementwise op are equal at every call, and none of them is 1 where
+    another one is not."""
+    token = _agree.set(agree)
+    try:
+        yield
+    finally:
+        _agree.reset(token)
 
 
 def common_size(sizes: Sequence[Size]) -> Size | None:
@@ -28,6 +43,8 @@ def aligned(xs: Sequence[ir.Value], last: int = 0) -> list[ir.Value]:
 
     ``last``: the number of last axes that are not broadcast (those of matrices).
     """
+    if _agree.get():
+        return list(xs)
     shapes = [relax.TensorType.of(x.type).dims for x in xs]
     rank = max(map(len, shapes))
     common = {axis: common_size([s[axis] for s in shapes if len(s) >= -axis]) for axis in range(-rank, -last)}

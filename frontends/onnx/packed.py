@@ -125,7 +125,7 @@ def split(node: OnnxNode, axis: int) -> PackedSequence:
         return _unstacked(x, axis, keeps=node.flag("keepdims", True))
     if len(node.dims(1)) == 1:
         return _split_by_list(node, axis)
-    if not node.by_data(1) and node.ints(1, "the split") == [1]:
+    if not node.by_data(1) and node.sizes(1, "the split") == [1]:
         return _unstacked(x, axis, keeps=True)
     whole, part, one = run_time.vector(node, [size]), run_time.integers(node, 1, "parts"), run_time.literal(1)
     count = relax.floor_divide(relax.add(whole, relax.subtract(part, one)), relax.maximum(part, one))

@@ -19,12 +19,14 @@ _OWN_DOMAINS = ("", "ai.onnx")
 
 class ModelSource(NamedTuple):
     """A model as read: the protobuf, its name in messages, the file that its external data lies beside (None: unknown), and the elements
-    of initializers that lie in arrays rather than in the protobuf, by name."""
+    of initializers that lie in arrays rather than in the protobuf, by name. ``sizes_agree``: symbolic sizes that meet in an elementwise
+    op are equal at every call, as whoever wrote the model has made sure."""
 
     proto: onnx.ModelProto
     label: str
     file: Path | None
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
+    sizes_agree: bool = False
 
 
 def read_model(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", whole: bool = True) -> ModelSource:

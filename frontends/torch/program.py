@@ -31,7 +31,8 @@ def model_source(program: "torch.onnx.ONNXProgram", label: str) -> ModelSource:
     for name, value in model.graph.initializers.items():
         held = value.const_value
         value.const_value = onnx_ir.ExternalTensor(IN_ARRAY, 0, held.nbytes, held.dtype, shape=held.shape, name=name)
-    return ModelSource(onnx_ir.serde.serialize_model(model), label, None, arrays)
+    # torch guards that the sizes of operands are equal, and that none which is 1 has a name
+    return ModelSource(onnx_ir.serde.serialize_model(model), label, None, arrays, sizes_agree=True)
 
 
 def _array(tensor: Any) -> np.ndarray:

@@ -220,6 +220,18 @@ def broadcast_indices(operand: Operand, out_shape: Sequence[int]) -> str:
     return ", ".join("0" if size == 1 and out_shape[a] != 1 else f"d{a}" for a, size in zip(axes, shape, strict=True))
 
 
+def _refined(operand: Operand, out_shape: Sequence[int]) -> ir.Value:
+    """The tensor with the sizes of the loops where its own are dynamic. Upstream infers them only where no other operand is broadcast, and
+    does not vectorize without them."""
+    value, axes = operand if isinstance(operand, tuple) else (operand, None)
+    if axes is None:
+        axes = range(len(out_shape) - value.type.rank, len(out_shape))
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = [out_shape[a] if size == dynamic else size for a, size in zip(axes, value.type.shape, strict=True)]
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    return value if value.type == type_ else tensor.CastOp(type_, value).result
+
+
 def elementwise(out: ir.Value, operands: Sequence[Operand], body: Body) -> ir.Value:
     """A parallel loop nest over ``out``; ``body(*scalars)`` returns the element. Operands are broadcast (``broadcast_indices``).
 
@@ -232,7 +244,7 @@ def elementwise(out: ir.Value, operands: Sequence[Operand], body: Body) -> ir.Va
         given = iter(scalars[:-1])
         return body(*[next(given) if c is None else arith.ConstantOp(c.type, c).result for c in constants])
 
-    reads = [(v if isinstance(v, ir.Value) else v[0], broadcast_indices(v, out.type.shape)) for v in tensors]
+    reads = [(_refined(v, out.type.shape), broadcast_indices(v, out.type.shape)) for v in tensors]
     return compute(out, ", ".join(names(out.type.rank)), reads, with_constants)
 
 

@@ -45,6 +45,17 @@ def test_parts_whose_sizes_are_data():
     check(proto, (X, ints(1, 3)), (X, ints(4, 0)), (X[:3], ints(2, 1)))
 
 
+def test_parts_of_a_symbolic_size():
+    """As PyTorch splits a symbolic axis into a known number of parts, or into one that is not known."""
+    for copies in (["x", "x", "x"], ["x", "w"]):
+        nodes = [node("Concat", copies, ["all"], axis=0), node("Shape", ["x"], ["shape"], start=0, end=1),
+                 node("Squeeze", ["shape"], ["size"]), node("Sin", ["all"], ["whole"]),
+                 node("SplitToSequence", ["whole", "size"], ["s"], axis=0),
+                 node("SequenceAt", ["s", "one"], ["y"]), node("ConcatFromSequence", ["s"], ["z"], axis=0)]
+        proto = model(nodes, [value("x", X, ["n", 5]), value("w", X, ["m", 5])], ["y", "z"], constants={"one": np.array(1)})
+        check(proto, (X, X[:3]), (X[:1], X))
+
+
 def test_position_that_is_data():
     nodes = [node("SequenceConstruct", ["x", "y", "x"], ["s"]), node("SequenceAt", ["s", "place"], ["z"], name="the_node")]
     proto = model(nodes, [value("x", X, ["n", 5]), value("y", X, ["n", 5]), value("place", np.array(0))], ["z"])

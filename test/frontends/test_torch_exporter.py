@@ -59,6 +59,12 @@ def test_rounding_of_integers(dtype):
     same(lambda x: (x.ceil(), x.floor() + 1, x.trunc(), x.round(), x.isnan(), torch.where(x.isnan(), 0, x)), x)
 
 
+@pytest.mark.parametrize("number", [1.0, 0.1, 3])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.float32])
+def test_numbers_less_tensors(dtype, number):
+    same(lambda x: number - x, torch.arange(-5, 5).to(dtype))
+
+
 def test_complex_numbers():
     """Pairs of numbers in ONNX: as arguments, in between, and as results."""
     same(lambda z: z * z + z / (2 + z.abs()), Z)

@@ -69,6 +69,13 @@ def test_matrices(name):
     compare(SOLVED[name], (matrices(4, 4),), (matrices(2, 3, 5, 5),), imported=not checks, dynamic=False)
 
 
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles_by_blocks(upper):
+    """As the gated delta rule of Qwen3-Next solves them, by chunks of 64."""
+    compare(lambda x, b: linalg.solve_triangular(x, b, upper=upper, unitriangular=not upper),
+            (matrices(2, 44, 44) / 8, torch.randn(44, 3)), imported=False)
+
+
 def test_a_matrix_of_many_columns_is_refused():
     with pytest.raises(Exception, match="linalg_inv_ex"):
         torch.compile(linalg.inv_ex, backend="legato")(matrices(40, 40))

@@ -61,6 +61,9 @@ def slice_begin(size: Size, begin: Size, stride: int) -> Size:
 def _slice_size(size: Size, begin: Size, end: Size, stride: int) -> Size:
     if all(isinstance(v, int) for v in (size, begin, end)):
         return len(range(*slice(begin, end, stride).indices(size)))
+    if stride > 1 and isinstance(begin, int) and 0 <= begin < _END:   # unclipped, so that every second of n is n // 2
+        end = size + end if isinstance(end, int) and -_END < end < 0 else _bound(size, end, 0, size)
+        return maximum(ceil_divide(end - begin, stride), 0)
     if stride > 0:
         return maximum(ceil_divide(_bound(size, end, 0, size) - slice_begin(size, begin, stride), stride), 0)
     return maximum(ceil_divide(slice_begin(size, begin, stride) - _bound(size, end, -1, size - 1), -stride), 0)

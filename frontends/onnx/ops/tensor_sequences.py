@@ -2,7 +2,7 @@
 import numpy as np
 
 from legato.dialects import relax
-from legato.dialects.relax.dims import Dim
+from legato.dialects.relax.dims import Dim, Size, floor_divide
 from legato.frontends.onnx import packed, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.run_time_slices import split_by_data
@@ -132,15 +132,26 @@ def concat_from_sequence(node):
     return relax.concat(tensors, axis=axis) if len(tensors) > 1 else tensors[0]
 
 
+def _symbolic_parts(node, size: Size) -> list[Size]:
+    """The parts of one symbolic size, if it fits into the axis a number of times that is known."""
+    if not node.given(1) or node.by_data(1) or not isinstance(part := node.size(1, "the split"), Dim):
+        return []
+    count = floor_divide(size, part)
+    return [part] * count if isinstance(count, int) and count * part == size else []
+
+
 @op("SplitToSequence", 11, 24)
 def split_to_sequence(node):
     """SplitToSequence: into parts of one size, of listed sizes, or of size 1."""
     axis, keeps = node.axis(node.integer("axis", 0), node.rank()), node.flag("keepdims", True)
     size, dtype = node.dims()[axis], node.dtype()
     is_list = node.given(1) and len(node.dims(1)) == 1
-    if not isinstance(node.dims(1)[0], int) if is_list else isinstance(size, Dim) or (node.given(1) and _is_decided(node, 1)):
+    known = [] if is_list else _symbolic_parts(node, size)
+    if known:
+        sizes = known
+    elif not isinstance(node.dims(1)[0], int) if is_list else isinstance(size, Dim) or (node.given(1) and _is_decided(node, 1)):
         return packed.split(node, axis)
-    if is_list:
+    elif is_list:
         if node.by_data(1):
             return SequenceValue([ComputedValue(x) for x in split_by_data(node, [True] * node.dims(1)[0])], dtype)
         sizes = node.sizes(1, "the split")

@@ -107,7 +107,14 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     return torch.where(plain, mantissa, x), torch.where(plain, exponent, 0.0).to(torch.int32)
 
 
+def _float_less_integers(x: Any, other: Any, alpha: Any = 1) -> Any:
+    """A float less integers, which torch's exporter takes for a difference that has a number in place of its first tensor."""
+    dtype = torch.result_type(x, other)
+    return NotImplemented if dtype == x.dtype or alpha != 1 else -x.to(dtype) + other
+
+
 ELEMENTWISE = {
+    aten.rsub.Scalar: _float_less_integers,
     aten.isnan.default: _isnan,
     **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.round.default), _rounded),
     **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),

@@ -1,5 +1,6 @@
 """Factors and solutions of square matrices in terms of steps by columns. A matrix that has none, about which PyTorch raises an error, makes
-infinities and NaN. Each step is code of its own: matrices of more columns are refused."""
+infinities and NaN. Each step is code of its own: matrices of more columns are refused. Triangular systems are solved by blocks, whose
+products take most steps' place, and may be larger."""
 from collections.abc import Callable
 from typing import Any
 
@@ -7,15 +8,22 @@ import torch  # pyright: ignore[reportMissingImports]
 
 aten = torch.ops.aten
 MOST = 32   # columns
+MOST_OF_TRIANGLES = 128
+BLOCK = 8   # rows that are solved one by one
 
 
-def _small(function: Callable[..., Any]) -> Callable[..., Any]:
+def _small(function: Callable[..., Any], most: int = MOST) -> Callable[..., Any]:
     """A function of matrices [..., n, n] of real numbers with a known and small n."""
     def of_small(x: Any, *others: Any, **options: Any) -> Any:
         known = isinstance(x.shape[-1], int) and isinstance(x.shape[-2], int)
-        return function(x, *others, **options) if known and x.shape[-1] <= MOST and not x.is_complex() else NotImplemented
+        return function(x, *others, **options) if known and x.shape[-1] <= most and not x.is_complex() else NotImplemented
 
     return of_small
+
+
+def _triangles(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of triangular matrices [..., n, n]."""
+    return _small(function, MOST_OF_TRIANGLES)
 
 
 def _numbers(x: Any) -> tuple[Any, Any]:
@@ -50,7 +58,21 @@ def _eliminated(x: Any) -> tuple[Any, Any, Any]:
 
 
 def _substituted(x: Any, b: Any, upper: bool, unit: bool) -> Any:
-    """The solution y of x y = b, for triangular x [..., n, n] and b [..., n, m]."""
+    """The solution y of x y = b, for triangular x [..., n, n] and b [..., n, m]: by halves, of which the second one's right side is less
+    the product with the first one's solution, down to blocks of a few rows."""
+    size = x.shape[-1]
+    b = b.expand(*torch.broadcast_shapes(x.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    if size <= BLOCK:
+        return _substituted_rows(x, b, upper, unit)
+    half = BLOCK * -(-size // (2 * BLOCK))
+    first, second = (slice(half, size), slice(0, half)) if upper else (slice(0, half), slice(half, size))
+    found = _substituted(x[..., first, first], b[..., first, :], upper, unit)
+    rest = _substituted(x[..., second, second], b[..., second, :] - x[..., second, first] @ found, upper, unit)
+    return torch.cat((rest, found) if upper else (found, rest), -2)
+
+
+def _substituted_rows(x: Any, b: Any, upper: bool, unit: bool) -> Any:
+    """The same, row by row."""
     size = x.shape[-1]
     found: list[Any] = [None] * size
     for row in reversed(range(size)) if upper else range(size):
@@ -59,17 +81,17 @@ def _substituted(x: Any, b: Any, upper: bool, unit: bool) -> Any:
         if known:
             rest = rest - (x[..., row, known.start:known.stop].unsqueeze(-1) * torch.stack([found[k] for k in known], -2)).sum(-2)
         found[row] = rest if unit else rest / x[..., row, row].unsqueeze(-1)
-    return torch.stack(torch.broadcast_tensors(*found), -2)
+    return torch.stack(found, -2)
 
 
-@_small
+@_triangles
 def _solve_triangular(x: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     if left:
         return _substituted(x, b, upper, unitriangular)
     return _substituted(x.mT, b.mT, not upper, unitriangular).mT
 
 
-@_small
+@_triangles
 def _old_triangular_solve(x: Any, b: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
     return _substituted(x.mT if transpose else x, b, upper != transpose, unitriangular), x.clone()
 
@@ -196,7 +218,7 @@ def _cholesky(x: Any, *, upper: bool = False, check_errors: bool = False) -> tup
 
 
 def _cholesky_solve(b: Any, factor: Any, upper: bool = False) -> Any:
-    if not isinstance(factor.shape[-1], int) or factor.shape[-1] > MOST or b.is_complex():
+    if not isinstance(factor.shape[-1], int) or factor.shape[-1] > MOST_OF_TRIANGLES or b.is_complex():
         return NotImplemented
     lower = factor.mT if upper else factor
     return _substituted(lower.mT, _substituted(lower, b, upper=False, unit=False), upper=True, unit=False)

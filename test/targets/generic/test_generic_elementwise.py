@@ -108,3 +108,10 @@ def other_cases():
 @pytest.mark.parametrize("cases", [unary_cases, binary_cases, other_cases])
 def test_semantics(cases, part):
     assert failures(list(cases())[part::3]) == []
+
+
+def test_sizes_that_another_operand_tells():
+    """One operand is broadcast and tells the sizes of the other's axes, which are symbols."""
+    wide = Case("add", [values((2, 12, 5, 64), "float32"), values((1, 12, 1, 64), "float32")],
+                shapes=[["n", "m", "k", "l"], [1, 12, 1, 64]], symbols={"n": 2, "m": 12, "k": 5, "l": 64})
+    assert failures([wide]) == []
