@@ -80,7 +80,7 @@ def cpu_stages(target: "Target") -> Stages:
     integers = INTEGERS if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
-    split = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"), "")
+    split = SPLIT_PRODUCTS.get(str(target.options.get("matmul-precision")), "")
     products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
