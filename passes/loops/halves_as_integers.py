@@ -16,12 +16,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core import search
 from legato.core.dtypes import array_of
 from legato.core.ir_helpers import element_of, find, walk
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
-from legato.passes.legalize.intrinsics import computes_in_halves
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
@@ -50,8 +50,9 @@ class HalvesAsIntegers(ModulePass):
 
 def has_halves(module: ir.Module) -> bool:
     """Whether a value of a module is a half float, or made of them: what no op makes is a parameter, or comes from one."""
-    signatures = (op.attributes["function_type"].value for op in find(module, "func.func"))
-    return computes_in_halves(module) or any(is_half(type_, HALVES) for of in signatures for type_ in (*of.inputs, *of.results))
+    signatures = [op.attributes["function_type"].value for op in find(module, "func.func")]
+    types = [*search.by.result_types(module.operation), *(type_ for of in signatures for type_ in (*of.inputs, *of.results))]
+    return any(is_half(type_, HALVES) for type_ in types)
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
