@@ -66,10 +66,13 @@ class RowProduct:
 
 @dataclass(frozen=True)
 class RowTiles:
-    """Tiles of rows: ``count`` from the tile ``first`` of all on."""
+    """Tiles of rows: ``count`` from the tile ``first`` of all on. ``slot``: the place of the parts of the first one among those of all
+    threads; ``thread``: which computes them, None where all do."""
 
     first: Size
     count: Size
+    slot: Size
+    thread: Size | None
 
     def row(self, tile: Size) -> Size:
         """The first row of one of them."""
@@ -93,27 +96,35 @@ class PartProducts:
         self.tiles = -(-product.rows // ROWS)
         self.whole = product.rows % ROWS == 0
         room = max(1, machine.l2_bytes // SHARE // (ROWS * STEP * PAIR * packing.parts * packing.in_block))
-        self.chunk = -(-self.tiles // -(-self.tiles // room))
-        self.threads = machine.threads if product.rows * product.depth * product.columns >= WORTH_IT else 1
+        self.threads = threads = machine.threads if product.rows * product.depth * product.columns >= WORTH_IT else 1
+        # a thread that multiplies rows of its own need not read parts from another one's cache, but reads all of the weight
+        self.by_rows = threads > 1 and product.rows >= product.columns and self.tiles >= 2 * threads
+        chunks = -(-self.tiles // room)
+        self.chunk = -(-self.tiles // (-(-chunks // threads) * threads if self.by_rows else chunks))
         # few panels are shared out with parts of the rows
-        even = packing.panels % self.threads == 0 or packing.panels >= 8 * self.threads
-        self.shares = 1 if even else min(self.threads, self.chunk)
+        even = packing.panels % threads == 0 or packing.panels >= 8 * threads
+        self.shares = 1 if even or self.by_rows else min(threads, self.chunk)
 
     def build(self) -> None:
         """Builds all loops."""
-        shape = [self.chunk, self.packing.in_block, self.packing.parts, ROWS, STEP]
+        slots = self.chunk * self.threads if self.by_rows else self.chunk
+        shape = [slots, self.packing.in_block, self.packing.parts, ROWS, STEP]
         self.parts = scratch(*shape, element=ir.BF16Type.get())
         in_pairs = ir.MemRefType.get([*shape[:-1], SIDE, PAIR], ir.BF16Type.get())
         self.pairs = memref.ExpandShapeOp(in_pairs, self.parts, [[0], [1], [2], [3], [4, 5]], [], in_pairs.shape).result
-        self.greatest = scratch(self.chunk, element=self.bits)
+        self.greatest = scratch(slots, element=self.bits)
         self.sums = scratch(self.threads, ROWS, COLUMNS)
         if self.packing.blocks > 1:
-            self.totals = scratch(self.chunk * ROWS, self.packing.panels * COLUMNS)
-        loop(0, self.tiles, self.chunk, self._chunk)
+            self.totals = scratch(slots * ROWS, self.packing.panels * COLUMNS)
+        if self.by_rows:
+            in_parts(-(-self.tiles // self.chunk), self.threads, lambda item, thread: self._chunk(times(item, self.chunk), thread))
+        else:
+            loop(0, self.tiles, self.chunk, self._chunk)
 
-    def _chunk(self, first: Size) -> None:
-        """The products of the rows of the tiles from ``first`` on."""
-        tiles = RowTiles(first, self.chunk if self.tiles % self.chunk == 0 else least(self.chunk, minus(self.tiles, first)))
+    def _chunk(self, first: Size, thread: Size | None = None) -> None:
+        """The products of the rows of the tiles from ``first`` on, by one thread or all."""
+        count = self.chunk if self.tiles % self.chunk == 0 else least(self.chunk, minus(self.tiles, first))
+        tiles = RowTiles(first, count, 0 if thread is None else times(thread, self.chunk), thread)
         last = self.packing.blocks - 1
         if last > 0:
             self._block(tiles, 0)
@@ -123,10 +134,12 @@ class PartProducts:
 
     def _block(self, tiles: RowTiles, block: Size, *, is_last: bool = False) -> None:
         """What a block of the depth adds to the products of tiles with all panels."""
-        in_parts(tiles.count, self.threads, lambda tile, _: self._split(tiles.row(tile), tile, block, is_last))
+        threads = self.threads if tiles.thread is None else 1
+        in_parts(tiles.count, threads, lambda tile, _: self._split(tiles.row(tile), plus(tiles.slot, tile), block, is_last))
         share = rounded_up(tiles.count, self.shares)
 
-        def item(number: ir.Value, thread: Size) -> None:
+        def item(number: ir.Value, one: Size) -> None:
+            thread = one if tiles.thread is None else tiles.thread
             panel, begin = quotient(number, self.shares), times(remainder(number, self.shares), share)
             end = least(plus(begin, share), tiles.count) if self.shares > 1 else tiles.count
 
@@ -134,12 +147,12 @@ class PartProducts:
                 loop(begin, end, 1, lambda tile: self._by_parts(tiles, tile, panel, thread, block, is_last))
 
             if is_last:
-                if_else(self._has_large(begin, end), lambda: loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread)),
+                if_else(self._has_large(plus(tiles.slot, begin), plus(tiles.slot, end)), lambda: loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread)),
                         by_parts)
             else:
                 by_parts()
 
-        in_parts(self.packing.panels * self.shares, self.threads, item)
+        in_parts(self.packing.panels * self.shares, threads, item)
 
     def _rows(self, row: Size) -> Size:
         """The rows of a tile that begins with a row."""
@@ -189,11 +202,11 @@ class PartProducts:
         parts, in_block = self.packing.parts, self.packing.in_block
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            left = read_matrix(self.pairs, [tile, number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
+            left = read_matrix(self.pairs, [plus(tiles.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
             right = read_matrix(self.weights, [self._panel(block, panel), number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
-        at = [times(tile, ROWS), times(panel, COLUMNS)]
+        at = [times(plus(tiles.slot, tile), ROWS), times(panel, COLUMNS)]
         begun = no_sums(ROWS, COLUMNS) if block == 0 else read_matrix(self.totals, at, [ROWS, COLUMNS])
         steps = self.packing.steps - (self.packing.blocks - 1) * in_block if is_last else in_block
         sums, = loop(0, steps, 1, step, [begun])
