@@ -146,9 +146,11 @@ class PartProducts:
             def by_parts() -> None:
                 loop(begin, end, 1, lambda tile: self._by_parts(tiles, tile, panel, thread, block, is_last))
 
+            def in_f32() -> None:
+                loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread))
+
             if is_last:
-                if_else(self._has_large(plus(tiles.slot, begin), plus(tiles.slot, end)), lambda: loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread)),
-                        by_parts)
+                if_else(self._has_large(plus(tiles.slot, begin), plus(tiles.slot, end)), in_f32, by_parts)
             else:
                 by_parts()
 
