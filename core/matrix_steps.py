@@ -3,8 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, value_of
+
+PARTS = "tir.parts"    # of a contraction: its factors are in parts, the first ones the greatest, and products of the least may be left out
 
 
 def no_sums(rows: int, columns: int) -> ir.Value:
@@ -24,7 +27,7 @@ def read_matrix(buffer: ir.Value, at: Sequence[Size], shape: Sequence[int]) -> i
 
 def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
     """``sums[m, n] + left[m, k, p] * right[k, n, p]``, of widened factors; of factors in parts, ``left[s, m, k, p] * right[t, k, n, p]``,
-    for all s and t."""
+    for all s and t, of which those below the precision of all parts may be left out."""
     m, n, k, p, s, t = (ir.AffineExpr.get_dim(d) for d in range(6))
     in_parts = left.type.rank == 4
     read = ([s, m, k, p], [t, k, n, p]) if in_parts else ([m, k, p], [k, n, p])
@@ -34,8 +37,9 @@ def contracted(left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
     wide = [arith.ExtFOp(ir.VectorType.get(value.type.shape, f32), value).result for value in (left, right)]
     indexing = ir.ArrayAttr.get([ir.AffineMapAttr.get(one) for one in maps])
     types = ir.ArrayAttr.get([ir.Attribute.parse(f"#vector.iterator_type<{kind}>") for kind in kinds])
-    return vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=types,
+    made = vector.ContractionOp(sums.type, wide[0], wide[1], sums, indexing_maps=indexing, iterator_types=types,
                                 kind=ir.Attribute.parse("#vector.kind<add>")).result
+    return marked(made, PARTS) if in_parts else made
 
 
 def write_sums(sums: ir.Value, buffer: ir.Value, *at: Size) -> None:

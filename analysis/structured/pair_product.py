@@ -1,4 +1,5 @@
-"""The form of a kernel with one product of two factors of bf16, whose pairs along the reduction one instruction multiplies and adds."""
+"""The form of a kernel with one product of two factors: of bf16, whose pairs along the reduction one instruction multiplies and adds, or of
+another type."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ class PairProductForm(Epilogue):
 
     @classmethod
     def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type) -> PairProductForm | None:
-        """The form of a kernel with this contraction; None for another kernel."""
+        """The form of a kernel with this contraction, of factors of a kind; None for another kernel."""
         if contraction is None or not in_order(contraction.heart, contraction, kind):
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])
@@ -89,8 +90,8 @@ def term(loop: int) -> str:
 
 
 def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.BF16Type) -> bool:
-    """Whether a contraction sums products of two factors of bf16 in f32, from zero on, along one reduction of known size, neighbours in the
-    factor with the rows being elements along the reduction, and in the other one columns."""
+    """Whether a contraction sums products of two factors of a kind in f32, from zero on, along one reduction of known size, neighbours in
+    the factor with the rows being elements along the reduction, and in the other one columns."""
     element = kind.get()
     types = [value.type.element_type for value in op.op.operands]
     if types != [element, element, ir.F32Type.get()] or op.summed_product is None or form.is_window or len(form.reductions) != 1:

@@ -21,7 +21,7 @@ from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.packing import PAIR, STEP, PartsPacking
-from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
+from legato.passes.cpu.matrices.part_products import LARGEST, PartProducts, RowProduct
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -30,7 +30,6 @@ from legato.passes.structured.pack_weights import calls_by_callee
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 LEAST_ROWS = 64     # fewer take as long as the weight takes to be read, which is longer in parts
-LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
 
 
 @dataclass(frozen=True)
@@ -118,4 +117,3 @@ def build_loops(product: RowProduct, weight: ir.BlockArgument, packing: PartsPac
     """Builds the loops of one kernel at the insertion point."""
     packed = bufferization.ToBufferOp(ir.MemRefType.get(packing.shape, ir.BF16Type.get()), weight, read_only=True).result
     PartProducts(product, packing, machine, buffers, packed).build()
-

@@ -71,7 +71,7 @@ def test_matrices(name):
 
 @pytest.mark.parametrize("upper", [False, True])
 def test_triangles_by_blocks(upper):
-    """Of more rows than one block has, batches and single right sides."""
+    """Of more rows than one block has; the right side has no batch."""
     compare(lambda x, b: linalg.solve_triangular(x, b, upper=upper, unitriangular=not upper),
             (matrices(2, 44, 44) / 8, torch.randn(44, 3)), imported=False)
 

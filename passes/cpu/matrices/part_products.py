@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.epilogue import Epilogue
 from legato.core.interfaces import CpuMachine
@@ -43,7 +45,7 @@ from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.steps import rounded
 
 ROWS = 2 * SIDE         # of a tile
-LARGE = 0x71800000      # the bits of 2^100
+LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
 MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
 UPPER = -(1 << 16)      # the bits of bf16 in f32
 SHARE = 2               # of the second cache, its inverse, that the parts of the rows at hand take
@@ -195,7 +197,7 @@ class PartProducts:
 
     def _has_large(self, begin: Size, end: Size) -> ir.Value:
         """Whether a row of these tiles has a number that is no sum of parts."""
-        zero, bound = (arith.ConstantOp(self.bits, number).result for number in (0, LARGE))
+        zero, bound = (arith.ConstantOp(self.bits, number).result for number in (0, int(np.float32(LARGEST).view(np.int32))))
         greatest, = loop(begin, end, 1, lambda tile, most: [arith.maxui(most, read(self.greatest, tile))], [zero])
         return arith.cmpi(arith.CmpIPredicate.uge, greatest, bound)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legato.core.matrix_steps import PARTS
 from legato.core.mlir import ir
 
 SIDE = 16       # rows of a tile register, and 32-bit elements in a row of it
@@ -161,7 +162,8 @@ class MatrixProduct:
         inner = [loop for loop in right.sizes if loop != column]
         width = 2 if right.kind == "bf16" else 4
         others = [loop for loop in left.sizes if loop != row]
-        parts = (others.pop(0), inner.pop(0)) if len(others) == len(inner) == 3 and right.kind == "bf16" else None
+        in_parts = PARTS in step.attributes and len(others) == len(inner) == 3 and right.kind == "bf16"
+        parts = (others.pop(0), inner.pop(0)) if in_parts else None
         if parts is not None:
             counts = left.sizes[parts[0]], right.sizes[parts[1]]
             if parts[0] == parts[1] or counts[0] != counts[1] or counts[0] > MOST_PARTS:

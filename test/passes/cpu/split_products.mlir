@@ -54,3 +54,22 @@ func.func private @few(%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %out: tenso
   %1 = linalg.matmul ins(%a, %b : tensor<40x50xf32>, tensor<50x40xf32>) outs(%0 : tensor<40x40xf32>) -> tensor<40x40xf32>
   return %1 : tensor<40x40xf32>
 }
+
+// A contraction over as many parts that nobody has marked sums all of its products.
+// LOWERED-LABEL: func.func private @unmarked(
+// LOWERED: vector.contract
+// LOWERED-NOT: llvm.x86
+func.func private @unmarked(%x: memref<3x16x16x2xbf16>, %w: memref<3x16x16x2xbf16>, %y: memref<16x16xf32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %zeros = arith.constant dense<0.0> : vector<16x16xf32>
+  %a = vector.transfer_read %x[%c0, %c0, %c0, %c0], %zero {in_bounds = [true, true, true, true]} : memref<3x16x16x2xbf16>, vector<3x16x16x2xbf16>
+  %b = vector.transfer_read %w[%c0, %c0, %c0, %c0], %zero {in_bounds = [true, true, true, true]} : memref<3x16x16x2xbf16>, vector<3x16x16x2xbf16>
+  %0 = arith.extf %a : vector<3x16x16x2xbf16> to vector<3x16x16x2xf32>
+  %1 = arith.extf %b : vector<3x16x16x2xbf16> to vector<3x16x16x2xf32>
+  %2 = vector.contract {indexing_maps = [affine_map<(m, n, k, p, s, t) -> (s, m, k, p)>, affine_map<(m, n, k, p, s, t) -> (t, k, n, p)>,
+      affine_map<(m, n, k, p, s, t) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction", "reduction", "reduction", "reduction"]}
+      %0, %1, %zeros : vector<3x16x16x2xf32>, vector<3x16x16x2xf32> into vector<16x16xf32>
+  vector.transfer_write %2, %y[%c0, %c0] {in_bounds = [true, true]} : vector<16x16xf32>, memref<16x16xf32>
+  return
+}
