@@ -72,9 +72,9 @@ def set_shapes(products: Sequence[MatrixProduct], module: ir.Module) -> None:
     for op, shape in shapes.items():
         for loop in ancestors(op):
             inside = {other for product, other in shapes.items() if loop in ancestors(product)}
-            if loop.name != "scf.for" or len(inside) > 1:
+            if loop.name not in ("scf.for", "scf.if") or len(inside) > 1:
                 break
-            op = loop
+            op = loop if loop.name == "scf.for" else op
         anchors[op] = shape
     anchors = {op: shape for op, shape in anchors.items() if anchors.keys().isdisjoint(ancestors(op))}   # the others are set already
     for op, shape in anchors.items():

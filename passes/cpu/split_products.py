@@ -20,8 +20,9 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.matrices.packing import PAIR, STEP, PartsPacking
-from legato.passes.cpu.matrices.part_products import LARGEST, PartProducts, RowProduct
+from legato.passes.cpu.matrices.packing import STEP, PartsPacking
+from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
+from legato.passes.cpu.matrices.row_splitting import LARGEST
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -74,7 +75,7 @@ def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] 
     if found is None:
         return None
     product, weight = found
-    enough = product.rows >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP and product.depth % PAIR == 0
+    enough = product.rows >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
     return (product, ir.BlockArgument(weight)) if enough and isinstance(weight, ir.BlockArgument) else None
 
 

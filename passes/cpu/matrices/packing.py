@@ -87,7 +87,8 @@ def _pack_group(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -
 @dataclass(frozen=True)
 class PartsPacking:
     """How a weight [depth, columns] of f32 is packed that products read in ``parts`` of bf16: three are its numbers, which have 24 bits;
-    two are rounded to 16 bits. Depths are cut into blocks of equally many steps."""
+    two are rounded to 16 bits. Depths are cut into blocks of equally many steps. The first element of a step and its middle one are a
+    pair, and so on, so that vectors of rows need not be shuffled."""
 
     depth: int
     columns: int
@@ -130,7 +131,7 @@ class PartsPacking:
             rest[:len(given), :self.columns] = given
             for part in range(self.parts):
                 bits = (rest.view(np.uint32) + HALF) & UPPER    # rounded
-                halves = (bits >> 16).astype(np.uint16).view(ml_dtypes.bfloat16).reshape(count, DEPTH, PAIR, panels, COLUMNS)
-                for number, matrices in enumerate(halves.transpose(0, 3, 1, 4, 2), first):
+                halves = (bits >> 16).astype(np.uint16).view(ml_dtypes.bfloat16).reshape(count, PAIR, DEPTH, panels, COLUMNS)
+                for number, matrices in enumerate(halves.transpose(0, 3, 2, 4, 1), first):
                     by_blocks[number // self.in_block, :, number % self.in_block, part] = matrices
                 rest -= bits.view(np.float32)

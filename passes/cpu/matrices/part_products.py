@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -37,17 +38,13 @@ from legato.core.vector_loops import (
     times,
     value_of,
     when,
-    write,
 )
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.matrices.packing import COLUMNS, PAIR, STEP, PartsPacking
+from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, STEP, UPPER, PartsPacking
 from legato.passes.cpu.matrices.products import SIDE
-from legato.passes.cpu.matrices.steps import rounded
+from legato.passes.cpu.matrices.row_splitting import ROWS, RowSplitting
 
-ROWS = 2 * SIDE         # of a tile
-LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
-MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
-UPPER = -(1 << 16)      # the bits of bf16 in f32
+BYTES = 2               # of bf16
 SHARE = 2               # of the second cache, its inverse, that the parts of the rows at hand take
 WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
 
@@ -97,11 +94,15 @@ class PartProducts:
         self.in_rows = memref.CollapseShapeOp(in_rows, weights, [[0], [1], [2], [3, 4, 5]]).result
         self.tiles = -(-product.rows // ROWS)
         self.whole = product.rows % ROWS == 0
-        room = max(1, machine.l2_bytes // SHARE // (ROWS * STEP * PAIR * packing.parts * packing.in_block))
+        of_tile = ROWS * packing.in_block * STEP * packing.parts * BYTES
+        of_weight = prod(packing.shape) * BYTES
         self.threads = threads = machine.threads if product.rows * product.depth * product.columns >= WORTH_IT else 1
         # a thread that multiplies rows of its own need not read parts from another one's cache, but reads all of the weight
         self.by_rows = threads > 1 and product.rows >= product.columns and self.tiles >= 2 * threads
-        chunks = -(-self.tiles // room)
+        near = machine.l2_bytes // SHARE
+        # a weight that stays in the cache is multiplied by one tile after the other, whose parts stay in the first one
+        stays = of_weight <= near and (self.by_rows or threads == 1)
+        chunks = -(-self.tiles // (1 if stays else max(1, near // of_tile)))
         self.chunk = -(-self.tiles // (-(-chunks // threads) * threads if self.by_rows else chunks))
         # few panels are shared out with parts of the rows
         even = packing.panels % threads == 0 or packing.panels >= 8 * threads
@@ -110,11 +111,7 @@ class PartProducts:
     def build(self) -> None:
         """Builds all loops."""
         slots = self.chunk * self.threads if self.by_rows else self.chunk
-        shape = [slots, self.packing.in_block, self.packing.parts, ROWS, STEP]
-        self.parts = scratch(*shape, element=ir.BF16Type.get())
-        in_pairs = ir.MemRefType.get([*shape[:-1], SIDE, PAIR], ir.BF16Type.get())
-        self.pairs = memref.ExpandShapeOp(in_pairs, self.parts, [[0], [1], [2], [3], [4, 5]], [], in_pairs.shape).result
-        self.greatest = scratch(slots, element=self.bits)
+        self.splitting = RowSplitting(self.left, self.packing, self.vectors.lanes, slots)
         self.sums = scratch(self.threads, ROWS, COLUMNS)
         if self.packing.blocks > 1:
             self.totals = scratch(slots * ROWS, self.packing.panels * COLUMNS)
@@ -137,7 +134,12 @@ class PartProducts:
     def _block(self, tiles: RowTiles, block: Size, *, is_last: bool = False) -> None:
         """What a block of the depth adds to the products of tiles with all panels."""
         threads = self.threads if tiles.thread is None else 1
-        in_parts(tiles.count, threads, lambda tile, _: self._split(tiles.row(tile), plus(tiles.slot, tile), block, is_last))
+
+        def split(tile: Size, _: Size) -> None:
+            row = tiles.row(tile)
+            self.splitting.split(row, self._rows(row), plus(tiles.slot, tile), block, is_last=is_last)
+
+        in_parts(tiles.count, threads, split)
         share = rounded_up(tiles.count, self.shares)
 
         def item(number: ir.Value, one: Size) -> None:
@@ -152,7 +154,7 @@ class PartProducts:
                 loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread))
 
             if is_last:
-                if_else(self._has_large(plus(tiles.slot, begin), plus(tiles.slot, end)), in_f32, by_parts)
+                if_else(self.splitting.has_large(plus(tiles.slot, begin), plus(tiles.slot, end)), in_f32, by_parts)
             else:
                 by_parts()
 
@@ -162,51 +164,12 @@ class PartProducts:
         """The rows of a tile that begins with a row."""
         return ROWS if self.whole else least(ROWS, minus(self.product.rows, row))
 
-    def _split(self, row: Size, tile: Size, block: Size, is_last: bool) -> None:
-        """Splits what a block reads of the rows of a tile, and keeps the greatest magnitude in these so far, as bits."""
-        v, parts, start = self.vectors, self.packing.parts, times(block, self.packing.in_block)
-        magnitude = v.constant(MAGNITUDE, self.bits)
-
-        def split(i: Size, step: Size, at: int, count: int, greatest: ir.Value) -> ir.Value:
-            mask = None if count >= v.lanes else v.mask(count)
-            rest = v.load_if(mask, self.left, plus(row, i), plus(times(plus(start, step), STEP), at))
-            bits = arith.andi(arith.bitcast(magnitude.type, rest), magnitude)
-            for part in range(parts):
-                narrow = rounded(v, rest)
-                v.store(narrow, self.parts, tile, step, part, i, at)
-                if part < parts - 1:
-                    rest = arith.subf(rest, arith.extf(v.type, narrow))
-            return arith.maxui(greatest, bits)
-
-        def one(i: ir.Value, greatest: ir.Value) -> list[ir.Value]:
-            def step(number: Size, greatest: ir.Value, count: int = STEP) -> list[ir.Value]:
-                for at in range(0, STEP, v.lanes):
-                    greatest = split(i, number, at, max(count - at, 0), greatest)
-                return [greatest]
-
-            whole, rest = self.packing.in_block, 0
-            if is_last:
-                whole, rest = divmod(self.product.depth - (self.packing.blocks - 1) * whole * STEP, STEP)
-            if whole:
-                greatest, = loop(0, whole, 1, step, [greatest])
-            return step(whole, greatest, rest) if rest else [greatest]
-
-        greatest, = loop(0, self._rows(row), 1, one, [v.zeros(self.bits)])
-        most = v.reduce("maxui", greatest)
-        write(most if block == 0 else arith.maxui(most, read(self.greatest, tile)), self.greatest, tile)
-
-    def _has_large(self, begin: Size, end: Size) -> ir.Value:
-        """Whether a row of these tiles has a number that is no sum of parts."""
-        zero, bound = (arith.ConstantOp(self.bits, number).result for number in (0, int(np.float32(LARGEST).view(np.int32))))
-        greatest, = loop(begin, end, 1, lambda tile, most: [arith.maxui(most, read(self.greatest, tile))], [zero])
-        return arith.cmpi(arith.CmpIPredicate.uge, greatest, bound)
-
     def _by_parts(self, tiles: RowTiles, tile: Size, panel: Size, thread: Size, block: Size, is_last: bool) -> None:
         """The products of a tile with a panel in a block, and after the last one what writes their sums."""
         parts, in_block = self.packing.parts, self.packing.in_block
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            left = read_matrix(self.pairs, [plus(tiles.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
+            left = read_matrix(self.splitting.pairs, [plus(tiles.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
             right = read_matrix(self.weights, [self._panel(block, panel), number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
@@ -226,32 +189,39 @@ class PartProducts:
 
         def one(i: ir.Value) -> None:
             def pair(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-                x = [v.spread(read(self.left, plus(row, i), plus(times(number, PAIR), k))) for k in range(PAIR)]
+                first = plus(times(quotient(number, DEPTH), STEP), remainder(number, DEPTH))
+                x = [v.spread(self._number(plus(row, i), plus(first, k * DEPTH))) for k in range(PAIR)]
                 added = list(sums)
                 for j, total in enumerate(sums):
                     for k, w in enumerate(self._weights(panel, number, j * v.lanes)):
                         added[j] = total = math.fma(x[k], w, total)
                 return added
 
-            sums = loop(0, self.product.depth // PAIR, 1, pair, [v.splat(0)] * (COLUMNS // v.lanes))
+            sums = loop(0, self.packing.steps * DEPTH, 1, pair, [v.splat(0)] * (COLUMNS // v.lanes))
             for j, value in enumerate(sums):
                 v.store(value, self.sums, thread, i, j * v.lanes)
 
         loop(0, self._rows(row), 1, one)
         self._outputs(row, panel, thread)
 
+    def _number(self, row: Size, column: Size) -> ir.Value:
+        """An element of the factor in rows; 0 after its columns."""
+        depth = self.product.depth
+        number = read(self.left, row, least(column, depth - 1))
+        return number if depth % STEP == 0 else arith.select(below(column, depth), number, self.vectors.number(0))
+
     def _weights(self, panel: Size, pair: Size, column: int) -> list[ir.Value]:
-        """The weights of two neighbouring elements of a row, for a vector of columns."""
+        """The weights of a pair of elements of a row, for a vector of columns."""
         v, in_block = self.vectors, self.packing.in_block
         words, halves = v.of(self.bits), ir.VectorType.get([PAIR * v.lanes], ir.BF16Type.get())
-        step, side = quotient(pair, SIDE), remainder(pair, SIDE)
+        step, side = quotient(pair, DEPTH), remainder(pair, DEPTH)
         found: list[list[ir.Value]] = []
         for part in range(self.packing.parts):
             place = plus(times(side, COLUMNS * PAIR), column * PAIR)
             at = [self._panel(quotient(step, in_block), panel), remainder(step, in_block), part, place]
             both = vector.BitCastOp(words, vector.LoadOp(halves, self.in_rows, [*map(value_of, at)]).result).result
             even = arith.shli(both, v.constant(16, self.bits))
-            odd = arith.andi(both, v.constant(UPPER, self.bits))
+            odd = arith.andi(both, v.constant(int(UPPER.view(np.int32)), self.bits))
             found.append([arith.bitcast(v.type, even), arith.bitcast(v.type, odd)])
         return [joined(arith.addf, parts) for parts in zip(*found)]
 

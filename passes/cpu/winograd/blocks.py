@@ -78,15 +78,26 @@ class WinogradBlocks:
             loop(0, self.sizes.segments, tiles.segments, self._shared_block)
 
     def _clear(self, planes: int) -> None:
-        """Clears the rows after the first block's last one, which products take in: denormals there would make them slow."""
-        first = times(least(self.sizes.segments, self.tiles.segments), self.tiles.segment)
-        last = times(rounded_up(first, self.tiles.rows), self.tiles.rows)
+        """Clears the rows after a block's last one, which products take in: denormals there would make them slow. Blocks are all as long as
+        the first one but the last, which may be the only one that a thread takes."""
+        segments, tiles = self.sizes.segments, self.tiles
+        first = least(segments, tiles.segments)
+        before = times(minus(rounded_up(segments, tiles.segments), 1), tiles.segments)
+        self._clear_after(first, planes)
+        last = minus(segments, before)
+        if tiles.whole_blocks and last != first:
+            self._clear_after(last, planes)
+
+    def _clear_after(self, segments: Size, planes: int) -> None:
+        """Clears the rows after a block of so many segments."""
+        begin = times(segments, self.tiles.segment)
+        end = times(rounded_up(begin, self.tiles.rows), self.tiles.rows)
 
         def clear(point: ir.Value) -> None:
-            loop(times(first, self.row), times(last, self.row), self.lanes,
+            loop(times(begin, self.row), times(end, self.row), self.lanes,
                  lambda at: self.vectors.store(self.vectors.zeros(self.factor), self.inputs, point, at))
 
-        if first != last:
+        if begin != end:
             loop(0, planes, 1, clear)
 
     def _each(self, count: Size, body: Callable[[ir.Value, Size], None]) -> None:

@@ -7,12 +7,23 @@
 // CHECK-LABEL: func.func @main(
 // CHECK: "relax.constant"{{.*}} -> tensor<2x2x3x16x32x2xbf16>
 // TWO: "relax.constant"{{.*}} -> tensor<2x2x2x16x32x2xbf16>
-// The rows of three tiles are split, with their greatest magnitude, then multiplied: a step sums all products of parts.
+// The rows of a tile are split, with their greatest magnitude, then multiplied: a step sums all products of parts.
 // CHECK-LABEL: func.func private @product(
 // CHECK-SAME: %{{.*}}: tensor<80x50xf32>, %{{.*}}: tensor<2x2x3x16x32x2xbf16>
-// CHECK: memref.alloc() {{.*}} : memref<3x2x3x32x32xbf16>
-// CHECK-COUNT-3: arith.truncf %{{.*}} {tir.flushes} : vector<16xf32> to vector<16xbf16>
+// CHECK: memref.alloc() {{.*}} : memref<1x2x3x32x32xbf16>
+// CHECK: arith.addi %{{.*}}, %[[HALF:.*]] : vector<16xi32>
+// CHECK: arith.addi %{{.*}}, %[[HALF]] : vector<16xi32>
+// CHECK: arith.andi
+// CHECK: arith.andi
+// CHECK: arith.shrui
+// CHECK: arith.ori
+// CHECK: vector.store {{.*}} : memref<1x2x3x32x32xbf16>, vector<32xbf16>
+// CHECK-COUNT-2: arith.subf
+// CHECK: vector.store {{.*}} : memref<1x2x3x32x32xbf16>, vector<32xbf16>
+// CHECK-COUNT-2: arith.subf
+// CHECK: vector.store {{.*}} : memref<1x2x3x32x32xbf16>, vector<32xbf16>
 // CHECK: arith.maxui
+// CHECK: memref.prefetch
 // A row with a number that is no sum of parts is multiplied in f32.
 // CHECK: arith.cmpi uge
 // CHECK: scf.if

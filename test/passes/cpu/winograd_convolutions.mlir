@@ -3,6 +3,7 @@
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v4}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
 // RUN: %python -c "import numpy as n, safetensors.numpy as s; a, b = (s.load_file(rf'%t/{x}.mlir.safetensors') for x in ('in', 'out')); g = n.array([[1/4, 0, 0], [-1/6, -1/6, -1/6], [-1/6, 1/6, -1/6], [1/24, 1/12, 1/6], [1/24, -1/12, 1/6], [0, 0, 1]]); u = n.einsum('ua,abcf,vb->uvcf', g, a['w'], g); print(sorted(b), abs(u.reshape(36, -1) - b['w.winograd']).max() < 1e-6)" | filecheck %s --check-prefix=BYTES
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=znver4 matmul-precision=bf16}' --canonicalize --cse | filecheck %s --check-prefix=PAIRS
+// RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=sapphirerapids threads=2}' --canonicalize --cse | filecheck %s --check-prefix=THREADS
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v2}' | filecheck %s --check-prefix=NONE
 // RUN: legato-compile --print-pipeline=fused --target 'llvm{winograd=false}' | filecheck %s --check-prefix=OFF
 // RUN: legato-compile --print-pipeline=fused | filecheck %s --check-prefix=ON
@@ -21,7 +22,7 @@
 // ON: tir-winograd-convolutions
 
 // The filter of 64 x 32 becomes, at compile time, one matrix of 64 x 32 for each of the 6 x 6 points.
-// BYTES: ['w', 'w.winograd'] True
+// BYTES: ['constant.winograd', 'w', 'w.winograd'] True
 // CHECK-LABEL: func.func @main
 // CHECK: %[[W:.*]] = "relax.constant"() {weight = "w.winograd"} : () -> tensor<36x2048xf32>
 // CHECK: call @conv(%{{.*}}, %[[W]],
@@ -57,10 +58,22 @@
 // CHECK-LABEL: func.func private @computed(
 // CHECK: linalg.conv_2d_nhwc_hwcf
 
+// Blocks of 3 segments of 7 tiles, each by one thread: products read 22 rows of 32 channels, of the last block, which has 2 segments, too.
+// What is no row of a tile is cleared before: the memory may hold denormals, which are slow.
+// THREADS-LABEL: func.func private @uneven(
+// THREADS: scf.for %{{.*}} = %c0 to %c72
+// THREADS-NEXT: scf.for %[[FIRST:.*]] = %c672 to %c704 step %c16
+// THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[FIRST]]] : memref<72x720xf32>
+// THREADS: scf.for %{{.*}} = %c0 to %c72
+// THREADS-NEXT: scf.for %[[LAST:.*]] = %c448 to %c704 step %c16
+// THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[LAST]]] : memref<72x720xf32>
+// THREADS: scf.parallel
+
 #all = affine_map<(n, h, w, f) -> (n, h, w, f)>
 #feature = affine_map<(n, h, w, f) -> (f)>
-func.func @main(%x: tensor<1x30x28x64xf32>, %b: tensor<32xf32>, %y: tensor<1x6x6x2xf32>, %w: tensor<3x3x64x32xf32>)
-    -> (tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>) {
+func.func @main(%x: tensor<1x30x28x64xf32>, %b: tensor<32xf32>, %y: tensor<1x6x6x2xf32>, %w: tensor<3x3x64x32xf32>,
+                %z: tensor<1x22x30x32xf32>)
+    -> (tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>, tensor<1x20x28x64xf32>) {
   %0 = "relax.constant"() {weight = "w"} : () -> tensor<3x3x64x32xf32>
   %1 = tensor.empty() : tensor<1x30x28x32xf32>
   %2 = func.call @conv(%x, %0, %b, %1) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<32xf32>, tensor<1x30x28x32xf32>) -> tensor<1x30x28x32xf32>
@@ -71,7 +84,11 @@ func.func @main(%x: tensor<1x30x28x64xf32>, %b: tensor<32xf32>, %y: tensor<1x6x6
   %7 = func.call @strided(%x, %0, %6) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<1x14x13x32xf32>) -> tensor<1x14x13x32xf32>
   %8 = tensor.empty() : tensor<1x28x26x32xf32>
   %9 = func.call @computed(%x, %w, %8) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<1x28x26x32xf32>) -> tensor<1x28x26x32xf32>
-  return %2, %5, %7, %9 : tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>
+  %10 = "relax.constant"() {value = dense<1.0> : tensor<3x3x32x64xf32>} : () -> tensor<3x3x32x64xf32>
+  %11 = tensor.empty() : tensor<1x20x28x64xf32>
+  %12 = func.call @uneven(%z, %10, %11) : (tensor<1x22x30x32xf32>, tensor<3x3x32x64xf32>, tensor<1x20x28x64xf32>) -> tensor<1x20x28x64xf32>
+  return %2, %5, %7, %9, %12
+      : tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>, tensor<1x20x28x64xf32>
 }
 func.func private @conv(%x: tensor<1x30x28x64xf32>, %w: tensor<3x3x64x32xf32>, %b: tensor<32xf32>,
                         %out: tensor<1x30x28x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x30x28x32xf32> attributes {tir.prim_func} {
@@ -115,4 +132,12 @@ func.func private @computed(%x: tensor<1x30x28x64xf32>, %w: tensor<3x3x64x32xf32
   %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
       ins(%x, %w : tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>) outs(%0 : tensor<1x28x26x32xf32>) -> tensor<1x28x26x32xf32>
   return %1 : tensor<1x28x26x32xf32>
+}
+func.func private @uneven(%x: tensor<1x22x30x32xf32>, %w: tensor<3x3x32x64xf32>,
+                          %out: tensor<1x20x28x64xf32> {bufferization.writable = true, tir.out}) -> tensor<1x20x28x64xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x20x28x64xf32>) -> tensor<1x20x28x64xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x22x30x32xf32>, tensor<3x3x32x64xf32>) outs(%0 : tensor<1x20x28x64xf32>) -> tensor<1x20x28x64xf32>
+  return %1 : tensor<1x20x28x64xf32>
 }

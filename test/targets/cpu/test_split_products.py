@@ -8,7 +8,7 @@ from legato.targets.cpu.machine import Machine
 RNG = np.random.default_rng(11)
 TARGET = "llvm{{matmul-precision={} threads={}}}".format
 ERRORS = {"bf16x6": 2.0**-22, "bf16x3": 2.0**-15}   # over the sum of the magnitudes of the products
-SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3500, 33), (1000, 64, 200))
+SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3501, 33), (70, 33, 16), (1000, 64, 200))
 
 pytestmark = pytest.mark.skipif(not Machine.host().has("amx-bf16"), reason="the CPU has no AMX")
 

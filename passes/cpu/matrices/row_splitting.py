@@ -1,0 +1,87 @@
+"""Rows of f32 in parts of bf16, for products of matrices, and whether all of their numbers are sums of these."""
+from __future__ import annotations
+
+import numpy as np
+
+from legato.core.cpu_table import LINE
+from legato.core.mlir import arith, ir, memref, vector
+from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
+from legato.passes.cpu.matrices.packing import DEPTH, HALF, PAIR, STEP, UPPER, PartsPacking
+from legato.passes.cpu.matrices.products import SIDE
+
+ROWS = 2 * SIDE         # of a tile
+LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
+MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
+
+
+class RowSplitting:
+    """Splits rows of ``left`` [rows, depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [slots,
+    steps, parts, rows of a tile, pairs, 2] is what products read."""
+
+    def __init__(self, left: ir.Value, packing: PartsPacking, lanes: int, slots: int):
+        self.left, self.packing, self.vectors = left, packing, Vectors(lanes)
+        self.bits = ir.IntegerType.get_signless(32)
+        shape = [slots, packing.in_block, packing.parts, ROWS, STEP]
+        self.parts = scratch(*shape, element=ir.BF16Type.get())
+        in_pairs = ir.MemRefType.get([*shape[:-1], SIDE, PAIR], ir.BF16Type.get())
+        self.pairs = memref.ExpandShapeOp(in_pairs, self.parts, [[0], [1], [2], [3], [4, 5]], [], in_pairs.shape).result
+        self.greatest = scratch(slots, element=self.bits)
+
+    def split(self, row: Size, rows: Size, slot: Size, block: Size, *, is_last: bool) -> None:
+        """Splits what a block reads of the rows of a tile, and keeps the greatest magnitude in these so far, as bits. Fetches the same of
+        the next tile, whose rows are streams too many for the hardware to follow."""
+        v, start = self.vectors, times(block, self.packing.in_block)
+
+        def steps(number: Size, greatest: ir.Value, count: int = STEP) -> list[ir.Value]:
+            column = times(plus(start, number), STEP)
+
+            def one(i: ir.Value, greatest: ir.Value) -> list[ir.Value]:
+                at = plus(row, i)
+                for first in range(0, DEPTH, v.lanes):
+                    numbers = [self._load(at, plus(column, begin), count - begin) for begin in (first, first + DEPTH)]
+                    self._write(numbers, slot, number, i, PAIR * first)
+                    for one in numbers:
+                        greatest = arith.maxui(greatest, arith.andi(self._bits(one), v.constant(MAGNITUDE, self.bits)))
+                for first in range(0, count, LINE // 4):
+                    memref.PrefetchOp(self.left, [value_of(plus(at, ROWS)), value_of(plus(column, first))], False, 2, True)
+                return [greatest]
+
+            return loop(0, rows, 1, one, [greatest])
+
+        whole, rest = self.packing.in_block, 0
+        if is_last:
+            whole, rest = divmod(self.packing.depth - (self.packing.blocks - 1) * whole * STEP, STEP)
+        greatest = v.zeros(self.bits)
+        if whole:
+            greatest, = loop(0, whole, 1, steps, [greatest])
+        if rest:
+            greatest, = steps(whole, greatest, rest)
+        most = v.reduce("maxui", greatest)
+        write(most if block == 0 else arith.maxui(most, read(self.greatest, slot)), self.greatest, slot)
+
+    def has_large(self, begin: Size, end: Size) -> ir.Value:
+        """Whether a row of the tiles in these slots has a number that is no sum of parts."""
+        zero, bound = (arith.ConstantOp(self.bits, number).result for number in (0, int(np.float32(LARGEST).view(np.int32))))
+        greatest, = loop(begin, end, 1, lambda slot, most: [arith.maxui(most, read(self.greatest, slot))], [zero])
+        return arith.cmpi(arith.CmpIPredicate.uge, greatest, bound)
+
+    def _load(self, row: Size, column: Size, count: int) -> ir.Value:
+        """A vector of a row, with zeros after so many numbers."""
+        mask = None if count >= self.vectors.lanes else self.vectors.mask(max(count, 0))
+        return self.vectors.load_if(mask, self.left, row, column)
+
+    def _write(self, numbers: list[ir.Value], slot: Size, step: Size, row: ir.Value, place: int) -> None:
+        """Writes the parts of two vectors, in pairs: each part is what the ones before leave, rounded."""
+        v, parts = self.vectors, self.packing.parts
+        half, upper, sixteen = (v.constant(number, self.bits) for number in (*(int(bits.view(np.int32)) for bits in (HALF, UPPER)), 16))
+        halves = ir.VectorType.get([PAIR * v.lanes], ir.BF16Type.get())
+        for part in range(parts):
+            rounded = [arith.addi(self._bits(number), half) for number in numbers]
+            uppers = [arith.andi(bits, upper) for bits in rounded]
+            pairs = arith.ori(arith.shrui(rounded[0], sixteen), uppers[1])
+            vector.StoreOp(vector.BitCastOp(halves, pairs).result, self.parts, [*map(value_of, (slot, step, part, row, place))])
+            if part < parts - 1:
+                numbers = [arith.subf(number, arith.bitcast(v.type, bits)) for number, bits in zip(numbers, uppers)]
+
+    def _bits(self, numbers: ir.Value) -> ir.Value:
+        return arith.bitcast(self.vectors.of(self.bits), numbers)
