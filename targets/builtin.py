@@ -47,7 +47,8 @@ from legato.targets.intrinsics.vulkan_arithmetic import RULES as VULKAN_ARITHMET
 from legato.targets.pipelines import cpu_stages, nvvm_stages, vulkan_stages
 from legato.targets.target import Target
 
-PRECISIONS = (None, "f32", "bf16", "bf16x3", "bf16x6")   # to which factors of f32 may be rounded, or split into parts of it; None is f32
+# to which factors of f32 may be rounded, or split into parts of it; None is f32, or bf16x6 where that is sure to be faster
+PRECISIONS = (None, "f32", "bf16", "bf16x3", "bf16x6")
 HOPPER, HOPPER_SHARED = "sm_90a", 227 << 10     # the chip with products of warpgroups; bytes of a block
 DOT_PRODUCTS = 61        # the first chip with dp4a
 NVIDIA_PRECISIONS = (None, "f32", "tf32")
@@ -112,7 +113,8 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N, fuse-attention=false for an attention's kernels one by one, "
                   "integer-contractions=false for products of dequantized values in floats, winograd=false for convolutions as defined, "
                   "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
-                  "bf16x3 and bf16x6 for products of f32 as three or six of parts of bf16 by AMX, with 16 and 24 bits, "
+                  "bf16x3 and bf16x6 for products of f32 as three or six of parts of bf16 by AMX, with 16 and 24 bits, f32 for none so "
+                  "(else those of six that are faster are), "
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False,
              rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_QUANTIZED, *GPU_SCATTER, *GPU_SUPPRESSION, *GPU_TOPK),

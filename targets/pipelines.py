@@ -64,7 +64,8 @@ LLVM = ("tir-expand-metadata,func.func(canonicalize{region-simplify=disabled top
 CLEAN = "reconcile-unrealized-casts,llvm.func(cse,canonicalize{region-simplify=disabled top-down=false})"
 
 # by matmul-precision, of f32 that AMX multiplies in parts of bf16
-SPLIT_PRODUCTS = {"bf16x3": "tir-split-products{target=%s parts=2},", "bf16x6": "tir-split-products{target=%s},"}
+SPLIT_PRODUCTS = {"bf16x3": "tir-split-products{target=%s parts=2},", "bf16x6": "tir-split-products{target=%s},",
+                  None: "tir-split-products{target=%s near=true},"}
 
 
 def cpu_stages(target: "Target") -> Stages:
@@ -80,7 +81,7 @@ def cpu_stages(target: "Target") -> Stages:
     integers = INTEGERS if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
-    split = SPLIT_PRODUCTS.get(str(target.options.get("matmul-precision")), "")
+    split = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"), "")
     products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""

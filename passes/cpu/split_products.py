@@ -21,8 +21,8 @@ from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.packing import STEP, PartsPacking
-from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
-from legato.passes.cpu.matrices.row_splitting import LARGEST
+from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct, is_near
+from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -31,18 +31,25 @@ from legato.passes.structured.pack_weights import calls_by_callee
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 LEAST_ROWS = 64     # fewer take as long as the weight takes to be read, which is longer in parts
+# of products that are surely faster in parts, by measurement: rows; the depth, and columns; numbers of a weight
+MANY_ROWS, MANY_SUMS, LARGE = 256, 64, 12288
 
 
 @dataclass(frozen=True)
 class SplitProducts(ModulePass):
-    """Turns products of f32 with many rows, and convolutions whose windows are single positions, into loops on parts of numbers, where the
-    target's ``matmul-precision`` says so. Kernels with other ops than elementwise ones after the product are left to tir-schedule."""
+    """Turns products of f32 with many rows, and convolutions whose windows are single positions, into loops on parts of numbers. Kernels
+    with other ops than elementwise ones after the product are left to tir-schedule. Where the target's ``matmul-precision`` does not say
+    anything, so are weights that do not stay in a core's cache, which take longer to be read, and products of more columns than rows."""
 
     name: ClassVar[str] = "tir-split-products"
-    rounding: ClassVar[Rounding] = Rounding(relative=2.0**-15)  # of two parts
+    rounding: ClassVar[Rounding] = Rounding(relative=2.0**-20)
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "the target whose CPU may have AMX")
     parts: int = option(3, "of bf16 that numbers are split into: 3 for all of their 24 bits, 2 for 16")
+    near: bool = option(False, "only products of weights that stay in a core's cache by more rows than columns")
+
+    def entitlement(self) -> Rounding:
+        return Rounding(relative=2.0**-15) if self.parts == 2 else self.rounding
 
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.cpu(self.target)
@@ -59,6 +66,8 @@ class SplitProducts(ModulePass):
                 if not all(is_splittable(present(constants.array(call.operands[weight.arg_number]))) for call in sites):
                     continue
                 packing = PartsPacking(product.depth, product.columns, self.parts)
+                if self.near and not (is_worth_it(product) and is_near(packing, machine)):
+                    continue
                 tensors = [product.left, *(value for value, _ in product.form.reads)]
                 into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, weight, packing, machine))
                 retype(kernel, weight, packing.shape, ir.BF16Type.get())
@@ -108,9 +117,19 @@ def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.V
     return RowProduct(form, form.source, rows, depth, features, places, "f"), form.filter
 
 
+def is_worth_it(product: RowProduct) -> bool:
+    """Whether a product takes less time in parts, of which those of its rows are made at each call."""
+    enough = product.rows >= MANY_ROWS and min(product.depth, product.columns) >= MANY_SUMS and product.depth * product.columns >= LARGE
+    return enough and product.rows >= product.columns
+
+
 def is_splittable(weight: np.ndarray) -> bool:
-    """Whether all numbers are sums of parts."""
-    return weight.size > 0 and bool(-LARGEST < weight.min() and weight.max() < LARGEST)
+    """Whether all numbers are sums of parts, and those of each column not so small that their products would lose some."""
+    if weight.size == 0 or not weight.min() > -LARGEST or not weight.max() < LARGEST:
+        return False
+    rows = weight.reshape(-1, weight.shape[-1])
+    greatest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
+    return bool(((greatest == 0) | (greatest >= LEAST)).all())
 
 
 def build_loops(product: RowProduct, weight: ir.BlockArgument, packing: PartsPacking, machine: CpuMachine,

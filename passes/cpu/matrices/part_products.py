@@ -3,8 +3,9 @@
 A number of f32 is the sum of three of bf16, and a product of two numbers the sum of the products of their parts, of which six are above
 f32's precision. Rows are split when the kernel runs, a block of the depth at a time; the weight is packed in parts.
 
-Numbers from 2^100 on, infinities and NaNs are not sums of such parts. Rows that have one are multiplied in f32, by the sums of the weight's
-parts. Numbers below 2^-110 lose their lower parts, which the instructions take for zeros.
+Numbers from 2^100 on, infinities and NaNs are not sums of such parts. The rows of a tile that has one are multiplied in f32, by the sums of
+the weight's parts. So are rows without a number of 2^-50 and more, whose products the instructions might take for zeros, as they do with
+denormal numbers. Beside greater numbers, those below 2^-110 lose their lower parts.
 """
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ from legato.core.vector_loops import (
     below,
     if_else,
     in_parts,
+    in_turns,
     joined,
     least,
     loop,
@@ -45,7 +47,8 @@ from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.row_splitting import ROWS, RowSplitting
 
 BYTES = 2               # of bf16
-SHARE = 2               # of the second cache, its inverse, that the parts of the rows at hand take
+SHARE = 2               # of the second cache, its inverse, that the parts of the rows at hand take, or of the weight
+TURNS = 8               # of a thread that multiplies rows of its own
 WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
 
 
@@ -61,6 +64,11 @@ class RowProduct:
     columns: int
     places: Callable[[Size], dict[Term, Size]]
     column: Term
+
+
+def is_near(packing: PartsPacking, machine: CpuMachine) -> bool:
+    """Whether a weight in parts stays in a core's second cache."""
+    return prod(packing.shape) * BYTES <= machine.l2_bytes // SHARE
 
 
 @dataclass(frozen=True)
@@ -95,14 +103,12 @@ class PartProducts:
         self.tiles = -(-product.rows // ROWS)
         self.whole = product.rows % ROWS == 0
         of_tile = ROWS * packing.in_block * STEP * packing.parts * BYTES
-        of_weight = prod(packing.shape) * BYTES
         self.threads = threads = machine.threads if product.rows * product.depth * product.columns >= WORTH_IT else 1
         # a thread that multiplies rows of its own need not read parts from another one's cache, but reads all of the weight
         self.by_rows = threads > 1 and product.rows >= product.columns and self.tiles >= 2 * threads
-        near = machine.l2_bytes // SHARE
         # a weight that stays in the cache is multiplied by one tile after the other, whose parts stay in the first one
-        stays = of_weight <= near and (self.by_rows or threads == 1)
-        chunks = -(-self.tiles // (1 if stays else max(1, near // of_tile)))
+        stays = is_near(packing, machine) and (self.by_rows or threads == 1)
+        chunks = -(-self.tiles // (1 if stays else max(1, machine.l2_bytes // SHARE // of_tile)))
         self.chunk = -(-self.tiles // (-(-chunks // threads) * threads if self.by_rows else chunks))
         # few panels are shared out with parts of the rows
         even = packing.panels % threads == 0 or packing.panels >= 8 * threads
@@ -116,7 +122,14 @@ class PartProducts:
         if self.packing.blocks > 1:
             self.totals = scratch(slots * ROWS, self.packing.panels * COLUMNS)
         if self.by_rows:
-            in_parts(-(-self.tiles // self.chunk), self.threads, lambda item, thread: self._chunk(times(item, self.chunk), thread))
+            chunks = -(-self.tiles // self.chunk)
+            at_once = max(1, chunks // (TURNS * self.threads))
+
+            def turn(number: ir.Value, thread: Size) -> None:
+                begin = times(number, at_once)
+                loop(begin, least(plus(begin, at_once), chunks), 1, lambda item: self._chunk(times(item, self.chunk), thread))
+
+            in_turns(-(-chunks // at_once), self.threads, turn)
         else:
             loop(0, self.tiles, self.chunk, self._chunk)
 
@@ -154,7 +167,7 @@ class PartProducts:
                 loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread))
 
             if is_last:
-                if_else(self.splitting.has_large(plus(tiles.slot, begin), plus(tiles.slot, end)), in_f32, by_parts)
+                if_else(self.splitting.needs_f32(plus(tiles.slot, begin), plus(tiles.slot, end)), in_f32, by_parts)
             else:
                 by_parts()
 

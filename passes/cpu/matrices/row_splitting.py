@@ -11,6 +11,7 @@ from legato.passes.cpu.matrices.products import SIDE
 
 ROWS = 2 * SIDE         # of a tile
 LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
+LEAST = 2.0 ** -50      # of the greatest number: products of parts with those of a weight that is as small are not denormal
 MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
 
 
@@ -59,11 +60,18 @@ class RowSplitting:
         most = v.reduce("maxui", greatest)
         write(most if block == 0 else arith.maxui(most, read(self.greatest, slot)), self.greatest, slot)
 
-    def has_large(self, begin: Size, end: Size) -> ir.Value:
-        """Whether a row of the tiles in these slots has a number that is no sum of parts."""
-        zero, bound = (arith.ConstantOp(self.bits, number).result for number in (0, int(np.float32(LARGEST).view(np.int32))))
-        greatest, = loop(begin, end, 1, lambda slot, most: [arith.maxui(most, read(self.greatest, slot))], [zero])
-        return arith.cmpi(arith.CmpIPredicate.uge, greatest, bound)
+    def needs_f32(self, begin: Size, end: Size) -> ir.Value:
+        """Whether one of the tiles in these slots has a number that is no sum of parts, or all are so small that products would be lost."""
+        least, most = (int(np.float32(number).view(np.int32)) for number in (LEAST, LARGEST))
+        start, extent, zero = (arith.ConstantOp(self.bits, number).result for number in (least, most - least, 0))
+
+        def look(slot: Size, found: ir.Value) -> list[ir.Value]:
+            greatest = read(self.greatest, slot)
+            outside = arith.cmpi(arith.CmpIPredicate.uge, arith.subi(greatest, start), extent)
+            return [arith.ori(found, arith.andi(outside, arith.cmpi(arith.CmpIPredicate.ne, greatest, zero)))]
+
+        found, = loop(begin, end, 1, look, [arith.ConstantOp(ir.IntegerType.get_signless(1), 0).result])
+        return found
 
     def _load(self, row: Size, column: Size, count: int) -> ir.Value:
         """A vector of a row, with zeros after so many numbers."""
