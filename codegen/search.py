@@ -45,6 +45,8 @@ def mlirOperationGetNumResults(op: Pointer) -> int: ...
 def mlirOperationGetResult(op: Pointer, number: int) -> Pointer: ...
 @extern()
 def mlirValueGetType(value: Pointer) -> Pointer: ...
+@extern()
+def mlirValueGetFirstUse(value: Pointer) -> Pointer: ...
 
 
 def take_named(op: Pointer, into: Found) -> Int32:
@@ -70,6 +72,17 @@ def take_types(op: Pointer, into: Found) -> Int32:
         if not is_known(type_, into):
             learn(type_, into)
             take(type_, into)
+    return 0
+
+
+def take_unused(op: Pointer, into: Found) -> Int32:
+    """Finds an op with results that have no uses."""
+    results = int(mlirOperationGetNumResults(op))
+    for number in range(results):
+        if mlirValueGetFirstUse(mlirOperationGetResult(op, number)):
+            return 0
+    if results:
+        take(int(op), into)
     return 0
 
 
@@ -107,13 +120,14 @@ class NativeSearch:
     """Searches by visits of native functions."""
 
     def __init__(self) -> None:
-        unit = EntryUnit((take_named, take_kind, take_types, count_op))
+        unit = EntryUnit((take_named, take_kind, take_types, take_unused, count_op))
         library = ctypes.PyDLL(str(importlib.import_module(LIBRARY).__file__))
         self._engine = Engine(unit.module(), alone=True)
-        for called in (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirValueGetType):
+        for called in (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirValueGetType, mlirValueGetFirstUse):
             # an engine that finds them itself shows all of LLVM to libraries that have their own, such as Mesa's drivers
             self._engine.define(called.__name__, present(ctypes.cast(getattr(library, called.__name__), ctypes.c_void_p).value))
-        self._take_named, self._take_kind, self._take_types, self._count = (self._engine.address(symbol) for symbol in unit.symbols)
+        addresses = (self._engine.address(symbol) for symbol in unit.symbols)
+        self._take_named, self._take_kind, self._take_types, self._take_unused, self._count = addresses
         self._walk, self._identifier = library.mlirOperationWalk, library.mlirIdentifierGet
         self._walk.argtypes, self._walk.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int], None
         self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, StringRef], ctypes.c_void_p
@@ -133,6 +147,10 @@ class NativeSearch:
         into = (ctypes.c_int64 * 5)()
         self._walk(pointer_of(root), self._count, into, ir.WalkOrder.POST_ORDER.value)
         return into[3]
+
+    def unused(self, root: ir.Operation) -> list[ir.Operation]:
+        """The ops with results that have no uses, none of them, in post-order."""
+        return _objects(ir.Operation, capsule_name(root), self._found(root, self._take_unused))
 
     def result_types(self, root: ir.Operation) -> list[ir.Type]:
         """The types of results, each once."""

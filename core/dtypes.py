@@ -69,6 +69,8 @@ def numpy_dtype(element_type) -> np.dtype:
 
 def as_dtype(value: Any) -> np.dtype:
     """The numpy dtype of ``"f32"``, ``"float32"``, ``np.float32``, a dtype or an MLIR element type. LegatoError for any other value."""
+    if isinstance(value, np.dtype) and value in _SPELLING:
+        return value
     if isinstance(value, str) and value in _BY_SPELLING:
         return _BY_SPELLING[value]
     if isinstance(value, str) and value in _BY_NAME:

@@ -31,6 +31,11 @@ def count(root: ir.Operation | ir.OpView | ir.Module) -> int:
     return search.by.count(root.operation)
 
 
+def unused(root: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
+    """The ops in the tree of ``root`` with results that have no uses, none of them, in post-order."""
+    return search.by.unused(root.operation)
+
+
 def element_of(type_: ir.Type) -> ir.Type:
     """The element type of a shaped type; another type itself."""
     return type_.element_type if isinstance(type_, ir.ShapedType) else type_

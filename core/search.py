@@ -39,6 +39,10 @@ class OpSearch(Protocol):
         """The number of ops."""
         ...
 
+    def unused(self, root: ir.Operation) -> list[ir.Operation]:
+        """The ops with results that have no uses, none of them, in post-order."""
+        ...
+
     def result_types(self, root: ir.Operation) -> list[ir.Type]:
         """The types of results, each once."""
         ...
@@ -81,6 +85,18 @@ class PythonSearch:
 
         walk(root, visit)
         return count
+
+    def unused(self, root: ir.Operation) -> list[ir.Operation]:
+        """The ops with results that have no uses, none of them, in post-order."""
+        found: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if len(op.results) and all(next(iter(result.uses), None) is None for result in op.results):
+                found.append(op.operation)
+            return ir.WalkResult.ADVANCE
+
+        walk(root, visit)
+        return found
 
     def result_types(self, root: ir.Operation) -> list[ir.Type]:
         """The types of results, each once."""

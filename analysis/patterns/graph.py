@@ -9,6 +9,7 @@ from typing import Any
 from legato.analysis.data_sizes import DataSizes, symbols_of_type
 from legato.analysis.recognize import RecognizedKernel, recognize
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import find
 from legato.core.locations import describe, model_name
 from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import given_symbols
@@ -156,6 +157,8 @@ def outer(value: ir.Value) -> Ref:
 
 def graph_blocks(function: func.FuncOp) -> list[ir.Block]:
     """The blocks of a function whose ops are a graph of their own: that of the function, and those of branches and loops in them."""
+    if not find(function, *NESTED):
+        return [function.body.blocks[0]]
     found: list[ir.Block] = []
 
     def add(block: ir.Block) -> None:

@@ -58,6 +58,8 @@ def parse(text: str) -> Size:
 
 def as_size(value) -> Size:
     """An int, expression text, ``Dim`` or ``UNKNOWN`` as a size. LegatoError for an int beyond 64 bits."""
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return value
     if isinstance(value, (Dim, Unknown)):
         return value
     if isinstance(value, str):
@@ -111,8 +113,8 @@ def to_attribute(sizes: Iterable[Size]) -> DimsAttr:
 def tensor_type(sizes: Sequence, element_type: ir.Type) -> ir.RankedTensorType:
     """The tensor type with these sizes (ints, expression texts, Dims, UNKNOWN), with an encoding if one of them is symbolic."""
     sizes = [as_size(s) for s in sizes]
-    encoding = to_attribute(sizes) if any(isinstance(s, Dim) for s in sizes) else None
     shape = [s if isinstance(s, int) else _DYNAMIC for s in sizes]
+    encoding = to_attribute(sizes) if _DYNAMIC in shape and any(isinstance(s, Dim) for s in sizes) else None
     return ir.RankedTensorType.get(shape, element_type, encoding, loc=ir.Location.unknown(element_type.context))
 
 

@@ -38,6 +38,14 @@ def set_signature(kernel: func.FuncOp, inputs: int) -> None:
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([empty] * inputs + [out] * (len(types) - inputs))
 
 
+def add_argument(kernel: func.FuncOp, type_: ir.Type) -> ir.Value:
+    """A new argument behind a kernel's others."""
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([*kernel.type.inputs, type_], kernel.type.results))
+    if "arg_attrs" in kernel.attributes:
+        kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([*kernel.attributes["arg_attrs"], ir.DictAttr.get({})])
+    return kernel.body.blocks[0].add_argument(type_, kernel.location)
+
+
 KernelBody = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.core.background import begin
-from legato.core.ir_helpers import find, present
+from legato.core.ir_helpers import find, present, unused
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import aligned_empty
@@ -75,8 +75,9 @@ def permutation_of(op: ir.Operation) -> tuple[int, ...]:
 
 def is_dead(op: ir.Operation) -> bool:
     """Whether the op is a graph op without uses, and defines no size that others may name."""
-    if any(is_used(result) for result in op.results):
-        return False
+    for result in op.results:
+        if is_used(result):
+            return False
     cls = relax.op_class(op)
     return cls is not None and not cls.DEFINES_SIZES
 
@@ -175,6 +176,10 @@ class Constants:
 
 def erase_dead(function: func.FuncOp, constants: Constants) -> None:
     """Erases the graph ops whose results have no uses."""
-    for op in reversed(graph_ops(function)):
+    left = unused(function)[::-1]      # ops of a branch go before the branch
+    while left:
+        op = left.pop()
         if is_dead(op):
+            makers = dict.fromkeys(map(defining_op, op.operands))
             constants.erase(op)
+            left += [maker for maker in makers if maker is not None and is_dead(maker)]

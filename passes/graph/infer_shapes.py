@@ -1,7 +1,7 @@
 """relax-infer-shapes: names unnamed dimensions of arguments, and infers the most precise types from the arguments' types."""
 from dataclasses import dataclass
 
-from legato.core.ir_helpers import walk
+from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -37,15 +37,7 @@ class InferShapes(ModulePass):
 
 
 def _callees(module: Module) -> set[str]:
-    found = set()
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call":
-            found.add(op.attributes["callee"].value)
-        return ir.WalkResult.ADVANCE
-
-    walk(module.module, visit)
-    return found
+    return {call.attributes["callee"].value for call in find(module.module, "func.call")}
 
 
 def _name_dimensions(function: func.FuncOp) -> None:

@@ -41,6 +41,7 @@ class Legalizer(Conversion):
         self.sequences: dict[str, list[ir.Operation]] = {}  # of the schedules that rules give to kernels
         self.rule: RuleLike | None = None  # the one that is applied
         self.values: dict[str, SymbolValues] = {}  # in a round, by function
+        self.type_texts: dict[ir.Type, str] = {}
 
     def run(self) -> None:
         """Converts until no graph ops are left. RuleError if some have no rule."""
@@ -86,10 +87,13 @@ class Legalizer(Conversion):
                 if op.operation.name == "func.func" and not op.is_external and not tir.is_prim_func(op)]
 
     def key(self, op: Any) -> Any:
-        return op.operation.name, str(op.operation.location), str(op.operation.results[0].type)
+        operation = op.operation
+        return operation.name, operation.location.attr, operation.results[0].type
 
     def type_text(self, type_: ir.Type) -> str:
-        return str(relax.TensorType.of(type_)) if isinstance(type_, ir.RankedTensorType) else str(type_)
+        if type_ not in self.type_texts:
+            self.type_texts[type_] = str(relax.TensorType.of(type_) if isinstance(type_, ir.RankedTensorType) else type_)
+        return self.type_texts[type_]
 
     def takes(self, rule: RuleLike) -> bool:
         return rule.form != "intrinsic"

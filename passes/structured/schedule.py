@@ -3,6 +3,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.kernel_text import same_kernels
 from legato.analysis.origins import kernel_origins
 from legato.analysis.structured.vector_loops import obstacles
 from legato.core.ir_helpers import find
@@ -16,6 +17,7 @@ from legato.dialects.tir.state import WRITTEN
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fit_windows import fit_windows
 from legato.passes.structured.order_inputs import order_inputs
+from legato.passes.structured.shared_schedules import SharedSchedule, is_free
 from legato.schedule.transform_batch import apply_scripts
 
 UNPACK = ('%unpacks = transform.structured.match ops{["linalg.unpack"]} in %root : (!transform.any_op) -> !transform.op<"linalg.unpack">\n'
@@ -28,8 +30,9 @@ UNPACK = ('%unpacks = transform.structured.match ops{["linalg.unpack"]} in %root
 class ScheduleKernels(ModulePass):
     """Schedules every kernel: tiles, fuses and vectorizes it by the target's transform script for it.
 
-    The scripts run inside of this pass, by upstream's transform interpreter: each transform script belongs to one kernel, or to few. Where
-    one does not fold the linalg.unpack of a packed weight into its reads, another makes copies of it.
+    The scripts run inside of this pass, by upstream's transform interpreter: each transform script belongs to one kernel, or to few. Of
+    kernels that differ only in numbers that they compute with, one is scheduled, and the others are copies of it with their numbers. Where
+    a script does not fold the linalg.unpack of a packed weight into its reads, another makes copies of it.
     """
 
     name: ClassVar[str] = "tir-schedule"
@@ -41,19 +44,31 @@ class ScheduleKernels(ModulePass):
         with module.context, ir.Location.unknown():
             scripts: list[tuple[str, func.FuncOp]] = []
             packed: set[str] = set()
-            for kernel in tir.schedulable(module.module):
+            kernels = tir.schedulable(module.module)
+            for kernel in kernels:
                 if fit_windows(kernel) | order_inputs(kernel):
                     context.kernels.drop(kernel)
-                body = report[kernel.name.value] = target.schedule(context.kernels.of(kernel))
+            groups = list(same_kernels(kernels, is_free))
+            firsts = {other.name.value: same.kernels[0].name.value for same in groups for other in same.kernels[1:]}
+            for kernel in kernels:
+                name = kernel.name.value
+                if name in firsts:
+                    report[name] = report[firsts[name]]
+                    continue
+                body = report[name] = target.schedule(context.kernels.of(kernel))
                 if any(op.name == "linalg.unpack" for op in context.kernels.of(kernel).ops):
-                    packed.add(kernel.name.value)
+                    packed.add(name)
                 if body:
                     scripts.append((body, kernel))
             context.report["kernels"] = kernel_records(module.module, context)
+            shared = [SharedSchedule.begin(same) for same in groups]
             apply_scripts(scripts)
-            for kernel in tir.prim_funcs(module.module):
-                if kernel.name.value in packed and find(kernel.operation, "linalg.unpack"):
-                    run_script(UNPACK, kernel.operation, "the lowering of linalg.unpack")
+            scheduled = {kernel.name.value: kernel for kernel in tir.prim_funcs(module.module)}
+            for name in packed:
+                if find(scheduled[name].operation, "linalg.unpack"):
+                    run_script(UNPACK, scheduled[name].operation, "the lowering of linalg.unpack")
+            for one in shared:
+                one.end(scheduled)
 
 
 def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str, str] | None = None) -> list[KernelRecord]:

@@ -72,6 +72,8 @@ def test_kinds_types_and_numbers_of_ops(machine_code, module):
     assert set(machine_code.result_types(root)) == set(PythonSearch().result_types(root))
     assert {str(type_) for type_ in machine_code.result_types(root)} == {"f32", "i32"}
     assert machine_code.count(root) == PythonSearch().count(root) == len(everything(root))
+    assert [op.name for op in machine_code.unused(root)] == ["arith.mulf"]      # not functions, which have no results
+    assert machine_code.unused(root) == PythonSearch().unused(root)
     assert all(type(type_) is type(same) for type_, same in zip(machine_code.result_types(root), PythonSearch().result_types(root)))
 
 

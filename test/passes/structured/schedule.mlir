@@ -56,3 +56,45 @@ func.func private @unscheduled(%x: tensor<1x8x?x8xf32>, %w: tensor<5x2x2x8x1x1x1
     ins(%0, %u : tensor<1x?x?x8xf32>, tensor<2x2x8x33xf32>) outs(%f : tensor<1x?x?x33xf32>) -> tensor<1x?x?x33xf32>
   return %1 : tensor<1x?x?x33xf32>
 }
+
+// Kernels that differ only in numbers of arithmetic are scheduled once; each keeps its own numbers, its name, and what is known of it.
+// CHECK-LABEL: func.func private @scaled_by_half(
+// CHECK-SAME: tir.magnitude = 1.0
+// CHECK-DAG: arith.constant 5.000000e-01 : f32
+// CHECK-DAG: arith.constant 3 : i32
+// CHECK: vector.transfer_read
+// CHECK: vector.transfer_write
+// CHECK-LABEL: func.func private @scaled_by_quarter(
+// CHECK-SAME: tir.magnitude = 2.0
+// CHECK-DAG: arith.constant 2.500000e-01 : f32
+// CHECK-DAG: arith.constant 7 : i32
+// CHECK: vector.transfer_read
+// CHECK: vector.transfer_write
+func.func private @scaled_by_half(%x: tensor<16x64xf32> {tir.magnitude = 1.0}, %out: tensor<16x64xi32> {tir.out, bufferization.writable = true})
+    -> tensor<16x64xi32> attributes {tir.prim_func} {
+  %half = arith.constant 0.5 : f32
+  %three = arith.constant 3 : i32
+  %0 = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<16x64xf32>) outs(%out : tensor<16x64xi32>) {
+  ^bb0(%p: f32, %o: i32):
+    %m = arith.mulf %p, %half : f32
+    %i = arith.fptosi %m : f32 to i32
+    %s = arith.addi %i, %three : i32
+    linalg.yield %s : i32
+  } -> tensor<16x64xi32>
+  return %0 : tensor<16x64xi32>
+}
+func.func private @scaled_by_quarter(%x: tensor<16x64xf32> {tir.magnitude = 2.0}, %out: tensor<16x64xi32> {tir.out, bufferization.writable = true})
+    -> tensor<16x64xi32> attributes {tir.prim_func} {
+  %quarter = arith.constant 0.25 : f32
+  %seven = arith.constant 7 : i32
+  %0 = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<16x64xf32>) outs(%out : tensor<16x64xi32>) {
+  ^bb0(%p: f32, %o: i32):
+    %m = arith.mulf %p, %quarter : f32
+    %i = arith.fptosi %m : f32 to i32
+    %s = arith.addi %i, %seven : i32
+    linalg.yield %s : i32
+  } -> tensor<16x64xi32>
+  return %0 : tensor<16x64xi32>
+}
