@@ -46,3 +46,12 @@ def test_others(name):
     for ours, theirs in zip(*[torch.utils._pytree.tree_leaves(f(x)) for f in (torch.compile(OTHERS[name], backend="legato"), OTHERS[name])],
                             strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("function", [torch.logaddexp, torch.logaddexp2], ids=["base_e", "base_2"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_logarithms_of_sums_of_powers(function, dtype):
+    """The powers are beyond the largest float, or below the least."""
+    x = torch.tensor([3.0, 1000, -1000, 1000, 0, inf, -inf, -inf, inf, nan, 2.5], dtype=dtype)
+    y = torch.tensor([3.0, 1000, -1000, -1000, 700, inf, -inf, 5, -inf, 1, inf], dtype=dtype)
+    torch.testing.assert_close(torch.compile(function, backend="legato")(x, y), function(x, y), equal_nan=True)

@@ -69,6 +69,20 @@ def _hypot(x: Any, y: Any) -> Any:
     return torch.where(x.isinf() | y.isinf(), torch.inf, greater * (1 + ratio * ratio).sqrt())
 
 
+def _log_add_exp(base: float) -> Callable[[Any, Any], Any]:
+    """log(base ** x + base ** y) to that base: of the greater one and the distance, since the exporter's powers overflow."""
+    def log_add_exp(x: Any, y: Any) -> Any:
+        dtype = torch.result_type(x, y)
+        if dtype.is_complex:
+            return NotImplemented
+        wide = torch.float64 if dtype == torch.float64 else torch.float32
+        x, y = x.to(wide), y.to(wide)
+        apart = torch.where(x == y, 0, (x - y).abs())      # of equal infinities, too
+        return (torch.maximum(x, y) + torch.log1p(torch.exp(-apart * math.log(base))) / math.log(base)).to(dtype)
+
+    return log_add_exp
+
+
 def _sign(x: Any) -> Any:
     """-1, 0 or 1; 0 of a NaN."""
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype) if x.is_floating_point() else NotImplemented
@@ -124,6 +138,8 @@ ELEMENTWISE = {
     aten.atan2.default: _atan2,
     aten.heaviside.default: _heaviside,
     **dict.fromkeys((aten.hypot.default, prims.hypot.default), _hypot),
+    aten.logaddexp.default: _log_add_exp(math.e),
+    aten.logaddexp2.default: _log_add_exp(2),
     aten.sign.default: _sign,
     aten.sinc.default: _sinc,
     aten.addcmul.default: _fused(lambda x, a, b: x + a * b),
