@@ -1,6 +1,7 @@
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' | filecheck %s
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} parts=2' | filecheck %s --check-prefix=TWO
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' --tir-lower-matrix-products='target=llvm{cpu=sapphirerapids}' | filecheck %s --check-prefix=LOWERED
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} near=true' | filecheck %s --check-prefix=NEAR
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=znver4}' | filecheck %s --check-prefix=PLAIN
 
 // The weight is packed in parts: two panels of 32 columns, two steps of 32 along the depth, three parts, and pairs.
@@ -37,6 +38,9 @@
 // LOWERED-NOT: "llvm.x86.tdpbf16ps"
 // LOWERED: "llvm.x86.tilestored64"
 // PLAIN: linalg.matmul
+// So few rows are not surely faster in parts.
+// NEAR-NOT: .parts
+// NEAR: linalg.matmul
 func.func @main(%x: tensor<80x50xf32>) -> tensor<80x40xf32> {
   %0 = "relax.constant"() {value = dense<1.0> : tensor<50x40xf32>} : () -> tensor<50x40xf32>
   %1 = tensor.empty() : tensor<80x40xf32>

@@ -17,19 +17,19 @@ def numbers(*shape):
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def products(target, shapes, change=None):
+def products(target, shapes, change=None, bias=1):
     """Each product with a bias and a relu: what the model computes, its f64 counterpart, and the sum of the products' magnitudes."""
     net, arrays, wanted = Net(target, first=None), [], []
     for rows, depth, columns in shapes:
-        x, w, bias = numbers(rows, depth), numbers(depth, columns), numbers(columns)
+        x, w, added = numbers(rows, depth), numbers(depth, columns), bias * numbers(columns)
         if change:
             change(x)
         product = net.op("relax.matmul", [net.input(x.shape), net.weight(w)])
-        net.output(net.op("relax.relu", [net.op("relax.add", [product, net.weight(bias)])]))
+        net.output(net.op("relax.relu", [net.op("relax.add", [product, net.weight(added)])]))
         arrays.append(x)
         with np.errstate(invalid="ignore"):
-            exact = x.astype(np.float64) @ w.astype(np.float64) + bias
-        wanted.append((np.where(exact < 0, 0, exact), np.abs(x).astype(np.float64) @ np.abs(w) + np.abs(bias)))
+            exact = x.astype(np.float64) @ w.astype(np.float64) + added
+        wanted.append((np.where(exact < 0, 0, exact), np.abs(x).astype(np.float64) @ np.abs(w) + np.abs(added)))
     assert sum(".parts" in key for key in net.lowered("fused").weights) == len(shapes)
     return [(found, *one) for found, one in zip(net.run(*arrays), wanted, strict=True)]
 
@@ -60,6 +60,27 @@ def test_rows_with_numbers_that_are_no_sums_of_parts():
         np.testing.assert_allclose(np.where(finite, found, 0), np.where(finite, exact, 0), rtol=1e-5, atol=1e-3)
         np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
         assert not np.isfinite(found[~finite]).any()
+
+
+def test_small_numbers():
+    """Rows whose parts, or whose products, would be denormal for the instructions, which take these for zeros."""
+    def change(x):
+        x *= np.float32(2.0**-100)
+        x[:32] *= np.float32(2.0**60)
+        x[32:40] = 0
+
+    for found, exact, magnitudes in products(TARGET("bf16x6", 1), SHAPES[2:4], change, bias=0):
+        assert (np.abs(found - exact) <= ERRORS["bf16x6"] * magnitudes).all() and exact.any()
+
+
+def test_what_is_surely_faster_is_split_by_default():
+    """Many rows by a weight that stays in a core's cache, and nothing where matmul-precision=f32."""
+    shapes = ((400, 128, 96), (400, 64, 192), (200, 128, 96), (400, 128, 48), (400, 48, 256), (256, 64, 288), (4096, 1024, 1024))
+    for target, count in (("llvm", 2), ("llvm{matmul-precision=f32}", 0)):
+        net = Net(target, first=None)
+        for rows, depth, columns in shapes:
+            net.output(net.op("relax.matmul", [net.input((rows, depth)), net.weight(numbers(depth, columns))]))
+        assert sum(".parts" in key for key in net.lowered("fused").weights) == count
 
 
 @pytest.mark.parametrize("threads", [1, 2])
