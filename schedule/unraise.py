@@ -8,10 +8,11 @@ from legato.core.ir_helpers import body, constant_number, copy, everything, find
 from legato.core.mlir import arith, bufferization, func, ir, memref, scf
 from legato.core.upstream import run_on
 from legato.dialects import tir
-from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, constant_of, make_block, make_buffer
+from legato.dialects.tir.loops import DYNAMIC, SERIAL, SPATIAL, before_end, constant_of, make_block, make_buffer
 from legato.schedule.buffer_primitives import expression
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reshapes import VIEWS, Index, Joined, groups_of, place, single, slice_indices, source
+from legato.schedule.starts import begins_with_fills, copy_overwritten, separate_starts, starts
 from legato.schedule.state import ScheduleError
 from legato.schedule.structured import (
     applied,
@@ -49,6 +50,7 @@ def to_loops(kernel: func.FuncOp) -> None:
             raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a loop or condition in the body of an op reads a tensor "
                                 "that the kernel computes")
     run_on(kernel.operation, GENERALIZE)
+    copy_overwritten(kernel)
     separate_starts(kernel)
     tir.tie_outputs(kernel)
     _Rewriter(kernel).run()
@@ -66,51 +68,6 @@ def is_computed(tensor: ir.Value, kernel: func.FuncOp) -> bool:
     if isinstance(tensor.owner, ir.Block) or tensor.owner.name == "arith.constant":
         return False
     return tensor.owner.operation.block == kernel.body.blocks[0]
-
-
-def separate_starts(kernel: func.FuncOp) -> None:
-    """Gives each op that starts from an empty or filled tensor its own copy, to be overwritten in place. ScheduleError where another
-    value is overwritten that is read again.
-    """
-    for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
-        if is_blank(op):
-            for use in list(op.results[0].uses)[1:]:
-                with ir.InsertionPoint(op):
-                    use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]
-    for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        for start in starts(op):
-            one: ir.Value | None = start
-            while one is not None and not isinstance(one.owner, ir.Block):
-                if len(list(one.uses)) > 1:
-                    raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a value is overwritten that is read again")
-                one = one.owner.operands[0] if one.owner.name in VIEWS else None
-
-
-def is_blank(op: ir.Operation) -> bool:
-    """Whether an op makes a tensor that is to be overwritten: an empty or filled one, or a view of one."""
-    while op.name in VIEWS and not isinstance(op.operands[0].owner, ir.Block):
-        op = op.operands[0].owner.operation
-    return op.name in ("tensor.empty", "linalg.fill") or is_fill(op)
-
-
-def begins_with_fills(op: ir.Operation) -> bool:
-    """Whether an op is a reduction whose block can begin with the fills of all that it reduces into: none of its results has an axis that
-    it reduces, as one does that is kept beside a sum."""
-    if op.name != "linalg.generic":
-        return False
-    structured = StructuredOp(op)
-    reduced = {loop for loop, kind in enumerate(kinds_of(structured)) if kind == REDUCE}
-    first = len(op.operands) - len(op.results)
-    return bool(reduced) and all(
-        not isinstance(start.owner, ir.Block) and (start.owner.name == "linalg.fill" or is_fill(start.owner.operation))
-        and reduced.isdisjoint(structured.loops_of(number)) for number, start in enumerate(starts(op), first))
-
-
-def starts(op: ir.Operation) -> list[ir.Value]:
-    """The tensors that an op overwrites, one for each result."""
-    if op.name == "tensor.insert_slice":
-        return [op.operands[1]]
-    return list(op.operands)[len(op.operands) - len(op.results):] if op.name.startswith("linalg.") else []
 
 
 class _Rewriter:
@@ -218,7 +175,8 @@ class _Rewriter:
 
     def op(self, op: ir.Operation) -> None:
         if op.name == "tensor.empty":
-            self.make(op.results[0], list(op.operands))
+            if any(op.results[0].uses):     # not one whose reader was tied to an output
+                self.make(op.results[0], list(op.operands))
         elif op.name == "tensor.dim":
             axis = constant_of(op.operands[1])
             if axis is None:

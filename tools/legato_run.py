@@ -10,7 +10,7 @@ from typing import Any
 from legato.tools.command_line import Parser
 from legato.tools.ir_options import add_ir_options
 from legato.tools.models import TARGET, add_compile_options, count_option, dim_option, seed_option, tolerance_option
-from legato.tools.run_arrays import FORMS, name_and_file, read_arrays, save_arrays
+from legato.tools.run_arrays import FORMS, in_types, name_and_file, read_arrays, save_arrays
 
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
@@ -163,7 +163,8 @@ def run(options: argparse.Namespace, begun: float) -> int:
     if all(form.count != RUN_TIME for form in exe.signature.gives):     # else the call says what there is
         refuse_unknown("output", [name for name, _ in files if name], [spec.name for spec in exe.outputs])
     refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
-    inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
+    inputs = random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}
+    inputs |= in_types(given, exe.inputs)
     takes = exe.signature.takes
     inputs = by_name(takes, [spec.name for spec in exe.inputs], inputs) if takes else inputs
     try:

@@ -10,6 +10,7 @@ from legato.core.errors import LegatoError
 from legato.tools.errors import UsageError
 
 FORMS = "NAME=FILE.npy|FILE.npz"
+OF_OTHERS = 2   # numpy's isbuiltin of types that other packages define
 
 
 def name_and_file(option: str, text: str) -> tuple[str | None, str]:
@@ -36,6 +37,13 @@ def read_arrays(requests: Sequence[str]) -> dict[str, Any]:
     return arrays
 
 
+def in_types(arrays: Mapping[str, Any], parameters: Sequence[Any]) -> dict[str, Any]:
+    """The arrays, with the element types of their parameters where numpy does not have these: its files keep the bytes alone."""
+    types = {one.name: one.dtype for one in parameters}
+    return {name: array.view(types[name]) if array.dtype.kind == "V" and name in types and array.itemsize == types[name].itemsize else array
+            for name, array in arrays.items()}
+
+
 def _arrays(name: str | None, file: str, text: str) -> Iterator[tuple[str, Any]]:
     import numpy as np
 
@@ -56,9 +64,17 @@ def save_arrays(files: Sequence[tuple[str | None, str]], outputs: Mapping[str, A
 
     for name, file in files:
         if name is not None:
-            np.save(file, outputs[name])
+            np.save(file, _writable(outputs[name]))
             continue
         with zipfile.ZipFile(file, "w") as archive:     # numpy.savez has names of its own that an output may have, such as "file"
             for output, value in outputs.items():
                 with archive.open(f"{output}.npy", "w", force_zip64=True) as entry:
-                    np.lib.format.write_array(entry, np.asarray(value))
+                    np.lib.format.write_array(entry, _writable(value))
+
+
+def _writable(value: Any) -> Any:
+    """An array that numpy reads back: one of a type that numpy does not have as its bytes."""
+    import numpy as np
+
+    array = np.asarray(value)
+    return array.view(f"V{array.itemsize}") if array.dtype.isbuiltin == OF_OTHERS else array

@@ -267,7 +267,7 @@ def _in_digits(indices: list[Linear], extents: dict[Any, Size]) -> tuple[list[Li
                 divisors.setdefault(variable, set()).add(term.divisor)
     digits: dict[Any, Linear] = {}
     for variable, found in divisors.items():
-        order, extent = [1, *sorted(found)], extents.pop(variable)
+        order, extent = [1, *sorted(found)], extents.pop(variable, None)
         if not isinstance(extent, int) or any(b % a for a, b in zip(order, [*order[1:], extent])):
             raise _NoBoxError("its indices are quotients that do not divide a loop evenly")
         for n, (a, b) in enumerate(zip(order, [*order[1:], extent])):

@@ -90,8 +90,9 @@ class OnnxNode:
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: Any = _REQUIRED) -> float:
-        """A float attribute; as a double where its docs say that one."""
+        """A float attribute, which has 32 bits, as has a default; as a double where its docs say that one."""
         value = self._attribute(name, AttributeProto.FLOAT, default)
+        value = float(np.float32(value)) if isinstance(value, float) else value
         docs = self._attributes[name].doc_string if name in self._attributes else ""
         return float(docs.removeprefix(AS_DOUBLE)) if docs.startswith(AS_DOUBLE) else value
 

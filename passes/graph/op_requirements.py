@@ -71,7 +71,7 @@ def pad_requirements(op: ir.Operation) -> Iterator[Requirement]:
         if most > 0 and kept is not dims.UNKNOWN:
             yield from required(kept, f"{describe(op)} cuts off {-min(begin, 0) - min(end, 0)} elements, which needs {kept} >= 0")
         if most > 0 and kept is not dims.UNKNOWN and attrs["mode"] != "constant":
-            needed = {"edge": 1, "reflect": most + 1, "wrap": most}[attrs["mode"]]
+            needed = most + 1 if attrs["mode"] == "reflect" else 1
             yield from required(kept - needed, f"{describe(op)} pads {most} by mode '{attrs['mode']}', which needs {kept} >= {needed}")
 
 

@@ -33,7 +33,7 @@ def mirrored_pad(k, x, out):
             for axis in range(rank):
                 place = arith.addi(loop_index(axis), index_value(first[axis]))
                 if axis in padded:
-                    place = folded(arith.subi(place, index_value(begins[axis])), index_value(sizes[axis]), mode)
+                    place = folded(arith.subi(place, index_value(begins[axis])), sizes[axis], mode, max(pads[axis], pads[rank + axis]))
                 places.append(place)
             return extract(x, places)
 

@@ -116,7 +116,7 @@ def pad(k, x, out):
         for axis in range(rank):
             place = loop_index(axis)
             if max(pads[axis], pads[rank + axis]) > 0:
-                place = folded(arith.subi(place, index_value(begins[axis])), index_value(kept[axis]), mode)
+                place = folded(arith.subi(place, index_value(begins[axis])), kept[axis], mode, max(pads[axis], pads[rank + axis]))
             places.append(place)
         return extract(source, places)
 
@@ -128,16 +128,18 @@ def _memory(kind: Element, x: ir.Value) -> Element:
     return kind if x.type.element_type == kind.type else Element(x.type.element_type)
 
 
-def folded(place: ir.Value, size: ir.Value, mode: str) -> ir.Value:
-    """An index outside of an axis of that size, mapped into it by ``mode``."""
-    e = index()
-    last, zero = arith.subi(size, e.const(1)), e.const(0)
+def folded(place: ir.Value, size: Size, mode: str, most: int) -> ir.Value:
+    """An index that lies outside of an axis of that size by ``most`` at most, mapped into it by ``mode``."""
+    e, extent = index(), index_value(size)
+    last, zero = arith.subi(extent, e.const(1)), e.const(0)
     if mode == "reflect":
         place = e.abs(place)
         place = arith.select(e.compare("gt", place, last), arith.subi(arith.addi(last, last), place), place)
     elif mode == "wrap":
-        place = arith.select(e.compare("lt", place, zero), arith.addi(place, size), place)
-        place = arith.select(e.compare("gt", place, last), arith.subi(place, size), place)
+        if not isinstance(size, int) or most > size:    # around more than once
+            place = arith.remsi(place, extent)
+        place = arith.select(e.compare("lt", place, zero), arith.addi(place, extent), place)
+        place = arith.select(e.compare("gt", place, last), arith.subi(place, extent), place)
     return arith.maxsi(arith.minsi(place, last), zero)
 
 

@@ -1,4 +1,5 @@
 """legato-compile and legato-run as commands: what they write, and what they say of what is wrong."""
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -160,3 +161,18 @@ def test_sizes_of_random_inputs():
     sizes = {"n": 5}
     assert [comparison.size_of(s, sizes) for s in (3, "n", "m", "n * 2", "n * 2 + 1", "n - 1", "?")] == [3, 5, 8, 10, 11, 4, 8]
     assert [comparison.symbol_in(s) for s in (3, "n", "n * 2 + 1", "?")] == [None, "n", "n", None]
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
+def test_arrays_of_types_that_numpy_does_not_have(folder, dtype):
+    """numpy's files keep their bytes, as V2 or V1."""
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    x, y = (helper.make_tensor_value_info(name, kind, [2, 3]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Transpose", ["x"], ["t"]), helper.make_node("Transpose", ["t"], ["y"])], "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), "narrow.onnx")
+    given = np.arange(6).reshape(2, 3).astype(dtype)
+    np.save("x.npy", given.view(f"V{given.itemsize}"))
+    for saved in ("y=y.npy", "y.npz"):
+        assert legato_run.main(["narrow.onnx", "--input", "x=x.npy", "--save", saved]) == 0
+    for found in (np.load("y.npy"), np.load("y.npz")["y"]):
+        assert np.array_equal(found.view(dtype), given)

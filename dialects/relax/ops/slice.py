@@ -123,9 +123,9 @@ def _most(mode: str, size: int, wanted: int) -> int:
     """The greatest padding that a mode allows at each side of an axis."""
     if mode == "constant":
         return wanted
-    if mode == "edge":
-        return wanted if size else 0
-    return max(size - 1, 0) if mode == "reflect" else size
+    if mode == "reflect":
+        return max(size - 1, 0)
+    return wanted if size else 0
 
 
 def _triangle(name: str, summary: str, k: int, function):

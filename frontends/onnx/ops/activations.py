@@ -3,11 +3,12 @@ import math
 
 import numpy as np
 
+from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.dims import Size
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import Entry, op
-from legato.frontends.onnx.problems import Refused
 
 
 def _activation(op_type: str, versions: tuple[int, ...], builder: str, **defaults: float) -> Entry:
@@ -91,14 +92,22 @@ def _coerced_softmax(builder: str):
     def build(node):
         rank = node.rank()
         axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), rank)
-        x, function = node.x(), getattr(relax, builder)
-        trailing = node.dims()[axis + 1 :]
-        if node.version >= 13 or all(size == 1 for size in trailing):
-            return function(x, axis=axis)
-        flat = relax.reshape(x, shape=[*node.dims()[:axis], relax.dims.product(node.dims()[axis:])])
-        return relax.reshape(function(flat, axis=-1), shape=list(node.dims()))
+        function = getattr(relax, builder)
+        if _is_over_one(node, axis):
+            return function(node.x(), axis=axis)
+        return relax.reshape(function(_flat(node, axis), axis=-1), shape=list(node.dims()))
 
     return build
+
+
+def _is_over_one(node, axis: int) -> bool:
+    """Whether an op is over one axis: from opset 13 on, or where those behind it have one element."""
+    return node.version >= 13 or all(size == 1 for size in node.dims()[axis + 1 :])
+
+
+def _flat(node, axis: int) -> ir.Value:
+    """x with the axes from one on as one."""
+    return relax.reshape(node.x(), shape=[*node.dims()[:axis], relax.dims.product(node.dims()[axis:])])
 
 
 softmax = Entry("Softmax", (1, 11, 13), _coerced_softmax("softmax"))
@@ -107,16 +116,21 @@ log_softmax = Entry("LogSoftmax", (1, 11, 13), _coerced_softmax("log_softmax"))
 
 @op("Hardmax", 1, 11, 13)
 def hardmax(node):
-    """Hardmax: 1 at the first greatest element, as a comparison with argmax."""
+    """Hardmax: 1 at the first greatest element, as a comparison with argmax; before opset 13 over all axes from ``axis`` on, flattened."""
     axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), node.rank())
-    dims = node.dims()
-    if node.version < 13 and any(size != 1 for size in dims[axis + 1 :]):
-        raise Refused(f"a Hardmax over the axes from {axis} on as one (opset < 13) is not supported")
+    dims = list(node.dims())
+    if _is_over_one(node, axis):
+        return _hardmax(node.x(), axis, dims, node.dtype())
+    return relax.reshape(_hardmax(_flat(node, axis), axis, [*dims[:axis], relax.dims.product(dims[axis:])], node.dtype()), shape=dims)
+
+
+def _hardmax(x: ir.Value, axis: int, dims: list[Size], dtype: str) -> ir.Value:
+    """Hardmax of a tensor of these sizes over one axis."""
     if dims[axis] == 0:
-        return node.x()
-    chosen = relax.argmax(node.x(), axis=axis, keepdims=True)
+        return x
+    chosen = relax.argmax(x, axis=axis, keepdims=True)
     numbers = relax.reshape(run_time.counted(dims[axis]), shape=[dims[axis]] + [1] * (len(dims) - axis - 1))
-    return relax.astype(relax.equal(chosen, numbers), dtype=node.dtype())
+    return relax.astype(relax.equal(chosen, numbers), dtype=dtype)
 
 
 ENTRIES = (*_NAMED, gelu, swish, prelu, clip, softmax, log_softmax, hardmax)

@@ -10,6 +10,7 @@ from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.dims import Dim, Size, floor_divide
 from legato.frontends.onnx.broadcasting import expanded, expanded_to
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.halves import in_32_bits
 from legato.frontends.onnx.problems import Malformed, Refused
 
 
@@ -164,4 +165,18 @@ def lrn(node):
     )
 
 
-ENTRIES = (batch_norm, layer_norm, rms_norm, instance_norm, group_norm, lrn)
+@op("MeanVarianceNormalization", 9, 13)
+def mean_variance_norm(node):
+    """MeanVarianceNormalization. ONNX's definition as a function subtracts the square of the mean from the mean of squares, which loses all
+    digits of a small variance, and adds constants of f32, which is an error in other types."""
+    axes = [node.axis(axis, node.rank()) for axis in node.integers("axes", [0, 2, 3])]
+
+    def normalized(x):
+        centered = relax.subtract(x, relax.mean(x, axis=axes, keepdims=True))
+        deviation = relax.sqrt(relax.mean(relax.square(centered), axis=axes, keepdims=True))
+        return relax.divide(centered, relax.add(deviation, node.literal(np.float32(1e-9), relax.TensorType.of(x.type).dtype)))
+
+    return in_32_bits(normalized)(node.x())
+
+
+ENTRIES = (batch_norm, layer_norm, rms_norm, instance_norm, group_norm, lrn, mean_variance_norm)

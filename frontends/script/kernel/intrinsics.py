@@ -149,6 +149,8 @@ def absolute(x: Any) -> Any:
         return abs(x)
     if x.is_unsigned:
         return x
+    if x.dtype == "index":  # bounds of a maximum are known, and GPUs have no math.absi of one
+        return binary("max", x, negate(x))
     return Scalar((math.AbsFOp if x.is_float else math.AbsIOp)(x.value).result, x.dtype)
 
 

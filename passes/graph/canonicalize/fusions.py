@@ -13,12 +13,15 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import dims
 from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
 
-# Exporters write constants such as sqrt(2) with as few as six digits.
+# Exporters write constants such as sqrt(2) with as few as six digits. In f64 a result shows that: there they mean what they say.
 TOLERANCE = 1e-5
+TOLERANCE_OF_DOUBLES = 1e-14
 
 
-def _close(number: float | None, wanted: float) -> bool:
-    return number is not None and math.isclose(number, wanted, rel_tol=TOLERANCE)
+def _close(number: float | None, wanted: float, of: ir.Value) -> bool:
+    """Whether a number beside a value of this element type is meant to be the other."""
+    tolerance = TOLERANCE_OF_DOUBLES if dtype_of(of) == np.float64 else TOLERANCE
+    return number is not None and math.isclose(number, wanted, rel_tol=tolerance)
 
 
 def _product(r: GraphRewriter, value: ir.Value, root: bool = True) -> tuple[float, list[ir.Value]]:
@@ -41,7 +44,7 @@ def _plus(r: GraphRewriter, value: ir.Value, number: float) -> ir.Value | None:
     """x if value is x + number."""
     op = r.find(value, "add")
     parts = r.split(op) if op else None
-    return parts[0] if parts and _close(r.scalar(parts[1]), number) else None
+    return parts[0] if parts and _close(r.scalar(parts[1]), number, value) else None
 
 
 def gated(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -51,7 +54,7 @@ def gated(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         return None
     for x, gate in (variables, variables[::-1]):
         for name, argument, scale in _gates(r, gate):
-            if argument == x and _close(number, scale):
+            if argument == x and _close(number, scale, x):
                 kind, _, approximate = name.partition(" ")
                 return relax.OPS[kind].build(x, **({"approximate": approximate} if approximate else {}))
     return None
@@ -63,7 +66,7 @@ def _gates(r: GraphRewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, fl
         yield "silu", inner.operands[0], 1.0
     if (inner := r.find(gate, "hard_sigmoid")) is not None:
         slope = attributes(inner)
-        if _close(slope["alpha"], 1 / 6) and _close(slope["beta"], 0.5):
+        if _close(slope["alpha"], 1 / 6, gate) and _close(slope["beta"], 0.5, gate):
             yield "hard_swish", inner.operands[0], 1.0
     if (inner := r.find(gate, "clip")) is not None:
         bounds, x = attributes(inner), _plus(r, inner.operands[0], 3.0)
@@ -75,11 +78,11 @@ def _gates(r: GraphRewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, fl
     for shift in (1.0, 0.5):
         shifted = _plus(r, gate, shift)
         scale, bell = (0.0, None) if shifted is None else _scaled(r, shifted)
-        if bell is None or not _close(scale, shift):
+        if bell is None or not _close(scale, shift, bell):
             continue
         if (inner := r.find(bell, "erf")) is not None:
             number, x = _scaled(r, inner.operands[0])
-            if _close(number, math.sqrt(0.5)):
+            if _close(number, math.sqrt(0.5), bell):
                 yield "gelu none", x, 0.5 / shift
         if (inner := r.find(bell, "tanh")) is not None and (x := _cubic(r, inner.operands[0])) is not None:
             yield "gelu tanh", x, 0.5 / shift
@@ -89,11 +92,11 @@ def _cubic(r: GraphRewriter, value: ir.Value) -> ir.Value | None:
     """x if value is sqrt(2 / pi) * (x + 0.044715 * x ** 3)."""
     number, total = _scaled(r, value)
     op = r.find(total, "add") if total is not None else None
-    if op is None or not _close(number, math.sqrt(2 / math.pi)):
+    if op is None or not _close(number, math.sqrt(2 / math.pi), value):
         return None
     for x, rest in (op.operands, list(op.operands)[::-1]):
         number, cube = _product(r, rest)
-        if _close(number, 0.044715) and _is_cube(r, cube, x):
+        if _close(number, 0.044715, value) and _is_cube(r, cube, x):
             return x
     return None
 

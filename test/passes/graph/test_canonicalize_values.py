@@ -102,6 +102,21 @@ def almost_gelu(x):
     return relax.multiply(relax.multiply(x, relax.add(relax.erf(relax.divide(x, f32(1.5))), f32(1))), f32(0.5))
 
 
+def gelu_of_doubles(root):
+    """Gelu in f64, with a constant that is near sqrt(2)."""
+    def body(x):
+        wide = relax.astype(x, dtype=np.dtype(np.float64))
+        inner = relax.divide(wide, constant(np.float64(root)))
+        return relax.multiply(relax.multiply(wide, relax.add(relax.erf(inner), constant(np.float64(1)))), constant(np.float64(0.5)))
+    return body
+
+
+@pytest.mark.parametrize("root, is_gelu", [(math.sqrt(2), True), (1.41421, False)])
+def test_constants_of_doubles_mean_what_they_say(root, is_gelu):
+    module = check(build([[2, 5, 6]], gelu_of_doubles(root)), [Canonicalize()])
+    assert ("gelu" in names(module), "erf" in names(module)) == (is_gelu, not is_gelu)
+
+
 def almost_layer_norm(x):
     centered = relax.subtract(x, relax.mean(x, axis=[2], keepdims=True))
     variance = relax.mean(relax.square(x), axis=[2], keepdims=True)

@@ -21,6 +21,40 @@ func.func private @matmul(%x: tensor<4x8xf32>, %y: tensor<8x6xf32>, %out: tensor
 
 // -----
 
+// Puts into an input and into a constant go to copies of these, not to their own memory; the first copy is the output.
+// CHECK-LABEL: func.func private @overwritten(
+// SCRIPT-LABEL: def overwritten(x0: T.Buffer((2,), "float32"), x1: T.Buffer((6,), "float32"), out0: T.Buffer((6,), "float32"), out1: T.Buffer((3,), "float32")):
+// SCRIPT: out0[v0] = x1[v0]
+// SCRIPT: out0[v0 * 2] = x0[v0]
+// SCRIPT: out1[v0] = table[v0]
+// SCRIPT: out1[v0 + 1] = x0[v0]
+func.func private @overwritten(%x: tensor<2xf32>, %y: tensor<6xf32>, %out: tensor<6xf32> {tir.out}, %out_1: tensor<3xf32> {tir.out})
+    -> (tensor<6xf32>, tensor<3xf32>) attributes {tir.prim_func} {
+  %constant = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %0 = tensor.insert_slice %x into %y[0] [2] [2] : tensor<2xf32> into tensor<6xf32>
+  %1 = tensor.insert_slice %x into %constant[1] [2] [1] : tensor<2xf32> into tensor<3xf32>
+  return %0, %1 : tensor<6xf32>, tensor<3xf32>
+}
+
+// -----
+
+// A start that is never read needs no copy, if it is an input.
+// SCRIPT-LABEL: def unread(x: T.Buffer((4,), "float32"), out: T.Buffer((4,), "float32")):
+// SCRIPT-NEXT: for i0 in range(4):
+// SCRIPT: out[v0] = -x[v0]
+// SCRIPT-NOT: for
+func.func private @unread(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.negf %a : f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // What is put into a part of the output is copied there by a block.
 // CHECK-LABEL: func.func private @padded(
 // CHECK-NOT: tensor.insert_slice

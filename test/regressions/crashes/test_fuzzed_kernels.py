@@ -41,6 +41,22 @@ def diagonal_across_vectors(A: T.Buffer((4, 14, 22), "float32"), C: T.Buffer((1,
         C[0, i0 * 4 + i1] = A[i1, i0, i0]
 
 
+@T.prim_func
+def quotient_of_an_element(I: T.Buffer((6,), "int32"), C: T.Buffer((4,), "float32")):
+    """Whether all of the output is written was asked of a quotient of no loop's variable: a KeyError."""
+    for i0 in range(4):
+        C[i0] = 1.0
+    for i0 in range(6):
+        C[I[i0] // 2] = 2.0
+
+
+@T.prim_func
+def distance_of_indices(A: T.Buffer((4,), "float32"), C: T.Buffer((6,), "float32")):
+    """GPUs have no math.absi of an index."""
+    for i0 in range(6):
+        C[i0] = A[T.abs(i0 - 3)] * 2.0
+
+
 def strided():
     c = np.zeros((8, 2), np.float32)
     c[1::2, 1] = 1
@@ -58,6 +74,7 @@ KERNELS = {
     vectors_along_the_outermost_loop: ([(8, 6)], outermost),
     diagonal_of_a_cube: ([(3, 3, 3)], lambda a: 2 * np.einsum("iii->i", a)[:, None]),
     diagonal_with_a_loop_between: ([(4, 5, 4)], lambda a: np.einsum("iji->ij", a)),
+    distance_of_indices: ([(4,)], lambda a: 2 * a[[3, 2, 1, 0, 1, 2]]),
     diagonal_across_vectors: ([(4, 14, 22)], lambda a: np.einsum("jii->ij", a[:, :8, :8]).reshape(1, 32)),
 }
 
@@ -68,6 +85,19 @@ def test_compiles(kernel, target):
     shapes, reference = KERNELS[kernel]
     arrays = [np.random.default_rng(n).random(shape, np.float32) for n, shape in enumerate(shapes)]
     np.testing.assert_array_equal(legato.compile(kernel, target)(*arrays), reference(*arrays))
+
+
+@pytest.mark.parametrize("target", ["llvm", "nvvm", "vulkan"])
+def test_a_quotient_of_an_element(target):
+    legato.lower(quotient_of_an_element, target)
+    if target == "llvm":
+        found = legato.compile(quotient_of_an_element, target)(np.array([0, 1, 4, 4, 7, 5], np.int32))
+        assert found.tolist() == [2, 1, 2, 2]
+
+
+@pytest.mark.parametrize("target", ["nvvm", "vulkan"])
+def test_a_distance_of_indices_on_a_gpu(target):
+    legato.lower(distance_of_indices, target)
 
 
 @T.prim_func

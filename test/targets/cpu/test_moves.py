@@ -193,6 +193,7 @@ def test_parts_of_slices():
     assert all(np.array_equal(f, e) for f, e in zip(net.run(x, y), expected, strict=True))
 
 
+WRAPPED = [((2, 3, 5, 37), [0, 0, 13, 2, 5, 0, 11, 74]), (("n", 9, 40), [20, 2, 0, 8, 0, 9])]
 PADDED = [((2, 3, 20, 37), [0, 0, 3, 2, 0, 0, 1, 4]), ((1, 9, 8, 40), [0, 2, 7, 0, 0, 0, 1, 0]), ((50, 64), [1, 0, 49, 3]),
           ((1000,), [7, 900]), ((4, 6, 3), [0, 2, 2, 0, 1, 0]), (("n", 30, "m"), [1, 2, 5, 0, 0, 3]), (("n", 5, 41), [0, 0, 2, 0, 0, 2])]
 
@@ -201,7 +202,7 @@ PADDED = [((2, 3, 20, 37), [0, 0, 3, 2, 0, 0, 1, 4]), ((1, 9, 8, 40), [0, 2, 7, 
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 def test_mirrored_pads(mode, target):
     net, arrays, right = Net(target), [], []
-    for shape, pads in PADDED:
+    for shape, pads in [*PADDED, *(WRAPPED if mode == "wrap" else [])]:
         for dtype in ("f32", "i8", "bf16"):
             x = values([{"n": 7, "m": 45}.get(size, size) for size in shape], dtype)
             arrays.append(x)
