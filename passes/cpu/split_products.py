@@ -38,8 +38,8 @@ MANY_ROWS, MANY_SUMS, LARGE = 256, 64, 12288
 @dataclass(frozen=True)
 class SplitProducts(ModulePass):
     """Turns products of f32 with many rows, and convolutions whose windows are single positions, into loops on parts of numbers. Kernels
-    with other ops than elementwise ones after the product are left to tir-schedule. Where the target's ``matmul-precision`` does not say
-    anything, so are weights that do not stay in a core's cache, which take longer to be read, and products of more columns than rows."""
+    with other ops than elementwise ones after the product are left to tir-schedule. With ``near`` so are products that may take longer in
+    parts: of weights that do not stay in a core's cache, of few rows, and of more columns than rows."""
 
     name: ClassVar[str] = "tir-split-products"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-20)

@@ -41,8 +41,8 @@ class RowSplitting:
                 for first in range(0, DEPTH, v.lanes):
                     numbers = [self._load(at, plus(column, begin), count - begin) for begin in (first, first + DEPTH)]
                     self._write(numbers, slot, number, i, PAIR * first)
-                    for one in numbers:
-                        greatest = arith.maxui(greatest, arith.andi(self._bits(one), v.constant(MAGNITUDE, self.bits)))
+                    for value in numbers:
+                        greatest = arith.maxui(greatest, arith.andi(self._bits(value), v.constant(MAGNITUDE, self.bits)))
                 for first in range(0, count, LINE // 4):
                     memref.PrefetchOp(self.left, [value_of(plus(at, ROWS)), value_of(plus(column, first))], False, 2, True)
                 return [greatest]
