@@ -63,6 +63,7 @@ NORMALIZATIONS = [
     *each("BatchNormalization", "n 3 m", floats(3), floats(3), floats(3), np.ones(3, np.float32)),
     *each("InstanceNormalization", "n 3 m 2", floats(3), floats(3)),
     *each("GroupNormalization", "n 4 m 2", floats(4), floats(4), num_groups=2),
+    *each("MeanVarianceNormalization", "n m", axes=[1]),
     *each("LRN", "n 4 m 2", size=3), *each("LpNormalization", "n m", axis=1, p=2), *each("LpNormalization", "n m", axis=0, p=1),
 ]
 REDUCTIONS = [
