@@ -126,6 +126,18 @@ def test_attention(name):
     compare(ATTENTIONS[name], *[tuple(heads(4, length) for _ in range(3)) for length in (5, 7, 9)])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("scale", [1, 30, 300])
+@pytest.mark.parametrize("masked", [{}, {"is_causal": True}, {"attn_mask": lower(7, 2)}, {"attn_mask": lower(7, 1).expand(2, 1, 7, 7)}])
+def test_attention_of_halves(dtype, scale, masked):
+    """Scores beyond what f16 holds, and such as would be equal where they were rounded."""
+    parts = [(heads(4, 7) * scale).to(dtype) for _ in range(3)]
+    exact = attend(*(part.double() for part in parts), **masked)
+    found = torch.compile(lambda q, k, v: attend(q, k, v, **masked), backend="legato")(*parts)
+    bound = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2}[dtype] * exact.abs().max()
+    assert found.dtype == dtype and (found - exact).abs().max() < bound
+
+
 COMPLEX = {
     "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "sin": torch.sin, "cos": torch.cos, "sinh": torch.sinh, "cosh": torch.cosh,
     "tanh": torch.tanh, "sigmoid": torch.sigmoid, "square": lambda x: x ** 2, "power": lambda x: x ** (0.5 + 1j),

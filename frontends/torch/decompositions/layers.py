@@ -54,23 +54,34 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, traini
 def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
                       scale: float | None = None) -> tuple[Any, Any]:
     """Attention with a mask, or of several heads to each of the keys and values: the exporter makes NaN of rows that are masked as a
-    whole, which are 0, and takes as many keys as queries. It makes NaN of scales that are not above 0, too."""
-    shares = query.ndim > 2 and key.shape[-3] != query.shape[-3]
-    if dropout_p or (attn_mask is None and not shares and (scale is None or scale > 0)):
+    whole, which are 0, and takes as many keys as queries. It makes NaN of scales that are not above 0, too. And of halves, whose scores
+    torch keeps in f32, it rounds these."""
+    shares, dtype = query.ndim > 2 and key.shape[-3] != query.shape[-3], query.dtype
+    halves = dtype in (torch.float16, torch.bfloat16)
+    if dropout_p or (attn_mask is None and not shares and not halves and (scale is None or scale > 0)):
         return NotImplemented
     if shares:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    root = math.sqrt(abs(scale))
-    scores = torch.matmul(query * math.copysign(root, scale), key.mT * root)
+    whole = query
+    same = query.ndim == 4 and all(guard_or_false(a == b) for x in (key, value) for a, b in zip(query.shape[:2], x.shape[:2], strict=True))
+    if same and (attn_mask is None or attn_mask.ndim == 2):    # reshapes between the two products would keep them apart
+        query, key, value = (x.flatten(0, 1) for x in (query, key, value))
+    if halves:
+        scores = torch.matmul(query.float(), key.mT.float()) * scale
+    else:
+        root = math.sqrt(abs(scale))
+        scores = torch.matmul(query * math.copysign(root, scale), key.mT * root)
     if is_causal:
         attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     if attn_mask is not None and attn_mask.dtype == torch.bool:
-        attn_mask = torch.where(attn_mask, 0.0, -torch.inf).to(query.dtype)
+        attn_mask = torch.where(attn_mask, 0.0, -torch.inf).to(scores.dtype)
     if attn_mask is not None:
         scores = scores + attn_mask
-    found = torch.matmul(scores.softmax(-1), value)
-    moves = _follows_rows(query, found)
+    found = torch.matmul(scores.softmax(-1).to(dtype), value)
+    if query is not whole:
+        found, scores = (x.unflatten(0, whole.shape[:2]) for x in (found, scores))
+    moves = _follows_rows(whole, found)
     found = found.transpose(1, 2) if moves else found
     if attn_mask is not None and not is_causal:
         empty = (attn_mask == -torch.inf).all(-1, keepdim=True)
