@@ -128,7 +128,8 @@ def test_attention(name):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("scale", [1, 30, 300])
-@pytest.mark.parametrize("masked", [{}, {"is_causal": True}, {"attn_mask": lower(7, 2)}, {"attn_mask": lower(7, 1).expand(2, 1, 7, 7)}])
+@pytest.mark.parametrize("masked", [{}, {"is_causal": True}, {"attn_mask": lower(7, 2)}, {"attn_mask": lower(7, 1).expand(2, 1, 7, 7)},
+                                    {"attn_mask": lower(7, 3)[None, None]}])
 def test_attention_of_halves(dtype, scale, masked):
     """Scores beyond what f16 holds, and such as would be equal where they were rounded."""
     parts = [(heads(4, 7) * scale).to(dtype) for _ in range(3)]

@@ -65,6 +65,8 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     whole = query
     same = query.ndim == 4 and all(guard_or_false(a == b) for x in (key, value) for a, b in zip(query.shape[:2], x.shape[:2], strict=True))
+    if same and attn_mask is not None and attn_mask.ndim == 4 and all(guard_or_false(size == 1) for size in attn_mask.shape[:2]):
+        attn_mask = attn_mask[0, 0]
     if same and (attn_mask is None or attn_mask.ndim == 2):    # reshapes between the two products would keep them apart
         query, key, value = (x.flatten(0, 1) for x in (query, key, value))
     if halves:
