@@ -1,7 +1,9 @@
-"""Bessel functions, zeta and its kin, greatest common divisors, modes and histograms by torch.compile, against PyTorch's doubles."""
+"""Bessel functions, zeta and its kin, greatest common divisors, modes and histograms, and halves whose powers overflow, by torch.compile,
+against PyTorch's doubles."""
 import pytest
 
 torch = pytest.importorskip("torch")
+functional = torch.nn.functional
 pytest.importorskip("onnxscript")
 special = torch.special
 nan, inf = float("nan"), float("inf")
@@ -55,3 +57,25 @@ def test_logarithms_of_sums_of_powers(function, dtype):
     x = torch.tensor([3.0, 1000, -1000, 1000, 0, inf, -inf, -inf, inf, nan, 2.5], dtype=dtype)
     y = torch.tensor([3.0, 1000, -1000, -1000, 700, inf, -inf, 5, -inf, 1, inf], dtype=dtype)
     torch.testing.assert_close(torch.compile(function, backend="legato")(x, y), function(x, y), equal_nan=True)
+
+
+WIDE = {    # of numbers up to 1000: squares and products are beyond what f16 holds, results are not
+    "instance_norm": lambda x, w: functional.instance_norm(x),
+    "instance_norm_with_weights": lambda x, w: functional.instance_norm(x, weight=w[0, :, 0, 0], bias=w[1, :, 0, 0]),
+    "batch_norm": lambda x, w: functional.batch_norm(x, None, None, training=True),
+    "addmm": lambda x, w: torch.addmm(x[0, 0], x[0, 1], w[0, 0], beta=0.5, alpha=1e-3),
+    "addmm_without_sum": lambda x, w: torch.addmm(x[0, 0], x[0, 1], w[0, 0], beta=0, alpha=1e-3),
+    "baddbmm": lambda x, w: torch.baddbmm(x[0], x[1], w[0], beta=0.5, alpha=1e-3),
+    "norm_2": lambda x, w: torch.linalg.vector_norm(x / 8), "norm_3": lambda x, w: torch.linalg.vector_norm(x, 3, dim=(1, 3)),
+    "norm_inf": lambda x, w: torch.linalg.vector_norm(x, inf, dim=2),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", WIDE)
+def test_halves_whose_powers_overflow(name, dtype):
+    x, w = ((torch.randn(2, 3, 8, 8) * 300).to(dtype) for _ in range(2))
+    exact = WIDE[name](x.double(), w.double())
+    found = torch.compile(WIDE[name], backend="legato")(x, w)
+    bound = {torch.float16: 1e-3, torch.bfloat16: 1e-2}[dtype] * exact.abs().max()
+    assert found.dtype == dtype and (found - exact).abs().max() < bound

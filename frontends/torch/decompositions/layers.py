@@ -7,6 +7,7 @@ from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ign
 from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
 aten = torch.ops.aten
+HALVES = (torch.float16, torch.bfloat16)
 
 
 def _attention(x: Any, heads: int, qkv_weight: Any, qkv_bias: Any, out_weight: Any, out_bias: Any, mask: Any, mask_type: int | None) -> Any:
@@ -51,13 +52,27 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, traini
     return _OF_TORCH[_BATCH_NORM](x, weight, bias, mean, variance, training, momentum, eps) if training else NotImplemented
 
 
+def _own_batch_norm(x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> tuple[Any, Any, Any]:
+    """Batch normalization of halves by the batch's own statistics, of which the exporter squares distances from the mean in halves."""
+    if x.dtype not in HALVES:
+        return NotImplemented
+    axes, shape = [0, *range(2, x.ndim)], [1, -1, *[1] * (x.ndim - 2)]
+    wide = x.float()
+    mean = wide.mean(axes, keepdim=True)
+    inverse = torch.rsqrt((wide - mean).square().mean(axes, keepdim=True) + eps)
+    found = (wide - mean) * inverse
+    found = found if weight is None else found * weight.view(shape)
+    found = found if bias is None else found + bias.view(shape)
+    return found.to(x.dtype), mean.flatten().to(x.dtype), inverse.flatten().to(x.dtype)
+
+
 def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
                       scale: float | None = None) -> tuple[Any, Any]:
     """Attention with a mask, or of several heads to each of the keys and values: the exporter makes NaN of rows that are masked as a
     whole, which are 0, and takes as many keys as queries. It makes NaN of scales that are not above 0, too. And of halves, whose scores
     torch keeps in f32, it rounds these."""
     shares, dtype = query.ndim > 2 and key.shape[-3] != query.shape[-3], query.dtype
-    halves = dtype in (torch.float16, torch.bfloat16)
+    halves = dtype in HALVES
     if dropout_p or (attn_mask is None and not shares and not halves and (scale is None or scale > 0)):
         return NotImplemented
     if shares:
@@ -110,6 +125,7 @@ _OF_TORCH = torch._decomp.get_decompositions([_BATCH_NORM])
 LAYERS = {
     aten._transformer_encoder_layer_fwd.default: _encoder_layer,
     _BATCH_NORM: _batch_norm,
+    aten._native_batch_norm_legit.no_stats: _own_batch_norm,
     aten.scaled_dot_product_attention.default: _attend,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _masked_attention,
 }

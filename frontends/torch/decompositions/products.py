@@ -34,7 +34,16 @@ def _trilinear(a: Any, b: Any, c: Any, expand_a: Sequence[int], expand_b: Sequen
     return product.sum(tuple(axes)) if axes else product
 
 
+def _sum_with_product(x: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """``beta * x + alpha * (a @ b)`` of halves, of which a product that is scaled need not be one."""
+    if x.dtype not in (torch.float16, torch.bfloat16) or (alpha == 1 and beta == 1):
+        return NotImplemented
+    product = alpha * torch.matmul(a.float(), b.float())
+    return (product if beta == 0 else product + beta * x.float()).to(x.dtype)
+
+
 PRODUCTS = {
+    **dict.fromkeys((aten.addmm.default, aten.baddbmm.default), _sum_with_product),
     aten._cdist_forward.default: _cdist,
     aten._trilinear.default: _trilinear,
 }
