@@ -14,7 +14,8 @@ from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import INPUT_FORMS, NAME, OUTPUT_FORMS
-from legato.frontends.onnx.broadcasting import sizes_agree
+from legato.dialects.relax.sizes import symbols
+from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
@@ -68,10 +69,12 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         raise LegatoError(f"{label} has no outputs: there is nothing to compute")
     loaded = load_dialects(make_context() if context is None else context)
     problems = Problems()
-    with loaded, ir.Location.unknown(), sizes_agree(source.sizes_agree):
+    with loaded, ir.Location.unknown(), agreed_sizes() as agreed:
         stored = {tensor.name for tensor in graph.initializer}
         inputs = Inputs([value for value in graph.input if value.name not in stored], shapes, problems)
         types = input_types(inputs.tensors, inputs.shapes, problems)
+        if source.sizes_agree:      # not those that the importer names itself, which torch writes as operands of any size
+            agreed.update(*(symbols(size) for type_ in types.values() if type_ is not None for size in type_.dims))
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}

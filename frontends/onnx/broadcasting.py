@@ -1,5 +1,5 @@
 """ONNX's broadcasting of sizes of which only a call can tell whether they are 1."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -8,19 +8,21 @@ from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.dim import is_filled
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, broadcast_size
+from legato.dialects.relax.sizes import symbols
 
-_agree: ContextVar[bool] = ContextVar("agree", default=False)
+_agreed: ContextVar[Set[str]] = ContextVar("agreed", default=frozenset())
 
 
 @contextmanager
-def sizes_agree(agree: bool) -> Iterator[None]:
-    """Inside of the ``with``, whether symbolic sizes that meet in an elementwise op are equal at every call, and none of them is 1 where
-    another one is not."""
-    token = _agree.set(agree)
+def agreed_sizes() -> Iterator[set[str]]:
+    """Inside of the ``with``, the symbols, for the caller to add, of sizes that are equal at every call where they meet in an elementwise
+    op, none of them 1 where another one is not."""
+    agreed = set[str]()
+    token = _agreed.set(agreed)
     try:
-        yield
+        yield agreed
     finally:
-        _agree.reset(token)
+        _agreed.reset(token)
 
 
 def common_size(sizes: Sequence[Size]) -> Size | None:
@@ -43,9 +45,9 @@ def aligned(xs: Sequence[ir.Value], last: int = 0) -> list[ir.Value]:
 
     ``last``: the number of last axes that are not broadcast (those of matrices).
     """
-    if _agree.get():
+    shapes, agreed = [relax.TensorType.of(x.type).dims for x in xs], _agreed.get()
+    if agreed and all(size is not UNKNOWN and symbols(size) <= agreed for shape in shapes for size in shape):
         return list(xs)
-    shapes = [relax.TensorType.of(x.type).dims for x in xs]
     rank = max(map(len, shapes))
     common = {axis: common_size([s[axis] for s in shapes if len(s) >= -axis]) for axis in range(-rank, -last)}
     return [_stretched(x, shape, common) for x, shape in zip(xs, shapes)]

@@ -19,8 +19,8 @@ _OWN_DOMAINS = ("", "ai.onnx")
 
 class ModelSource(NamedTuple):
     """A model as read: the protobuf, its name in messages, the file that its external data lies beside (None: unknown), and the elements
-    of initializers that lie in arrays rather than in the protobuf, by name. ``sizes_agree``: symbolic sizes that meet in an elementwise
-    op are equal at every call, as whoever wrote the model has made sure."""
+    of initializers that lie in arrays rather than in the protobuf, by name. ``sizes_agree``: the inputs' symbolic sizes are equal at every
+    call where they meet in an elementwise op, as whoever wrote the model has made sure."""
 
     proto: onnx.ModelProto
     label: str
