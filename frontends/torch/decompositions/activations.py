@@ -4,6 +4,7 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
 from legato.frontends.torch.decompositions.special import in_floats
 
 aten = torch.ops.aten
@@ -28,7 +29,7 @@ def _log_sigmoid(x: Any) -> Any:
 
 def _softplus(x: Any, beta: float = 1, threshold: float = 20) -> Any:
     """softplus of halves, in floats: the exporter rounds beta x."""
-    if x.dtype not in (torch.float16, torch.bfloat16):
+    if x.dtype not in HALVES:
         return NotImplemented
     return torch.nn.functional.softplus(x.to(torch.float32), beta, threshold).to(x.dtype)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
 from legato.frontends.torch.decompositions.special import in_floats
 
 aten, prims = torch.ops.aten, torch.ops.prims
@@ -98,7 +99,7 @@ def _sinc(x: Any) -> Any:
 def _fused(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     """Halves combined in floats and rounded once."""
     def fused(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
-        if x.dtype not in (torch.float16, torch.bfloat16):
+        if x.dtype not in HALVES:
             return NotImplemented
         return combine(x.to(torch.float32), value * a.to(torch.float32), b.to(torch.float32)).to(x.dtype)
 

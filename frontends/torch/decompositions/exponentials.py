@@ -4,6 +4,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
+
 aten = torch.ops.aten
 TERMS = {torch.float32: 10, torch.float64: 18}      # of Taylor's series, for matrices of a norm of at most 1/2
 HALVINGS = 24       # of matrices of a greater norm
@@ -11,7 +13,7 @@ HALVINGS = 24       # of matrices of a greater norm
 
 def _matrix_exp(x: Any) -> Any:
     """By scaling and squaring: exp(x) is exp(x / 2 ** n) squared n times, where n is each matrix' own."""
-    if x.is_complex() or x.dtype not in (torch.float16, torch.bfloat16, *TERMS):
+    if x.is_complex() or x.dtype not in (*HALVES, *TERMS):
         return NotImplemented
     dtype = x.dtype if x.dtype in TERMS else torch.float32
     x, given = x.to(dtype), x.dtype

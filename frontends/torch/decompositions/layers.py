@@ -6,8 +6,9 @@ import torch  # pyright: ignore[reportMissingImports]
 from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
+
 aten = torch.ops.aten
-HALVES = (torch.float16, torch.bfloat16)
 
 
 def _attention(x: Any, heads: int, qkv_weight: Any, qkv_bias: Any, out_weight: Any, out_bias: Any, mask: Any, mask_type: int | None) -> Any:

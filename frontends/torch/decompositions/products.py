@@ -4,6 +4,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
+
 aten = torch.ops.aten
 
 
@@ -36,7 +38,7 @@ def _trilinear(a: Any, b: Any, c: Any, expand_a: Sequence[int], expand_b: Sequen
 
 def _sum_with_product(x: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     """``beta * x + alpha * (a @ b)`` of halves, of which a product that is scaled need not be one."""
-    if x.dtype not in (torch.float16, torch.bfloat16) or (alpha == 1 and beta == 1):
+    if x.dtype not in HALVES or (alpha == 1 and beta == 1):
         return NotImplemented
     product = alpha * torch.matmul(a.float(), b.float())
     return (product if beta == 0 else product + beta * x.float()).to(x.dtype)

@@ -4,6 +4,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
+
 aten = torch.ops.aten
 
 
@@ -19,7 +21,7 @@ def _extreme(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 def _vector_norm(x: Any, order: Any = 2, axes: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of a number; and of halves, whose powers are in f32."""
-    if x.ndim and x.dtype in (torch.float16, torch.bfloat16) and order != 0 and abs(order) != float("inf"):
+    if x.ndim and x.dtype in HALVES and order != 0 and abs(order) != float("inf"):
         return torch.linalg.vector_norm(x.float(), order, axes, keepdim, dtype=dtype).to(dtype or x.dtype)
     if x.ndim:
         return NotImplemented

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.halves import HALVES
+
 aten, prims = torch.ops.aten, torch.ops.prims
 
 # of digamma: log x - 1/(2x) - z A(z) with z = 1/x^2, from 10 on (the asymptotic series)
@@ -31,7 +33,7 @@ def in_floats(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def of_any(x: Any, *others: Any) -> Any:
         dtype = x.dtype if x.is_floating_point() else torch.get_default_dtype()
-        inner = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+        inner = torch.float32 if dtype in HALVES else dtype
         return function(x.to(inner), *others).to(dtype)
 
     return of_any

@@ -117,7 +117,7 @@ class PartProducts:
     def build(self) -> None:
         """Builds all loops."""
         slots = self.chunk * self.threads if self.by_rows else self.chunk
-        self.splitting = RowSplitting(self.left, self.packing, self.vectors.lanes, slots)
+        self.splitting = RowSplitting(self.left, self.packing, self.vectors, slots)
         self.sums = scratch(self.threads, ROWS, COLUMNS)
         if self.packing.blocks > 1:
             self.totals = scratch(slots * ROWS, self.packing.panels * COLUMNS)

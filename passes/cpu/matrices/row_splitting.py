@@ -19,8 +19,8 @@ class RowSplitting:
     """Splits rows of ``left`` [rows, depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [slots,
     steps, parts, rows of a tile, pairs, 2] is what products read."""
 
-    def __init__(self, left: ir.Value, packing: PartsPacking, lanes: int, slots: int):
-        self.left, self.packing, self.vectors = left, packing, Vectors(lanes)
+    def __init__(self, left: ir.Value, packing: PartsPacking, vectors: Vectors, slots: int):
+        self.left, self.packing, self.vectors = left, packing, vectors
         self.bits = ir.IntegerType.get_signless(32)
         shape = [slots, packing.in_block, packing.parts, ROWS, STEP]
         self.parts = scratch(*shape, element=ir.BF16Type.get())

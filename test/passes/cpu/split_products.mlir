@@ -33,7 +33,12 @@
 // CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
 // CHECK-NOT: linalg
 // Of nine products of parts, six are computed, each by four instructions; three are below the precision of f32.
+// The registers' shapes are set once, before all tiles: to set them takes as long as a small product.
+// LOWERED-LABEL: func.func private @product(
+// LOWERED: "llvm.x86.ldtilecfg"
+// LOWERED: scf.for
 // LOWERED: scf.if
+// LOWERED-NOT: "llvm.x86.ldtilecfg"
 // LOWERED-COUNT-24: "llvm.x86.tdpbf16ps"
 // LOWERED-NOT: "llvm.x86.tdpbf16ps"
 // LOWERED: "llvm.x86.tilestored64"
