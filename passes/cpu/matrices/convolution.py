@@ -20,6 +20,8 @@ from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.cpu.window_loops import span_of
 
 SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
+IMAGES = 4              # filters, in copies of an image, that each of several threads may read
+MOST_IDLE = 1.1         # of the rounds that threads take for tiles, over the tiles
 WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
 
 
@@ -61,6 +63,15 @@ class PairConvolution:
         self.cold = flattened(weights) if is_cold(weights) else None
         work = form.groups * geometry.positions * geometry.taps[0] * geometry.taps[1] * geometry.run * self.features
         self.threads = machine.threads if work >= WORTH_IT else 1
+        if self._keeps_rows():
+            self.chunks = max(self.chunks, self.threads)
+            self.chunk = -(-self.count // self.chunks)
+
+    def _keeps_rows(self) -> bool:
+        """Whether each thread multiplies the rows of the image that it copied, which are in its core's cache, with all features: where the
+        filters that all threads read then are no longer than several images, and the tiles divide well among the threads."""
+        rounds = -(-self.count // self.threads) * self.threads
+        return prod(self.weights.type.shape) <= IMAGES * self.geometry.positions * self.depth and rounds <= MOST_IDLE * self.count
 
     @property
     def overlaps(self) -> bool:

@@ -1,6 +1,7 @@
 // RUN: rm -rf %t && mkdir %t && legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=sapphirerapids,matmul-precision=bf16}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
 // RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=znver4,matmul-precision=bf16}' --canonicalize --cse -o %t/vectors.mlir && filecheck %s --check-prefix=VECTORS < %t/vectors.mlir
 // RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=x86-64-v4,matmul-precision=bf16}' | filecheck %s --check-prefix=PLAIN
+// RUN: legato-opt %s --tir-matrix-convolutions='target=llvm{cpu=sapphirerapids,matmul-precision=bf16,threads=2}' --canonicalize --cse -o %t/threads.mlir && filecheck %s --check-prefix=THREADS < %t/threads.mlir
 
 // The filter is packed: three panels of 32 features, nine taps of two blocks of 32 channels, in pairs.
 // CHECK-LABEL: func.func @main(
@@ -266,4 +267,32 @@ func.func private @first(%x: tensor<1x16x16x3xf32>, %w: tensor<7x7x3x32xf32>,
   %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
     ins(%padded, %w : tensor<1x21x21x3xf32>, tensor<7x7x3x32xf32>) outs(%f : tensor<1x8x8x32xf32>) -> tensor<1x8x8x32xf32>
   return %0 : tensor<1x8x8x32xf32>
+}
+
+// Each of two threads multiplies the rows of the image that it copied, 16 of 32 tiles, with all 128 panels of features.
+// THREADS-LABEL: func.func private @shared(
+// THREADS: scf.parallel (%{{.*}}) = (%c0) to (%c2) step (%c1) {
+// THREADS: %[[COPIED:.*]] = arith.muli %{{.*}}, %c16 : index
+// THREADS: arith.minsi %[[COPIED]], %c32 : index
+// THREADS: scf.parallel (%[[THREAD:.*]]) = (%c0) to (%c2) step (%c1) {
+// THREADS: %[[FIRST:.*]] = arith.muli %[[THREAD]], %c128 : index
+// THREADS: arith.minsi %[[FIRST]], %c256 : index
+// THREADS: scf.for %[[ITEM:.*]] = %
+// THREADS: %[[CHUNK:.*]] = arith.divui %[[ITEM]], %c128 : index
+// THREADS: arith.muli %[[CHUNK]], %c16 : index
+func.func @shared_image(%x: tensor<1x32x32x32xf32>) -> tensor<1x32x32x4096xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<1x1x32x4096xf32>} : () -> tensor<1x1x32x4096xf32>
+  %1 = tensor.empty() : tensor<1x32x32x4096xf32>
+  %2 = func.call @shared(%x, %0, %1)
+    : (tensor<1x32x32x32xf32>, tensor<1x1x32x4096xf32>, tensor<1x32x32x4096xf32>) -> tensor<1x32x32x4096xf32>
+  return %2 : tensor<1x32x32x4096xf32>
+}
+func.func private @shared(%x: tensor<1x32x32x32xf32>, %w: tensor<1x1x32x4096xf32>,
+                          %out: tensor<1x32x32x4096xf32> {bufferization.writable = true, tir.out})
+    -> tensor<1x32x32x4096xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x32x32x4096xf32>) -> tensor<1x32x32x4096xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x32x32x32xf32>, tensor<1x1x32x4096xf32>) outs(%f : tensor<1x32x32x4096xf32>) -> tensor<1x32x32x4096xf32>
+  return %0 : tensor<1x32x32x4096xf32>
 }
