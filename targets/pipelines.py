@@ -101,8 +101,9 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
-        ("llvm", f"tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
-                 f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
+        ("llvm", f"tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
+                 f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
+                 f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )
 
 

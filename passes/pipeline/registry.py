@@ -143,6 +143,7 @@ PASSES: dict[str, str] = {
     "tir-share-kernels": "passes.cpu.share_kernels:ShareKernels",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
     "tir-split-masks": "passes.cpu.split_masks:SplitMasks",
+    "tir-integer-maxima": "passes.cpu.integer_maxima:IntegerMaxima",
     "tir-carry-nans": "passes.cpu.carry_nans:CarryNans",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",
     "tir-lift-globals": "passes.gpu.lift_globals:LiftGlobals",

@@ -15,6 +15,7 @@ from legato.targets.cpu.default import cut, cut_alone, nest_handles, share
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
 
+CHAINS = 4  # registers of results, at least, each of which waits for the step before
 Places = dict[StructuredOp, dict[int, int]]  # nest -> the root's loop -> the nest's loop
 
 
@@ -198,7 +199,9 @@ class Rows:
         filtered = any(has_filter(n, beside, inside) for n in inside)
         sizes[inner] = v.unmasked_strip(widest, extents[inner], 2 if filtered else 8)
         used = -(-(sizes[inner] or extents[inner]) // v.lanes(widest))
-        sizes[beside] = best_divisor(extents[beside], max(8 // used, 1))
+        most = max(8 // used, 1)
+        whole = greatest_divisor(extents[beside], most)     # without a rest, loops carry vectors
+        sizes[beside] = whole if not filtered and whole * used >= CHAINS else best_divisor(extents[beside], most)
         return sizes
 
     def body(self, root: StructuredOp, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
@@ -232,7 +235,12 @@ def has_filter(nest: StructuredOp, beside: int, inside: Places) -> bool:
                                      for scalar, map_ in zip(scalars, nest.maps[:-1]))
 
 
+def greatest_divisor(extent: int, most: int) -> int:
+    """The greatest divisor of ``extent`` that is not above ``most``."""
+    return next(d for d in range(min(most, extent), 0, -1) if extent % d == 0)
+
+
 def best_divisor(extent: int, most: int) -> int:
     """A tile size up to ``most``: the greatest divisor of ``extent``, or ``most`` where that divisor is at most half of it."""
-    divisor = next(d for d in range(min(most, extent), 0, -1) if extent % d == 0)
+    divisor = greatest_divisor(extent, most)
     return divisor if divisor * 2 > most else min(most, extent)

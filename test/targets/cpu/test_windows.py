@@ -103,16 +103,19 @@ def test_depthwise_with_bias_and_relu(target):
 @pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_maxima_of_halves(target, dtype):
-    """They are compared in f32, which changes none."""
+    """They are compared in f32, or as integers, which changes none: also of all bits there are."""
     net, arrays, right = Net(target), [], []
-    for channels in (3, 16, 33):
+    for channels in (3, 16, 33, 64):
         x = values((1, 9, 8, channels)).astype(dtype)
         x[0, 2, 3], x[0, 7:, :4] = np.nan, -np.inf
+        if channels == 64:
+            x = np.random.default_rng(1).integers(0, 1 << 16, (1, 23, 23, channels), np.uint16).view(dtype)
         net.output(net.op("relax.max_pool2d", [net.input(x.shape, NAMES[x.dtype])], kernel=[3, 3], padding=[1] * 4, layout="NHWC"))
         arrays.append(x)
         right.append(taps(x.astype(np.float32), (3, 3), (1, 1), (1,) * 4, (1, 1), -np.inf).max(0))
     for found, expected in zip(net.run(*arrays), right, strict=True):
         np.testing.assert_array_equal(found.astype(np.float32), expected)
+    assert str(net.lowered("llvm")).count("llvm.intr.umax") >= 4
 
 
 def test_dynamic_batch():
