@@ -53,7 +53,7 @@ func.func private @far_rows(%x: tensor<1500x256xf32>, %w: tensor<256x512xf32>,
 
 // A weight that does not stay in the second cache is read once: threads share its columns, though the last ones are in no part.
 // THREADS-LABEL: func.func private @far_weight
-// THREADS: scf.forall (%{{.*}}) = (0) to (6144) step (32)
+// THREADS: scf.forall (%{{.*}}) = (0) to (6144) step (3072)
 func.func private @far_weight(%x: tensor<64x768xf32>, %w: tensor<768x6161xf32>,
     %out: tensor<64x6161xf32> {tir.out, bufferization.writable = true}) -> tensor<64x6161xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
