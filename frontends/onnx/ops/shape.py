@@ -10,6 +10,7 @@ from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.dialects.relax.types import broadcast
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.broadcasting import common_size, expanded
+from legato.frontends.onnx.copied_sizes import require_no_copies
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import KNOWN_ELEMENTS
@@ -65,7 +66,10 @@ def reshape(node):
     """Reshape."""
     if node.by_data(1):
         return _reshape_by_data(node)
-    wanted = _resolved(node, node.sizes(1, "the shape"), node.flag("allowzero"))
+    asked, allow_zero = node.sizes(1, "the shape"), node.flag("allowzero")
+    wanted = _resolved(node, asked, allow_zero)
+    if not allow_zero:
+        require_no_copies(node, [size if want == 0 else want for want, size in zip(asked, wanted)], node.dims())
     return relax.reshape(node.x(0), shape=wanted)
 
 

@@ -1,0 +1,74 @@
+"""Reshape to sizes of which only a call tells that they are 0, beside onnxruntime: what it copies, and never another shape silently."""
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper
+from onnx_check import model, value
+
+import legato
+
+N, M, P = ("x", 0), ("x", 1), ("y", 0)
+COPIED = r"Reshape 'z' needs the sizes asked for, .*, not to be 0 where those of its input, \[n, m\], are not"
+
+
+def graph(asked, allow_zero=0):
+    """Reshapes x [n, m] to sizes, each a number, or one of x or of y [p]."""
+    constants = {f"size{at}": np.array([size]) for at, size in enumerate(asked) if isinstance(size, int)}
+    nodes = [helper.make_node("Shape", [size[0]], [f"size{at}"], start=size[1], end=size[1] + 1)
+             for at, size in enumerate(asked) if not isinstance(size, int)]
+    nodes += [helper.make_node("Concat", [f"size{at}" for at in range(len(asked))], ["shape"], axis=0),
+              helper.make_node("Reshape", ["x", "shape"], ["z"], allowzero=allow_zero)]
+    inputs = [value("x", np.zeros((1, 1), np.float32), ["n", "m"]), value("y", np.zeros(1, np.float32), ["p"])]
+    return model(nodes, inputs, ["z"], constants=constants, opset=20)
+
+
+def reference(proto):
+    options = onnxruntime.SessionOptions()      # its fusions of Shape and Reshape take a size for another one
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options)
+
+
+def arrays(n, m, p):
+    return {"x": np.arange(n * m, dtype=np.float32).reshape(n, m), "y": np.zeros(p, np.float32)}
+
+
+@pytest.mark.parametrize("asked, allow_zero, calls", [
+    ([N, 1, M], 0, [(0, 3, 1), (2, 3, 1)]),
+    ([N, M, P], 0, [(0, 3, 1), (2, 0, 1), (0, 3, 2)]),
+    ([M, N], 0, [(2, 3, 1), (0, 0, 1)]),
+    ([M, N], 1, [(2, 3, 1), (0, 0, 1), (0, 3, 1), (2, 0, 1)]),
+    ([P, P], 1, [(0, 3, 0), (2, 0, 0), (4, 4, 4)]),
+    ([0, P], 0, [(0, 3, 3), (2, 3, 3)]),
+    ([-1, N], 0, [(2, 0, 1), (2, 3, 1)]),
+])
+def test_empty_shapes_that_nothing_else_could_mean(asked, allow_zero, calls):
+    proto = graph(asked, allow_zero)
+    exe, session = legato.compile(legato.from_onnx(proto)), reference(proto)
+    for call in calls:
+        given = arrays(*call)
+        expected = np.asarray(session.run(None, given)[0])
+        found = exe(*given.values())
+        assert found.shape == expected.shape
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("asked, call, copied", [
+    ([-1, N], (0, 3, 1), (0, 3)),
+    ([M, -1], (2, 0, 1), (2, 0)),
+    ([1, N, -1], (0, 3, 1), (1, 3, 0)),
+    ([0, P], (0, 3, 0), (0, 3)),
+    ([P, 0], (2, 0, 0), (2, 0)),
+    ([P, P], (0, 3, 0), (0, 3)),
+    ([P, -1], (2, 3, 0), (2, 3)),
+])
+def test_a_size_that_would_be_copied_is_an_error_of_the_call(asked, call, copied):
+    proto = graph(asked)
+    given = arrays(*call)
+    assert np.shape(reference(proto).run(None, given)[0]) == copied
+    with pytest.raises(ValueError, match=COPIED):
+        legato.compile(legato.from_onnx(proto))(*given.values())
+
+
+@pytest.mark.parametrize("asked", [[N, M], [N, -1], [0, -1], [N, M, 1], [N, 1, -1], [M, N]])
+def test_nothing_is_checked_where_the_copied_size_is_the_same(asked):
+    assert "allowzero" not in str(legato.from_onnx(graph(asked)))
