@@ -174,12 +174,13 @@ class Constants:
                 self.erase(op)
 
 
-def erase_dead(function: func.FuncOp, constants: Constants) -> None:
-    """Erases the graph ops whose results have no uses."""
+def erase_dead(function: func.FuncOp, constants: Constants, before: Callable[[ir.Operation], None] = lambda op: None) -> None:
+    """Erases the graph ops whose results have no uses; ``before`` is called with each one before that."""
     left = unused(function)[::-1]      # ops of a branch go before the branch
     while left:
         op = left.pop()
         if is_dead(op):
             makers = dict.fromkeys(map(defining_op, op.operands))
+            before(op)
             constants.erase(op)
             left += [maker for maker in makers if maker is not None and is_dead(maker)]

@@ -130,6 +130,29 @@ def _given_names(op: ir.Operation) -> list[str]:
     return [attrs["size"]] if "size" in attrs else [str(size) for size in attrs.get("sizes", ())]
 
 
+class ErasedRequirements:
+    """Keeps which sizes of main's arguments ops need to be equal, before a pass erases them, as it does with the branch that a ``where`` by
+    a constant never takes: that it broadcasts to the other one is checked at calls as before."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self._function = function
+
+    def keep(self, op: ir.Operation) -> None:
+        """Records which sizes an op needs to be equal, unless that is recorded."""
+        if all(value.type.has_static_shape for value in (*op.operands, *op.results) if isinstance(value.type, ir.RankedTensorType)):
+            return
+        given, function = givers(self._function), self._function
+        found = {block: [row for row in rows if row.equal is not None and row.known_by(given)]
+                 for block, rows in find(function, [op]).items()}
+        stated = requirements(function)
+        recorded = {(row.size, row.equal) for row in stated}
+        more = [row for row in found.pop(function.body.blocks[0]) if (row.size, row.equal) not in recorded]
+        if more:
+            require(function, [*stated, *more])
+        for block, rows in found.items():
+            require_in_region(function, block, [row for row in rows if (row.size, row.equal) not in recorded])
+
+
 @dataclass(frozen=True)
 class RequireSizes(ModulePass):
     """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size, two that are not equal, a tensor

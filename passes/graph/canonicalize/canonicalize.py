@@ -34,6 +34,7 @@ from legato.passes.graph.canonicalize import (
 )
 from legato.passes.graph.canonicalize.calls import merge_pure_calls
 from legato.passes.graph.functions import Constants, erase_dead, relax_functions
+from legato.passes.graph.require_sizes import ErasedRequirements
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -58,11 +59,12 @@ class Canonicalize(ModulePass):
         patterns = table(family.PATTERNS for family in FAMILIES)
         rewriter = GraphRewriter(constants)
         for function in relax_functions(module):
+            erased = ErasedRequirements(function)
             for _ in range(MAX_SWEEPS):
-                erase_dead(function, constants)
+                erase_dead(function, constants, erased.keep)
                 merged = merge_pure_calls(function)
                 if not rewriter.sweep(function, patterns) and not merged:
                     break
             else:
                 context.warnings.append(f"{self.name}: @{function.name.value} still changes after {MAX_SWEEPS} rounds of patterns")
-            erase_dead(function, constants)
+            erase_dead(function, constants, erased.keep)
