@@ -1,0 +1,35 @@
+"""Ops on halves that torch computes in f32 and rounds once: by torch.compile, with no greater error than PyTorch's own, beside its doubles."""
+import pytest
+
+torch = pytest.importorskip("torch")
+functional = torch.nn.functional
+pytest.importorskip("onnxscript")
+
+BINS = torch.arange(64) % 3
+OPS = {     # of x [2, 8, 64], and y and z of the same shape
+    "lerp": lambda x, y, z: torch.lerp(x, y, 0.7),
+    "lerp_tensor": lambda x, y, z: torch.lerp(x, y, z[0, 0, 0].sigmoid()),
+    "scatter_add": lambda x, y, z: y[..., :3].scatter_add(2, BINS.expand(x.shape), x),
+    "scatter_sum": lambda x, y, z: y[..., :3].scatter_reduce(2, BINS.expand(x.shape), x, "sum", include_self=False),
+    "scatter_mean": lambda x, y, z: y[..., :3].scatter_reduce(2, BINS.expand(x.shape), x, "mean"),
+    "index_add": lambda x, y, z: y[..., :3].index_add(2, BINS, x),
+    "group_norm": lambda x, y, z: functional.group_norm(x, 2, y[0, :, 0], z[0, :, 0]),
+    "conv_transpose1d": lambda x, y, z: functional.conv_transpose1d(x[..., :4], y[0, :, :8].reshape(8, 4, 2), z[0, 0, :8], 3, 1, 1, groups=2),
+    "conv_transpose3d": lambda x, y, z: functional.conv_transpose3d(x.reshape(2, 8, 4, 4, 4), y[..., :54].reshape(8, 4, 3, 3, 3),
+                                                                    z[0, 0, :4], 2, 2, 1),
+    "adaptive_avg_pool3d": lambda x, y, z: functional.adaptive_avg_pool3d(x.reshape(2, 8, 8, 4, 2), (5, 3, 2)),
+    "logcumsumexp": lambda x, y, z: x.logcumsumexp(-1),
+    "histc": lambda x, y, z: torch.histc(x * 4, min=0, max=10),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", OPS)
+def test_halves_are_rounded_once(name, dtype):
+    generator = torch.Generator().manual_seed(1)
+    given = [torch.randn(2, 8, 64, generator=generator).to(dtype) for _ in range(3)]
+    exact, eager = OPS[name](*(x.double() for x in given)), OPS[name](*given)
+    found = torch.compile(OPS[name], backend="legato")(*given)
+    scale = exact.abs() + exact.abs().max() / 20
+    errors = [float(((x.double() - exact).abs() / scale).max()) for x in (found, eager)]
+    assert found.dtype == dtype and errors[0] <= 1.6 * errors[1] + torch.finfo(dtype).eps / 5
