@@ -64,6 +64,7 @@ ALONG_AN_AXIS = {
     "sort_of_number": lambda x: torch.sort(x.sum()), "topk_of_number": lambda x: torch.topk(x.sum(), 1),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([2, 0, 2]), x[:, :3].clone(), "mean"),
     "put": lambda x: x.put(torch.tensor([1, -2, 1]), x.reshape(-1)[:3].clone(), accumulate=True),
+    "take_a_number": lambda x: torch.take(x, torch.tensor(-2)) + torch.take(x, torch.tensor(1)),
     "view_behind_diagonal_scatter": lambda x: torch.diagonal_scatter(x[:, :4, None] * torch.ones(5), x[:4, :1].expand(4, 5).T * 2).view(-1)
     if x.shape[0] == 5 else x + 1,
     "diagonal_scatter": lambda x: torch.diagonal_scatter(x, x[0, :4].clone(), -1) if x.shape[0] == 5 else x + 1,

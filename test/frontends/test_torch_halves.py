@@ -1,4 +1,4 @@
-"""Ops on halves that torch computes in f32 and rounds once: by torch.compile, with no greater error than PyTorch's own, beside its doubles."""
+"""Ops on halves that torch computes in f32 and rounds once: by torch.compile, with PyTorch's error, beside its doubles."""
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -14,7 +14,8 @@ OPS = {     # of x [2, 8, 64], and y and z of the same shape
     "scatter_mean": lambda x, y, z: y[..., :3].scatter_reduce(2, BINS.expand(x.shape), x, "mean"),
     "index_add": lambda x, y, z: y[..., :3].index_add(2, BINS, x),
     "group_norm": lambda x, y, z: functional.group_norm(x, 2, y[0, :, 0], z[0, :, 0]),
-    "conv_transpose1d": lambda x, y, z: functional.conv_transpose1d(x[..., :4], y[0, :, :8].reshape(8, 4, 2), z[0, 0, :8], 3, 1, 1, groups=2),
+    "conv_transpose1d": lambda x, y, z: functional.conv_transpose1d(x[..., :4], y[0, :, :8].reshape(8, 4, 2), z[0, 0, :8], 3, 1, 1,
+                                                                    groups=2),
     "conv_transpose3d": lambda x, y, z: functional.conv_transpose3d(x.reshape(2, 8, 4, 4, 4), y[..., :54].reshape(8, 4, 3, 3, 3),
                                                                     z[0, 0, :4], 2, 2, 1),
     "adaptive_avg_pool3d": lambda x, y, z: functional.adaptive_avg_pool3d(x.reshape(2, 8, 8, 4, 2), (5, 3, 2)),

@@ -25,8 +25,8 @@ def _widened(value: Any) -> Any:
 
 
 def _transposed_convolution(x: Any, weight: Any, bias: Any, *others: Any) -> Any:
-    """A transposed convolution whose sums are rounded behind the bias. ``others``: stride, padding, dilation, transposed, output_padding and
-    groups, as of ``aten.convolution``."""
+    """A transposed convolution whose sums are rounded behind the bias. ``others``: stride, padding, dilation, transposed, output_padding
+    and groups, as of ``aten.convolution``."""
     if x.dtype not in HALVES or bias is None or not others[3]:
         return NotImplemented
     found = aten.convolution.default(x.float(), weight.float(), None, *others)

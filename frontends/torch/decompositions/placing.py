@@ -176,6 +176,14 @@ def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return (flat.scatter_add(0, index, source) if accumulate else flat.scatter(0, index, source)).reshape(x.shape)
 
 
+def _take(x: Any, index: Any) -> Any:
+    """One element of all, by a number, which the exporter wants to know."""
+    if index.ndim:
+        return NotImplemented
+    flat = x.reshape(-1)
+    return flat.index_select(0, torch.where(index < 0, index + flat.shape[0], index).reshape(1)).reshape(())
+
+
 def _copy(x: Any, source: Any, non_blocking: bool = False) -> Any:
     """The source in the shape and type of ``x``; the exporter does not broadcast it."""
     return NotImplemented if tuple(x.shape) == tuple(source.shape) else source.to(x.dtype).expand(x.shape).clone()
@@ -200,6 +208,7 @@ PLACING = {
     aten.scatter_reduce.two: _scatter_reduce,
     aten.index_reduce.default: _index_reduce,
     aten.put.default: _put,
+    aten.take.default: _take,
     **dict.fromkeys((aten.arange.start, aten.arange.start_step), _arange),
     **dict.fromkeys((aten.linspace.Tensor_Tensor, aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor), _linspace),
     **dict.fromkeys((aten.diagonal.default, aten.diagonal_copy.default), _diagonal),
