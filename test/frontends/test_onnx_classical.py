@@ -102,6 +102,15 @@ def test_trees_that_classify(classes, post):
           **weights(rng, leaves, "class", ids, classes.endswith("positive")))
 
 
+@pytest.mark.parametrize("positive", [True, False])
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+def test_trees_of_the_second_class_alone(post, positive):
+    rng = np.random.default_rng(4)
+    nodes, leaves = forest(rng, 3, 3)
+    check("TreeEnsembleClassifier", X, (TensorProto.INT64, TensorProto.FLOAT), **nodes, post_transform=post, classlabels_int64s=[4, 9],
+          **weights(rng, leaves, "class", (1,), positive))
+
+
 def test_classes_that_are_strings_have_scores_alone():
     rng = np.random.default_rng(3)
     nodes, leaves = forest(rng, 2, 2)

@@ -9,7 +9,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.ops.features import ML
-from legato.frontends.onnx.ops.scores import POST_TRANSFORMS, decide, labels_of, regressed
+from legato.frontends.onnx.ops.scores import POST_TRANSFORMS, decide, labels_of, regressed, transformed
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _MODES = (     # by the numbers of TreeEnsemble
@@ -168,9 +168,15 @@ def _classifier(node):
         raise Refused("two base values beside weights of one class are not supported")
     if single:      # of which the other class is the complement
         forest = replace(forest, weights=forest.weights[:, used], given=forest.given[:, used])
+    if single and used[0] and base.size:
+        raise Refused("a base value beside weights of the second class alone is not supported")
     scores = _summed(node, forest, "SUM", base)
     positive = single and bool((forest.weights >= 0).all())
-    chosen, scores = decide(scores, post, "probability" if positive else "sign" if single else "greatest")
+    chosen, both = decide(scores, post, "probability" if positive else "sign" if single else "greatest")
+    if single and used[0]:      # of the second class alone: onnxruntime has 0 for the first one, and no complement
+        none = relax.broadcast_to(node.literal(0, forest.weights.dtype), shape=[node.dims()[0], 1])
+        both = transformed(relax.concat([none, scores], axis=1), post)
+    scores = both
     if relax.TensorType.of(scores.type).dtype != np.float32:
         scores = relax.astype(scores, dtype=np.float32)
     return None if labels is None else relax.take(node.constant_value(labels), chosen, axis=0), scores
