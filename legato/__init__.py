@@ -118,7 +118,10 @@ def __getattr__(name: str) -> object:
         from legato.core.deprecated import renamed_names
 
         return renamed_names("legato", _RENAMED)(name)
-    value = getattr(import_module(f"legato{_WHERE[name]}"), name)
+    from legato.core.collector import seldom_collecting
+
+    with seldom_collecting():
+        value = getattr(import_module(f"legato{_WHERE[name]}"), name)
     globals()[name] = value
     return value
 

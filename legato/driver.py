@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from legato.codegen.device_code import device_code, translated
 from legato.codegen.ptx import ptx as make_ptx
 from legato.compilable import Compilable, own_copy
+from legato.core.collector import seldom_collecting
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
 from legato.core.notebook import counted, html_table
@@ -102,6 +103,7 @@ def _preparing(progress: Progress | None) -> Iterator[None]:
         progress.prepared(time.perf_counter() - begin)
 
 
+@seldom_collecting()
 def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
           costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
           from_stage: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
@@ -195,6 +197,7 @@ def give_to_backends(module: Module, context: PassContext, backends: Sequence[Gi
     partition(module, backends, costs=costs, options=options, context=context)
 
 
+@seldom_collecting()
 def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
             costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
             from_stage: str | None = None, progress: Progress | None = None, verify_each: bool = False, cache: bool = True,

@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 
+from legato.core.collector import seldom_collecting
 from legato.core.dtypes import spelling
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
@@ -57,6 +58,7 @@ def from_onnx(
     return import_model(read_model(model, whole=False), shapes=shapes, context=context, entries=entries)
 
 
+@seldom_collecting()
 def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,
                  entries: Sequence[Entry] = (), stand_ins: StandIns | None = None) -> Module:
     """``from_onnx`` for a model that is read already, whose initializers may lie in arrays. ``stand_ins``: for nodes that cannot be
