@@ -10,12 +10,13 @@ import hashlib
 import io
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from legato.core import cpu
+from legato.core import background, cpu
 from legato.core.mlir import PROVIDER, ir
 from legato.dialects.loading import python_dialects
 from legato.dialects.module import Module
@@ -36,13 +37,15 @@ def model_key(module: Module, target: Target) -> str | None:
     pipeline = ";".join(f"{name}: {passes}" for name, passes in target.pipeline())
     keys = sorted(module.used_weights())
     names = "\0".join([*keys, "", *sorted(module.weights)])   # of all: weights that a compile adds get other names
-    return _joined("model", str(target), repr(target.machine), pipeline, names, digest_of(module.weights[key] for key in keys),
-                   _bytecode(module.module))
+    arrays = [module.weights[key] for key in keys]
+    digest = background.begin(lambda: digest_of(arrays))     # which takes about as long as all else
+    parts = _environment(), "model", str(target), repr(target.machine), pipeline, names, _bytecode(module.module)
+    return _joined(*parts, digest.result())
 
 
 def code_key(lowered: ir.Module) -> str:
     """The key of the machine code of a module in the LLVM dialect."""
-    return _joined("code", _bytecode(lowered))
+    return _joined(_environment(), "code", _bytecode(lowered))
 
 
 def _is_known(module: Module, target: Target) -> bool:
@@ -55,7 +58,7 @@ def _is_known(module: Module, target: Target) -> bool:
 
 def _joined(*parts: str | bytes) -> str:
     found = hashlib.sha256()
-    for part in (_environment(), *parts):
+    for part in parts:
         data = part.encode() if isinstance(part, str) else part
         found.update(len(data).to_bytes(8, "little") + data)
     return found.hexdigest()
@@ -71,15 +74,23 @@ def _environment() -> str:
 
 def _own_code() -> str:
     """A digest of all files of the package: a checkout changes without its version."""
-    found, root = hashlib.sha256(), Path(__file__).parent
-    for top, folders, names in os.walk(root, followlinks=True):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(names):
-            if name.endswith((".py", ".txt")):
-                path = os.path.join(top, name)
-                data = Path(path).read_bytes()
-                found.update(f"{os.path.relpath(path, root)} {len(data)}\n".encode() + data)
+    found = hashlib.sha256()
+    for path, name in _files(Path(__file__).parent, ""):
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
+        found.update(f"{name} {len(data)}\n".encode() + data)
     return found.hexdigest()
+
+
+def _files(folder: str | Path, prefix: str) -> Iterator[tuple[str, str]]:
+    """The path of each file of code under a folder, through links, and its name from there."""
+    with os.scandir(folder) as listed:
+        entries = sorted(listed, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith((".py", ".txt")):
+            yield entry.path, prefix + entry.name
+        elif entry.name != "__pycache__" and entry.is_dir():
+            yield from _files(entry.path, f"{prefix}{entry.name}/")
 
 
 def _version(package: str) -> str:

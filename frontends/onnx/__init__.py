@@ -55,7 +55,12 @@ def from_onnx(
 
     UnsupportedError lists all nodes that Legato cannot import. LegatoError: the file is missing, or is not a valid ONNX model.
     """
-    return import_model(read_model(model, whole=False), shapes=shapes, context=context, entries=entries)
+    source = read_model(model, whole=False)
+    try:
+        return import_model(source, shapes=shapes, context=context, entries=entries)
+    finally:
+        if source.reads is not None:
+            source.reads.finish()
 
 
 @seldom_collecting()
@@ -80,7 +85,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}
-        importer = Importer(known, Emitter(function, weights), problems, label, source.file, source.arrays, stand_ins)
+        importer = Importer(known, Emitter(function, weights), problems, source, stand_ins)
         try:
             check_opset(opsets)
         except Refused as reason:

@@ -2,7 +2,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -19,7 +18,7 @@ from legato.frontends.onnx.model_file import is_in_array
 from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
-from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
+from legato.frontends.onnx.reader import OLDEST_OPSET, ModelSource, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
@@ -42,14 +41,14 @@ class Scope:
 class Importer:
     """Imports nodes into the function of an Emitter. Problems are added to ``problems``, and the import continues."""
 
-    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, file: Path | None,
-                 arrays: Mapping[str, np.ndarray], stand_ins: StandIns | None = None):
-        """``label``: the model's name in messages, ``file``: the model's, beside which its external data lies; ``arrays``: the elements of
-        initializers that lie elsewhere in memory. ``stand_ins``: for what is not imported, where only the problems are wanted."""
+    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, source: ModelSource,
+                 stand_ins: StandIns | None = None):
+        """``source``: the model. ``stand_ins``: for what is not imported, where only the problems are wanted."""
         self.entries, self.emitter, self.problems = entries, emitter, problems
-        self.label, self.file, self.arrays, self.stand_ins = label, file, arrays, stand_ins
+        self.label, self.file, self.stand_ins = source.label, source.file, stand_ins
+        self._arrays, self._reads = source.arrays, {} if source.reads is None else source.reads.done
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
-        self.expansion = Expansion(label)
+        self.expansion = Expansion(source.label)
         self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
 
     def add_functions(self, protos: Sequence[onnx.FunctionProto]) -> None:
@@ -62,8 +61,8 @@ class Importer:
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         """Adds the graph's initializers to the scope."""
         for tensor in graph.initializer:
-            if tensor.name in self.arrays and is_in_array(tensor):
-                scope.values[tensor.name] = ConstantValue(tensor.name, self.arrays[tensor.name])
+            if tensor.name in self._arrays and is_in_array(tensor):
+                scope.values[tensor.name] = ConstantValue(tensor.name, self._arrays[tensor.name], self._reads.get(tensor.name))
                 continue
             try:
                 scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.file)

@@ -1,4 +1,4 @@
-"""Model files, whose large initializers are read once each, into arrays of their own.
+"""Model files, whose large initializers are read once each, into arrays of their own, while the rest is imported.
 
 To parse a file as a protobuf copies its tensors, and to take them out of the protobuf again: for a model of 2 GB that would be 4 GB more.
 What remains of the file is a protobuf as any other.
@@ -14,6 +14,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
+from legato.frontends.onnx.reads import Reads
 from legato.frontends.onnx.tensors import FIXED_SIZES
 
 LARGE = 1 << 16                            # bytes of an initializer from which on it is read apart
@@ -36,17 +37,28 @@ class WireField(NamedTuple):
     end: int
 
 
-def read_model_file(path: Path) -> tuple[bytes, dict[str, np.ndarray]]:
-    """A model's bytes without the data of large initializers, and their arrays by name. OSError if it cannot be read; a file that is no
-    protobuf, and a pipe, are returned as they are."""
-    with open(path, "rb") as file:
-        if not file.seekable():
-            return file.read(), {}
-        try:
-            return _ModelFile(file).read()
-        except OtherFormat:
-            file.seek(0)
-            return file.read(), {}
+def read_model_file(path: Path) -> tuple[bytes, Reads]:
+    """A model's bytes without the data of large initializers, and the reads of these, to be finished. OSError if it cannot be read; a file
+    that is no protobuf, and a pipe, are returned as they are."""
+    reads = Reads(path)
+    try:
+        return _rest(reads), reads
+    except BaseException:
+        reads.finish()
+        raise
+
+
+def _rest(reads: Reads) -> bytes:
+    """What a file holds beside the arrays whose reads it begins."""
+    file = reads.file
+    if not file.seekable():
+        return file.read()
+    try:
+        return _ModelFile(file, reads).read()
+    except OtherFormat:
+        reads.arrays.clear()
+        file.seek(0)
+        return file.read()
 
 
 def mark_in_array(tensor: TensorProto) -> TensorProto:
@@ -63,20 +75,20 @@ def is_in_array(tensor: TensorProto) -> bool:
 
 
 class _ModelFile:
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.arrays = file, dict[str, np.ndarray]()
+    def __init__(self, file: BinaryIO, reads: Reads) -> None:
+        self.file, self.reads = file, reads
         if sys.byteorder != "little":    # as ONNX stores elements
             raise OtherFormat
 
-    def read(self) -> tuple[bytes, dict[str, np.ndarray]]:
-        """What ``read_model_file`` returns."""
+    def read(self) -> bytes:
+        """The bytes beside the arrays."""
         pieces: list[bytes] = []
         for field in self._fields(0, self.file.seek(0, os.SEEK_END)):
             if (field.number, field.kind) == (GRAPH, LENGTH):
                 pieces += _message(GRAPH, b"".join(self._graph(field)))
             else:
                 pieces.append(self._bytes(field.begin, field.end))
-        return b"".join(pieces), self.arrays
+        return b"".join(pieces)
 
     def _graph(self, graph: WireField) -> Iterator[bytes]:
         for field in self._fields(graph.value, graph.end):
@@ -97,13 +109,9 @@ class _ModelFile:
             return None
         dtype, count = FIXED_SIZES.get(tensor.data_type), math.prod(tensor.dims)
         whole = dtype is not None and count * dtype.itemsize == data[0].end - data[0].value and all(size > 0 for size in tensor.dims)
-        if dtype is None or not whole or tensor.external_data or tensor.HasField("segment") or tensor.name in self.arrays:
+        if dtype is None or not whole or tensor.external_data or tensor.HasField("segment") or tensor.name in self.reads.arrays:
             return None
-        self.file.seek(data[0].value)
-        array = np.empty(tuple(tensor.dims), dtype)
-        if self.file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:    # pyright: ignore[reportAttributeAccessIssue]
-            raise OtherFormat
-        self.arrays[tensor.name] = array
+        self.reads.begin(tensor.name, np.empty(tuple(tensor.dims), dtype), data[0].value)
         return mark_in_array(tensor)
 
     # --- the wire format of protobuf ---

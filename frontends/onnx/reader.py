@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from legato.core.errors import LegatoError
 from legato.frontends.onnx.model_file import read_model_file
 from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.reads import Reads
 
 OLDEST_OPSET = 7
 _OWN_DOMAINS = ("", "ai.onnx")
@@ -19,13 +20,15 @@ _OWN_DOMAINS = ("", "ai.onnx")
 
 class ModelSource(NamedTuple):
     """A model as read: the protobuf, its name in messages, the file that its external data lies beside (None: unknown), and the elements
-    of initializers that lie in arrays rather than in the protobuf, by name. ``sizes_agree``: the inputs' symbolic sizes are equal at every
+    of initializers that lie in arrays rather than in the protobuf, by name. ``reads``: of such arrays, which are under way; whoever has the
+    source finishes them. ``sizes_agree``: the inputs' symbolic sizes are equal at every
     call where they meet in an elementwise op, as whoever wrote the model has made sure."""
 
     proto: onnx.ModelProto
     label: str
     file: Path | None
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
+    reads: Reads | None = None
     sizes_agree: bool = False
 
 
@@ -42,10 +45,16 @@ def read_model(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", whole:
     if path.is_dir():
         raise LegatoError(f"{path} is a folder: name the .onnx file in it")
     try:
-        data, arrays = (path.read_bytes(), {}) if whole else read_model_file(path)
+        data, reads = (path.read_bytes(), None) if whole else read_model_file(path)
     except OSError as error:
         raise LegatoError(f"cannot read {path}: {error.strerror}") from error
-    return ModelSource(_parse(data, str(path)), str(path), path, arrays)
+    try:
+        proto = _parse(data, str(path))
+    except LegatoError:
+        if reads is not None:
+            reads.finish()
+        raise
+    return ModelSource(proto, str(path), path, {} if reads is None else reads.arrays, reads)
 
 
 def _parse(data: bytes, label: str) -> onnx.ModelProto:

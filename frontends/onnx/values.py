@@ -1,6 +1,7 @@
 """Values of names in an ONNX graph during import: IR values, constants, symbolic sizes."""
 import math
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,16 +76,18 @@ class ComputedValue(Value):
 class ConstantValue(Value):
     """A tensor known at import. It gets an op and a weight only when ``emit`` is called."""
 
-    def __init__(self, name: str, array: np.ndarray) -> None:
-        """``name`` becomes the weight's key."""
+    def __init__(self, name: str, array: np.ndarray, read: Future[None] | None = None) -> None:
+        """``name`` becomes the weight's key. ``read``: what gives the array its elements."""
         self.name = name
         self.dtype, self.dims, self.size = array.dtype, array.shape, array.size
-        self._array = array
+        self._array, self._read = array, read
         self._value: ir.Value | None = None
 
     @property
     def array(self) -> np.ndarray:
         """The elements."""
+        if self._read is not None:
+            self._read.result()
         return self._array
 
     def known(self) -> np.ndarray | None:
@@ -100,7 +103,7 @@ class ConstantValue(Value):
         return self._value
 
     def _store(self, weights: WeightStore) -> str:
-        return weights.add(self.name, self.array)
+        return weights.add(self.name, self._array, self._read)
 
 
 class FileConstant(ConstantValue):

@@ -1,5 +1,6 @@
 """Convolutions in one to three dimensions: a named linalg op if upstream has one for the layouts, else a generic loop nest."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from legato.core.mlir import ir, linalg
 from legato.targets.builders.pointwise import element
@@ -21,17 +22,26 @@ from legato.targets.builders.structured import (
 )
 from legato.targets.rule import kernel
 
-# (data layout, kernel layout): op. Upstream's f is our O.
-_NAMED = {
-    ("NWC", "WIO"): linalg.Conv1DNwcWcfOp, ("NCW", "OIW"): linalg.Conv1DNcwFcwOp,
-    ("NHWC", "HWIO"): linalg.Conv2DNhwcHwcfOp, ("NHWC", "OHWI"): linalg.Conv2DNhwcFhwcOp, ("NCHW", "OIHW"): linalg.Conv2DNchwFchwOp,
-    ("NDHWC", "DHWIO"): linalg.Conv3DNdhwcDhwcfOp, ("NCDHW", "OIDHW"): linalg.Conv3DNcdhwFcdhwOp,
-}  # fmt: skip
-_DEPTHWISE = {
-    ("NWC", "WIO"): linalg.DepthwiseConv1DNwcWcOp, ("NCW", "OIW"): linalg.DepthwiseConv1DNcwCwOp,
-    ("NHWC", "HWIO"): linalg.DepthwiseConv2DNhwcHwcOp, ("NCHW", "OIHW"): linalg.DepthwiseConv2DNchwChwOp,
-    ("NDHWC", "DHWIO"): linalg.DepthwiseConv3DNdhwcDhwcOp,
-}  # fmt: skip
+Layouts = tuple[str, str]   # of data, and of the kernel
+
+
+@cache
+def _convolutions() -> Mapping[Layouts, type[ir.OpView]]:
+    """Upstream's ops, whose f is our O. Not a constant: the dialect's module takes 50 ms to import."""
+    return {
+        ("NWC", "WIO"): linalg.Conv1DNwcWcfOp, ("NCW", "OIW"): linalg.Conv1DNcwFcwOp,
+        ("NHWC", "HWIO"): linalg.Conv2DNhwcHwcfOp, ("NHWC", "OHWI"): linalg.Conv2DNhwcFhwcOp, ("NCHW", "OIHW"): linalg.Conv2DNchwFchwOp,
+        ("NDHWC", "DHWIO"): linalg.Conv3DNdhwcDhwcfOp, ("NCDHW", "OIDHW"): linalg.Conv3DNcdhwFcdhwOp,
+    }  # fmt: skip
+
+
+@cache
+def _depthwise_convolutions() -> Mapping[Layouts, type[ir.OpView]]:
+    return {
+        ("NWC", "WIO"): linalg.DepthwiseConv1DNwcWcOp, ("NCW", "OIW"): linalg.DepthwiseConv1DNcwCwOp,
+        ("NHWC", "HWIO"): linalg.DepthwiseConv2DNhwcHwcOp, ("NCHW", "OIHW"): linalg.DepthwiseConv2DNchwChwOp,
+        ("NDHWC", "DHWIO"): linalg.DepthwiseConv3DNdhwcDhwcOp,
+    }  # fmt: skip
 
 
 def positions(layout: str) -> list[int]:
@@ -60,11 +70,11 @@ def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int],
     windows = {"strides": per_window(strides), "dilations": per_window(dilations)}
     if not w.type.is_dynamic_dim(kernel_layout.index("I")):
         x = of_size(x, layout.index("C"), w.type.shape[kernel_layout.index("I")] * groups)
-    op = _NAMED.get((layout, kernel_layout))
+    op = _convolutions().get((layout, kernel_layout))
     if groups == 1 and op is not None:
         return accumulated(out, kind, lambda zeros: named(op, zeros, [x, w], **windows))
     filters, inputs = (w.type.shape[kernel_layout.index(letter)] for letter in "OI")
-    op = _DEPTHWISE.get((layout, kernel_layout))
+    op = _depthwise_convolutions().get((layout, kernel_layout))
     if groups > 1 and inputs == 1 and filters == groups and (op is not None or (layout, kernel_layout) == ("NCDHW", "OIDHW")):
         filters_of = without_axis(w, kernel_layout.index("I"))
         if op is None:

@@ -1,5 +1,6 @@
 """Max and average pooling in one to three dimensions."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from legato.core.mlir import arith, ir, linalg
 from legato.dialects.relax.window import data_layouts
@@ -11,12 +12,22 @@ from legato.targets.builders.structured import compute, elementwise, empty, fill
 from legato.targets.generic.convolution import pad_spatial, per_window, positions
 from legato.targets.rule import kernel
 
-_MAX = {"NWC": linalg.PoolingNwcMaxOp, "NCW": linalg.PoolingNcwMaxOp, "NHWC": linalg.PoolingNhwcMaxOp, "NCHW": linalg.PoolingNchwMaxOp,
-        "NDHWC": linalg.PoolingNdhwcMaxOp}
-_MAX_UNSIGNED = {"NWC": linalg.PoolingNwcMaxUnsignedOp, "NHWC": linalg.PoolingNhwcMaxUnsignedOp}
-_SUM = {"NWC": linalg.PoolingNwcSumOp, "NCW": linalg.PoolingNcwSumOp, "NHWC": linalg.PoolingNhwcSumOp, "NCHW": linalg.PoolingNchwSumOp,
-        "NDHWC": linalg.PoolingNdhwcSumOp}
 MOST_COUNTED = 1 << 16   # windows along an axis, of which the elements are counted here; of longer axes the kernel counts them
+
+
+@cache
+def _maxima(unsigned: bool) -> Mapping[str, type[ir.OpView]]:
+    """Upstream's ops, by layout. Not a constant: the dialect's module takes 50 ms to import."""
+    if unsigned:
+        return {"NWC": linalg.PoolingNwcMaxUnsignedOp, "NHWC": linalg.PoolingNhwcMaxUnsignedOp}
+    return {"NWC": linalg.PoolingNwcMaxOp, "NCW": linalg.PoolingNcwMaxOp, "NHWC": linalg.PoolingNhwcMaxOp, "NCHW": linalg.PoolingNchwMaxOp,
+            "NDHWC": linalg.PoolingNdhwcMaxOp}
+
+
+@cache
+def _sums() -> Mapping[str, type[ir.OpView]]:
+    return {"NWC": linalg.PoolingNwcSumOp, "NCW": linalg.PoolingNcwSumOp, "NHWC": linalg.PoolingNhwcSumOp, "NCHW": linalg.PoolingNchwSumOp,
+            "NDHWC": linalg.PoolingNdhwcSumOp}
 
 
 class Windows:
@@ -47,7 +58,7 @@ class Windows:
         needed = plus(times(minus(count, 1), self.strides[i]), self.reach(i))
         return largest(minus(needed, plus(size, self.begins[i])), 0)
 
-    def pooled(self, x: ir.Value, zeros: ir.Value, table: dict, body) -> ir.Value:
+    def pooled(self, x: ir.Value, zeros: ir.Value, table: Mapping[str, type[ir.OpView]], body) -> ir.Value:
         """The reduction of each window into ``zeros``, which holds the initial value."""
         span = empty(self.kernel, x.type.element_type)  # only its shape is used: that of the window
         op = table.get(self.layout)
@@ -113,7 +124,7 @@ def max_pool(k, x, out):
     e = kind.wide if kind.is_float else kind
     source = windows.padded(x, kind.const(kind.lowest))
     start = filled(out if e is kind else empty(dims(out), e.type), e.const(e.lowest))
-    found = windows.pooled(source, start, _MAX_UNSIGNED if kind.is_unsigned else _MAX, lambda x, acc: e.max(kind.cast(x, e), acc))
+    found = windows.pooled(source, start, _maxima(kind.is_unsigned), lambda x, acc: e.max(kind.cast(x, e), acc))
     return found if e is kind else elementwise(out, [found], lambda value: e.cast(value, kind))
 
 
@@ -123,7 +134,7 @@ def avg_pool(k, x, out):
     kind, windows = element(k.input_types[0]), Windows(k, x, out)
     e = kind.wide
     zeros = filled(empty(dims(out), e.type), e.const(0))
-    sums = windows.pooled(windows.padded(x, kind.const(0)), zeros, _SUM, lambda x, acc: e.add(read(x, kind), acc))
+    sums = windows.pooled(windows.padded(x, kind.const(0)), zeros, _sums(), lambda x, acc: e.add(read(x, kind), acc))
     counts = [windows.counts(i, e, k.attrs["count_include_pad"]) for i in range(len(windows.kernel))]
     uniform = 1
     for number in counts:

@@ -49,7 +49,9 @@ def test_all_types_of_elements(tmp_path):
     data = model()
     text, weights = same(data, tmp_path / "m.onnx")
     assert text.count('{weight = "w') == 8 and len(weights) == 8
-    rest, arrays = read_model_file(tmp_path / "m.onnx")
+    rest, reads = read_model_file(tmp_path / "m.onnx")
+    reads.finish()
+    arrays = reads.arrays
     assert sorted(arrays) == [f"w{n}" for n in range(8)] and len(rest) < 5000 and all(a.flags.aligned for a in arrays.values())
 
 
