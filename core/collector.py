@@ -12,7 +12,7 @@ _before = gc.get_threshold()
 
 @contextmanager
 def seldom_collecting() -> Iterator[None]:
-    """Context, or decorator, of such work: the collector runs after many more objects, and as before when the last of them has ended.
+    """Context of such work: the collector runs after many more objects, and as before when the last of them has ended.
 
     A collector that is off stays off, and one that runs as seldom already is left as it is."""
     global _within, _before

@@ -103,7 +103,6 @@ def _preparing(progress: Progress | None) -> Iterator[None]:
         progress.prepared(time.perf_counter() - begin)
 
 
-@seldom_collecting()
 def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
           costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
           from_stage: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
@@ -119,7 +118,8 @@ def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRule
     give = _partitioning(backends, costs, backend_options)
     context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
                           observer=check)
-    return _lower(module, settled(catalog.resolve(target)), context, give, passes, from_stage, last, progress, verify_each, report)
+    with seldom_collecting():
+        return _lower(module, settled(catalog.resolve(target)), context, give, passes, from_stage, last, progress, verify_each, report)
 
 
 def reproduction(reproducer: str | Path | Reproduction | None) -> Reproduction | None:
@@ -197,7 +197,6 @@ def give_to_backends(module: Module, context: PassContext, backends: Sequence[Gi
     partition(module, backends, costs=costs, options=options, context=context)
 
 
-@seldom_collecting()
 def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
             costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
             from_stage: str | None = None, progress: Progress | None = None, verify_each: bool = False, cache: bool = True,
@@ -225,42 +224,43 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
     """
     from_stage = renamed_argument(from_stage, "first", first, "from_stage")
     started, report = time.perf_counter(), Report()
-    with _preparing(progress):
-        from legato.codegen.jit import jit
-        from legato.codegen.units import begin_usual
-        from legato.compile_cache import CompileCache
+    with seldom_collecting():
+        with _preparing(progress):
+            from legato.codegen.jit import jit
+            from legato.codegen.units import begin_usual
+            from legato.compile_cache import CompileCache
 
-        give = _partitioning(backends, costs, backend_options)
-        catalog = Catalog([target] if isinstance(target, Target) else (), rules)
-        resolved = settled(catalog.resolve(target))
-        refuse_elsewhere(resolved)
-        kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
-    if isinstance(module, Module) and not (backends or passes or from_stage):
-        found = kept.model(module, resolved)
-        if found is not None:
-            return _from_cache(*found, resolved, time.perf_counter() - started, progress)
-    if resolved.cpu is not None:
-        begin_usual(resolved.cpu.threads)
-    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
-                          observer=check)
-    if resolved.engine_here:
-        if backends:
-            raise LegatoError(f"backends=: the device of the target '{resolved.name}' runs the graph as a whole")
-        lowered = _lower_for_device(module, resolved, catalog.resolve(HOST), context, passes, from_stage, progress, verify_each, report)
-    else:
-        lowered = _lower(module, resolved, context, give, passes, from_stage, None, progress, verify_each, report)
-    artifacts = listed(lowered)
-    strip_external(lowered)
+            give = _partitioning(backends, costs, backend_options)
+            catalog = Catalog([target] if isinstance(target, Target) else (), rules)
+            resolved = settled(catalog.resolve(target))
+            refuse_elsewhere(resolved)
+            kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
+        if isinstance(module, Module) and not (backends or passes or from_stage):
+            found = kept.model(module, resolved)
+            if found is not None:
+                return _from_cache(*found, resolved, time.perf_counter() - started, progress)
+        if resolved.cpu is not None:
+            begin_usual(resolved.cpu.threads)
+        context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation,
+                              reproduction=reproduction(reproducer), observer=check)
+        if resolved.engine_here:
+            if backends:
+                raise LegatoError(f"backends=: the device of the target '{resolved.name}' runs the graph as a whole")
+            lowered = _lower_for_device(module, resolved, catalog.resolve(HOST), context, passes, from_stage, progress, verify_each, report)
+        else:
+            lowered = _lower(module, resolved, context, give, passes, from_stage, None, progress, verify_each, report)
+        artifacts = listed(lowered)
+        strip_external(lowered)
 
-    def native() -> "Executable":
-        return kept.code(lowered.module, lowered.weights, artifacts) or jit(lowered.module, lowered.weights, artifacts=artifacts)
+        def native() -> "Executable":
+            return kept.code(lowered.module, lowered.weights, artifacts) or jit(lowered.module, lowered.weights, artifacts=artifacts)
 
-    executable = report.run("native", native, progress)
-    executable.report = report
-    executable.explained = explanation(report.target, report.details)
-    explained = executable.explained
-    kept.keep(executable, report.seconds, report.stages[-1][1], lambda: {"kernels": report.kernels, "explanation": explained.data()})
-    return executable
+        executable = report.run("native", native, progress)
+        executable.report = report
+        executable.explained = explanation(report.target, report.details)
+        explained = executable.explained
+        kept.keep(executable, report.seconds, report.stages[-1][1], lambda: {"kernels": report.kernels, "explanation": explained.data()})
+        return executable
 
 
 def _from_cache(executable: "Executable", about: Mapping[str, Any], target: Target, seconds: float,

@@ -57,13 +57,13 @@ def from_onnx(
     """
     source = read_model(model, whole=False)
     try:
-        return import_model(source, shapes=shapes, context=context, entries=entries)
+        with seldom_collecting():
+            return import_model(source, shapes=shapes, context=context, entries=entries)
     finally:
         if source.reads is not None:
             source.reads.finish()
 
 
-@seldom_collecting()
 def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,
                  entries: Sequence[Entry] = (), stand_ins: StandIns | None = None) -> Module:
     """``from_onnx`` for a model that is read already, whose initializers may lie in arrays. ``stand_ins``: for nodes that cannot be

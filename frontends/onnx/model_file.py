@@ -42,21 +42,23 @@ def read_model_file(path: Path) -> tuple[bytes, Reads]:
     that is no protobuf, and a pipe, are returned as they are."""
     reads = Reads(path)
     try:
-        return _rest(reads), reads
+        rest = _rest(reads)
+        reads.begin()
+        return rest, reads
     except BaseException:
         reads.finish()
         raise
 
 
 def _rest(reads: Reads) -> bytes:
-    """What a file holds beside the arrays whose reads it begins."""
+    """What a file holds beside the arrays, which are added to the reads."""
     file = reads.file
     if not file.seekable():
         return file.read()
     try:
         return _ModelFile(file, reads).read()
     except OtherFormat:
-        reads.arrays.clear()
+        reads.clear()
         file.seek(0)
         return file.read()
 
@@ -111,7 +113,7 @@ class _ModelFile:
         whole = dtype is not None and count * dtype.itemsize == data[0].end - data[0].value and all(size > 0 for size in tensor.dims)
         if dtype is None or not whole or tensor.external_data or tensor.HasField("segment") or tensor.name in self.reads.arrays:
             return None
-        self.reads.begin(tensor.name, np.empty(tuple(tensor.dims), dtype), data[0].value)
+        self.reads.add(tensor.name, np.empty(tuple(tensor.dims), dtype), data[0].value)
         return mark_in_array(tensor)
 
     # --- the wire format of protobuf ---

@@ -1,6 +1,7 @@
 """Reads of a file's arrays in the background, while the rest of the model is imported."""
 import os
 from concurrent.futures import Future, wait
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ from legato.core.errors import LegatoError
 
 
 class Reads:
-    """Arrays that are being read from a file. ``arrays``, ``done``: by name; an array has its elements when its read is done. Whoever makes
-    it calls ``finish``."""
+    """Arrays to read from a file. ``arrays``, ``done``: by name; an array has its elements when its read is done. Whoever makes it calls
+    ``finish``."""
 
     def __init__(self, path: Path) -> None:
         """OSError if the file cannot be opened."""
@@ -19,11 +20,20 @@ class Reads:
         self.arrays: dict[str, np.ndarray] = {}
         self.done: dict[str, Future[None]] = {}
         self._path = path
+        self._places: dict[str, int] = {}
 
-    def begin(self, name: str, array: np.ndarray, place: int) -> None:
-        """Begins to read a contiguous array from a place of the file, in bytes."""
-        self.arrays[name] = array
-        self.done[name] = background.begin(lambda: self._fill(array, place))
+    def add(self, name: str, array: np.ndarray, place: int) -> None:
+        """Adds a contiguous array, which lies at a place of the file, in bytes."""
+        self.arrays[name], self._places[name] = array, place
+
+    def clear(self) -> None:
+        """Forgets the arrays, none of which is being read yet."""
+        self.arrays.clear()
+
+    def begin(self) -> None:
+        """Begins to read. All arrays are allocated by then: an allocation waits for the kernel while threads touch fresh memory."""
+        for name, array in self.arrays.items():
+            self.done[name] = background.begin(partial(self._fill, array, self._places[name]))
 
     def finish(self) -> None:
         """Returns when all is read, and closes the file. LegatoError if that failed."""

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import legato
 from legato.frontends.onnx.model_file import GRAPH, INITIALIZER, _message, read_model_file
+from legato.frontends.onnx.reads import Reads
 
 SIDE = 300     # of square initializers that are large, in bytes each
 RNG = np.random.default_rng(0)
@@ -122,3 +123,24 @@ def test_external_data_of_a_file_with_any_name(tmp_path, location):
     tensor.external_data.add(key="location", value=location)
     (tmp_path / "m.onnx").write_bytes(model(tensor))
     assert np.array_equal(legato.from_onnx(tmp_path / "m.onnx").weights["w"], array)
+
+
+def test_a_file_that_is_cut_off_while_it_is_read(tmp_path):
+    path = tmp_path / "w"
+    path.write_bytes(np.arange(100, dtype=np.float32).tobytes())
+    reads = Reads(path)
+    for name, place in (("whole", 0), ("late", 4), ("cut", 8)):
+        reads.add(name, np.empty((7, 14) if name != "cut" else (9, 11), np.float32), place)
+    reads.begin()
+    with pytest.raises(legato.LegatoError, match="cut off while it was read"):
+        reads.finish()
+    assert reads.file.closed
+    assert np.array_equal(reads.arrays["late"], np.arange(1, 99, dtype=np.float32).reshape(7, 14))
+
+
+def test_the_file_is_closed_when_the_import_fails(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(late=["missing"]))
+    with pytest.raises(legato.LegatoError):
+        legato.from_onnx(path)
+    assert not any(os.path.realpath(f"/proc/self/fd/{fd}") == str(path) for fd in os.listdir("/proc/self/fd"))

@@ -1,0 +1,9 @@
+"""What a compile imports before it knows whether the cache has the model."""
+import subprocess
+import sys
+
+
+def test_no_linalg_before_a_model_is_lowered():
+    code = ("import sys, legato; legato.from_onnx, legato.compile; from legato.codegen import jit; from legato import compile_cache; "
+            "print([name for name in sys.modules if 'dialects.linalg' in name or 'dialects._linalg' in name])")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
