@@ -116,6 +116,17 @@ def test_inlining_graph_functions():
     assert str(run(calls(5), "relax-inline")).count("relax.tanh") == 32
 
 
+def test_functions_into_which_nothing_is_inlined(monkeypatch):
+    """They may be as long as they are: only what copies add is refused."""
+    monkeypatch.setattr("legato.passes.partition.inline_functions.MOST_OPS", 10)
+    long = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {" + "".join(
+        f' %y{i} = "relax.tanh"(%{f"y{i - 1}" if i else "x"}) : (tensor<4xf32>) -> tensor<4xf32>' for i in range(20)) + (
+        " return %y19 : tensor<4xf32> }")
+    for name in ("relax-inline", "relax-inline-callers"):
+        assert str(run(long, name)).count("relax.tanh") == 20
+    refused(lambda: run(calls(2), "relax-inline"), "@main becomes ", "10 are the most")
+
+
 def script(source, name):
     names = {}
     filename = f"<{name}>"
