@@ -2,6 +2,7 @@
 
 ``EXPANSIONS``: op name -> ``expand(op, machine) -> value | None`` (None: leave it to LLVM). Called with the insertion point at the op.
 """
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -45,27 +46,45 @@ def nan_free(op: ir.Operation) -> bool:
 
 
 def never_nan(value: ir.Value, seen: tuple[ir.Value, ...] = ()) -> bool:
-    """Whether a value cannot be NaN, by its definition: constants, and maxnumf and minnumf (expanded or not) of such values."""
-    if free_of_nan(value):
-        return True
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        loop = owner.owner
-        if loop.operation.name != "scf.for" or value.arg_number == 0:
-            return False
-        if value in seen:
+    """Whether a value cannot be NaN, by its definition: constants, and maxnumf and minnumf (expanded or not) of such values. Nearest first,
+    without recursion: sizes that are computed in floats are chains of thousands of maxima."""
+    nearest, met = deque([value]), set()
+    while nearest:
+        value = nearest.popleft()
+        if value in met:
+            continue
+        met.add(value)
+        if free_of_nan(value) or (isinstance(value.owner, ir.Block) and carried_without_nan(value, seen)):
             return True
-        last = owner.operations[len(owner.operations) - 1].operation
-        around = (*seen, value)
-        place = value.arg_number - 1
-        return never_nan(loop.operation.operands[3 + place], around) and never_nan(last.operands[place], around)
+        nearest.extend(sources_without_nan(value.owner))
+    return False
+
+
+def sources_without_nan(owner: ir.Operation | ir.Block) -> list[ir.Value]:
+    """The operands of which one that is no NaN suffices for the op's result to be none."""
+    if isinstance(owner, ir.Block):
+        return []
     if owner.name in ("arith.maxnumf", "arith.minnumf"):
-        return any(never_nan(v, seen) for v in owner.operands)
+        return list(owner.operands)
     if owner.name == "arith.select" and not isinstance(owner.operands[0].owner, ir.Block):
         test = owner.operands[0].owner
         chosen = test.name == "arith.cmpf" and test.attributes["predicate"].value in (OGT, OLT)
-        return chosen and list(test.operands) == list(owner.operands)[1:] and never_nan(owner.operands[2], seen)
-    return owner.name == "vector.broadcast" and never_nan(owner.operands[0], seen)
+        return [owner.operands[2]] if chosen and list(test.operands) == list(owner.operands)[1:] else []
+    return [owner.operands[0]] if owner.name == "vector.broadcast" else []
+
+
+def carried_without_nan(value: ir.Value, seen: tuple[ir.Value, ...]) -> bool:
+    """Whether ``value``, an argument of a block, is carried by a loop and never NaN at its begin nor after a step."""
+    block = value.owner
+    loop = block.owner
+    if loop.operation.name != "scf.for" or value.arg_number == 0:
+        return False
+    if value in seen:
+        return True
+    last = block.operations[len(block.operations) - 1].operation
+    around = (*seen, value)
+    place = value.arg_number - 1
+    return never_nan(loop.operation.operands[3 + place], around) and never_nan(last.operands[place], around)
 
 
 def expand_number(predicate: int) -> Expansion:

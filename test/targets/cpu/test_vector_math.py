@@ -7,6 +7,10 @@ from harness import TARGETS, Net
 from scipy import special
 from thoroughly import first_of
 
+import legato
+from legato.core.ir_helpers import find
+from legato.passes.pipeline.base import PassContext
+from legato.targets.catalog import Catalog
 from legato.targets.cpu.machine import Machine
 
 STEP = 4099  # every so many floats, in order of their bits, of both signs
@@ -139,3 +143,18 @@ def test_lowering_leaves_no_call_per_element():
     assert not [name for name in (*calls, "llvm.frem") if name in text]
     lanes = Machine.host().lanes(32)
     assert f"vector<{lanes}xf32>" in text or f"vector<{8 * lanes}xf32>" in text
+
+
+def maxima(count: int, last: str) -> str:
+    """A chain of maxima of arguments, and one with ``last``."""
+    chain = [f"%{i + 1} = arith.maxnumf %{i}, %a : f32" for i in range(count)]
+    return "\n".join(["func.func @maxima(%a: f32, %b: f32) -> f32 {", "%number = arith.constant 1.0 : f32", "%0 = arith.addf %a, %b : f32",
+                      *chain, f"%end = arith.maxnumf %{count}, {last} : f32", "return %end : f32", "}"])
+
+
+@pytest.mark.parametrize("last, left", [("%b", 521), ("%number", 520)])
+def test_a_long_chain_of_maxima(last, left):
+    """As sizes that a model computes in floats are; only the maximum with a number needs no check of NaN."""
+    module = legato.Module.parse(maxima(520, last))
+    legato.Pipeline("tir-legalize-intrinsics{target=llvm}").run(module, PassContext(resolve_target=Catalog().resolve))
+    assert len(find(module.operation, "arith.maxnumf")) == left
