@@ -83,6 +83,7 @@ PLACES = {
     "searchsorted": lambda x: torch.searchsorted(ROWS, x), "bucketize": lambda x: torch.bucketize(x, ROWS, right=True),
     "searchsorted_rows": lambda x: torch.searchsorted(x.nan_to_num(1, 2, 3).sort(1).values, x, side="right", out_int32=True),
     "searchsorted_number": lambda x: torch.searchsorted(ROWS, 3.0) + x, "isin": lambda x: torch.isin(x.nan_to_num(), ROWS),
+    "isin_with_nan": lambda x: torch.isin(x, torch.cat([x.reshape(-1)[::2], torch.full((9,), torch.nan)])),
     "arange": lambda x: x.sum() + torch.arange(0.1, 1.1), "linspace": lambda x: torch.linspace(x[0, 1], x[1, 1], 7),
     "linspace_of_one": lambda x: torch.linspace(x[0, 1], x[1, 1], 1),
 }

@@ -87,13 +87,15 @@ def _dropped(value: Any, axis: int, keepdim: bool) -> Any:
 
 def _searchsorted(rows: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
                   sorter: Any = None) -> Any:
-    """For each value the number of elements of its row that are less, or, for ``right``, no greater. A NaN is greater than all."""
+    """For each value the number of elements of its row that are less, or, for ``right``, no greater. A NaN is greater than all numbers, and
+    stands at the end of a row that is sorted; torch's own search skips what is before a NaN that it meets."""
     if sorter is not None:
         rows = rows.gather(-1, sorter)
     rows, wanted = rows.unsqueeze(-2), values.reshape(-1, 1) if rows.ndim == 1 else values.unsqueeze(-1)
     from_right = right or side == "right"
-    before = ~((rows > wanted) if from_right else (rows >= wanted)) if values.is_floating_point() or rows.is_floating_point() else (
-        rows <= wanted if from_right else rows < wanted)
+    before = rows <= wanted if from_right else rows < wanted
+    if values.is_floating_point() or rows.is_floating_point():
+        before = before | wanted.isnan()
     return before.to(torch.int64).sum(-1).reshape(values.shape).to(torch.int32 if out_int32 else torch.int64)
 
 
