@@ -69,6 +69,13 @@ def test_matrices(name):
     compare(SOLVED[name], (matrices(4, 4),), (matrices(2, 3, 5, 5),), imported=not checks, dynamic=False)
 
 
+def test_matrices_without_rows():
+    def solved(x):
+        return {name: function(x) for name, function in SOLVED.items() if name != "solve_vector"}
+
+    compare(solved, (torch.empty(0, 0),), (torch.empty(2, 0, 0),), imported=False, dynamic=False)
+
+
 @pytest.mark.parametrize("upper", [False, True])
 def test_triangles_by_blocks(upper):
     """Of more rows than one block has; the right side has no batch."""

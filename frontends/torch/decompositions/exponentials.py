@@ -15,6 +15,8 @@ def _matrix_exp(x: Any) -> Any:
     """By scaling and squaring: exp(x) is exp(x / 2 ** n) squared n times, where n is each matrix' own."""
     if x.is_complex() or x.dtype not in (*HALVES, *TERMS):
         return NotImplemented
+    if x.shape[-1] == 0:
+        return x.clone()
     dtype = x.dtype if x.dtype in TERMS else torch.float32
     x, given = x.to(dtype), x.dtype
     norm = x.abs().sum(-2).amax(-1).unsqueeze(-1).unsqueeze(-1)

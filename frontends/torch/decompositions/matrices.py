@@ -54,7 +54,7 @@ def _eliminated(x: Any) -> tuple[Any, Any, Any]:
         below = rows > step
         reduced = x - factor * x[..., step, :].unsqueeze(-2)
         x = torch.where(below & (columns > step), reduced, torch.where(below & (columns == step), factor, x))
-    return x, torch.cat(pivots, -1), order
+    return (x, torch.cat(pivots, -1), order) if pivots else (x.clone(), order[..., :0].clone(), order.clone())
 
 
 def _substituted(x: Any, b: Any, upper: bool, unit: bool) -> Any:
@@ -81,7 +81,7 @@ def _substituted_rows(x: Any, b: Any, upper: bool, unit: bool) -> Any:
         if known:
             rest = rest - (x[..., row, known.start:known.stop].unsqueeze(-1) * torch.stack([found[k] for k in known], -2)).sum(-2)
         found[row] = rest if unit else rest / x[..., row, row].unsqueeze(-1)
-    return torch.stack(found, -2)
+    return torch.stack(found, -2) if found else b.clone()
 
 
 @_triangles
