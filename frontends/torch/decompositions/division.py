@@ -1,4 +1,5 @@
-"""Division with remainder, which the exporter writes by a rounded quotient: `1.0 // 0.1` would be 10, and its remainder negative."""
+"""Division with remainder, which the exporter writes by a rounded quotient: `1.0 // 0.1` would be 10, and its remainder negative; and of
+integers in f32, which has 24 bits."""
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -17,8 +18,11 @@ def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _divided(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """Division; of floats, rounded down."""
-    return _floor_divided(x, y) if rounding_mode == "floor" else NotImplemented
+    """Division; of floats, rounded down; of integers, rounded."""
+    if rounding_mode is None or _floats(x, y):
+        return _floor_divided(x, y) if rounding_mode == "floor" else NotImplemented
+    x, y = _promoted(x, y)
+    return aten.floor_divide.default(x if rounding_mode == "floor" else x - torch.fmod(x, y), y)
 
 
 def _floor_divided(x: Any, y: Any) -> Any:
