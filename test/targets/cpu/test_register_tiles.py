@@ -3,6 +3,7 @@ import pytest
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.mlir import ir
+from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose, fits, steps
 from legato.targets.cpu.threads import parallel_part
 
@@ -76,8 +77,11 @@ func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: ten
     (53, 330, 512, 2, (1, 160)),
     (53, 70, 512, 2, (1, 32)),
     (53, 45, 1024, 2, None),
+    (64, 50257, 768, 2, (1, 25120)),  # parts of few rows would each read the weight from memory
+    (128, 50257, 768, 2, (0, 64)),  # those of more read it while they multiply, which four times as many would not
 ])
 def test_parts_of_threads(m, n, k, threads, expected):
+    machine = Machine("x86-64-v4", "", vector_bytes=64, registers=32, threads=threads, l2_bytes=1 << 20)
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(MATMUL.format(m=m, n=n, k=k))
-        assert parallel_part(StructuredKernel(module.body.operations[0]).contraction, (8, 32), threads) == expected
+        assert parallel_part(StructuredKernel(module.body.operations[0]).contraction, (8, 32), machine) == expected
