@@ -67,7 +67,8 @@ class Half:
 
     def numbers(self, values: np.ndarray) -> np.ndarray | None:
         """Those of f32; None where one is no half."""
-        halves = values.astype(HALVES[self.name])
+        with np.errstate(over="ignore"):
+            halves = values.astype(HALVES[self.name])
         if not np.array_equal(halves.astype(np.float32), values, equal_nan=True):
             return None
         return _inverted(halves.view(np.uint16)) - np.uint16(self.lowest)

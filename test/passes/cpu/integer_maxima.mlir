@@ -42,7 +42,7 @@ func.func @pool(%x: memref<?x?x32xbf16>, %y: memref<?x?x32xbf16>, %n: index) -> 
   return %2, %3 : vector<32xbf16>, vector<32xbf16>
 }
 
-// A start that is no f16, sums, a maximum that something else reads, and f32 that was never f16, are left.
+// Starts that are no f16, sums, a maximum that something else reads, and f32 that was never f16, are left.
 // CHECK-LABEL: func.func @left(
 // CHECK-NOT: arith.maxui
 // CHECK: return
