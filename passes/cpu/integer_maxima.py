@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import ml_dtypes
 import numpy as np
 
+from legato.core.dtypes import array_of, numpy_dtype
 from legato.core.ir_helpers import body, copy, find, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
@@ -19,7 +19,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 BITS = 16
-HALVES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+HALVES = (ir.F16Type, ir.BF16Type)
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,22 @@ def _together(module: Module) -> list[Maxima]:
 class Half:
     """One of the types, and the numbers of its vectors."""
 
-    name: str
+    type: ir.Type
 
     @classmethod
     def of(cls, type_: ir.Type) -> Half | None:
         """That of a vector's elements; None for others."""
-        name = str(type_.element_type) if isinstance(type_, ir.VectorType) else ""
-        return cls(name) if name in HALVES else None
+        return cls(type_.element_type) if isinstance(type_, ir.VectorType) and isinstance(type_.element_type, HALVES) else None
 
     @property
     def lowest(self) -> int:
         """The number of -inf before it is subtracted, as bits without a sign."""
-        return _inverted(np.array(-np.inf, HALVES[self.name]).view(np.uint16)).item()
+        return _inverted(np.array(-np.inf, numpy_dtype(self.type)).view(np.uint16)).item()
 
     def numbers(self, values: np.ndarray) -> np.ndarray | None:
         """Those of f32; None where one is no half."""
         with np.errstate(over="ignore"):
-            halves = values.astype(HALVES[self.name])
+            halves = values.astype(numpy_dtype(self.type))
         if not np.array_equal(halves.astype(np.float32), values, equal_nan=True):
             return None
         return _inverted(halves.view(np.uint16)) - np.uint16(self.lowest)
@@ -80,7 +79,7 @@ class Half:
 
     def restored(self, numbers: ir.Value) -> ir.Value:
         """The vector of halves of these numbers."""
-        type_ = ir.VectorType.get(numbers.type.shape, ir.Type.parse(self.name))
+        type_ = ir.VectorType.get(numbers.type.shape, self.type)
         return arith.bitcast(type_, _with_signs(arith.addi(numbers, _splat(numbers.type, self.lowest))))
 
 
@@ -118,7 +117,7 @@ class Maxima:
         if op.name == "arith.extf":
             return Half.of(op.operands[0].type) == self.half
         if op.name == "arith.constant":
-            return self.half.numbers(_array(op)) is not None
+            return self.half.numbers(array_of(op.attributes["value"])) is not None
         if len(list(value.uses)) != 1 or op in self.carried:
             return False
         self.values.append(value)
@@ -194,14 +193,9 @@ class _Loops:
         op = value.owner
         if op.name == "arith.extf":
             return self.half.ordered(mapping.get(op.operands[0], op.operands[0]))
-        numbers, type_ = self.half.numbers(_array(op)), _integers(value.type)
+        numbers, type_ = self.half.numbers(array_of(op.attributes["value"])), _integers(value.type)
         assert numbers is not None
         return arith.ConstantOp(type_, ir.DenseElementsAttr.get(numbers, type=type_)).result
-
-
-def _array(constant: ir.Operation) -> np.ndarray:
-    attribute = constant.attributes["value"]
-    return np.array(ir.DenseFPElementsAttr(attribute), np.float32).reshape(attribute.type.shape)
 
 
 def _integers(type_: ir.Type) -> ir.VectorType:
@@ -220,4 +214,4 @@ def _with_signs(bits: ir.Value) -> ir.Value:
 
 def _inverted(bits: np.ndarray) -> np.ndarray:
     """The same of an array, as bits without a sign."""
-    return np.where(bits >> 15, bits ^ 0x7FFF, bits).astype(np.uint16)
+    return np.where(bits >> BITS - 1, bits ^ 0x7FFF, bits).astype(np.uint16)

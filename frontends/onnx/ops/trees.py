@@ -166,17 +166,16 @@ def _classifier(node):
     single = count == 2 and len(used) == 1
     if single and base.size > 1:
         raise Refused("two base values beside weights of one class are not supported")
-    if single:      # of which the other class is the complement
-        forest = replace(forest, weights=forest.weights[:, used], given=forest.given[:, used])
     if single and used[0] and base.size:
         raise Refused("a base value beside weights of the second class alone is not supported")
-    scores = _summed(node, forest, "SUM", base)
+    if single:      # of which the other class is the complement
+        forest = replace(forest, weights=forest.weights[:, used], given=forest.given[:, used])
+    sums = _summed(node, forest, "SUM", base)
     positive = single and bool((forest.weights >= 0).all())
-    chosen, both = decide(scores, post, "probability" if positive else "sign" if single else "greatest")
+    chosen, scores = decide(sums, post, "probability" if positive else "sign" if single else "greatest")
     if single and used[0]:      # of the second class alone: onnxruntime has 0 for the first one, and no complement
         none = relax.broadcast_to(node.literal(0, forest.weights.dtype), shape=[node.dims()[0], 1])
-        both = transformed(relax.concat([none, scores], axis=1), post)
-    scores = both
+        scores = transformed(relax.concat([none, sums], axis=1), post)
     if relax.TensorType.of(scores.type).dtype != np.float32:
         scores = relax.astype(scores, dtype=np.float32)
     return None if labels is None else relax.take(node.constant_value(labels), chosen, axis=0), scores
