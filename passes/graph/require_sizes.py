@@ -8,6 +8,7 @@ What ops in a branch or loop require of symbols that are known before it is chec
 """
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from legato.analysis.indices.sizes import always_fits, never_negative
 from legato.core.diagnostics import PassFailed
@@ -137,12 +138,16 @@ class ErasedRequirements:
     def __init__(self, function: func.FuncOp) -> None:
         self._function = function
 
+    @cached_property
+    def _givers(self) -> dict[str, str]:
+        return givers(self._function)
+
     def keep(self, op: ir.Operation) -> None:
         """Records which sizes an op needs to be equal, unless that is recorded."""
         if all(value.type.has_static_shape for value in (*op.operands, *op.results) if isinstance(value.type, ir.RankedTensorType)):
             return
-        given, function = givers(self._function), self._function
-        found = {block: [row for row in rows if row.equal is not None and row.known_by(given)]
+        function = self._function
+        found = {block: [row for row in rows if row.equal is not None and row.known_by(self._givers)]
                  for block, rows in find(function, [op]).items()}
         stated = requirements(function)
         recorded = {(row.size, row.equal) for row in stated}
