@@ -83,10 +83,13 @@ def tiles_allowed() -> bool:
 
 
 def host_name() -> str:
-    """The nearest CPU name in the table: this machine's own, or an x86-64 level. The machine has all instruction sets of that name."""
+    """The nearest CPU name in the table: this machine's own, or an x86-64 level. The machine has all instruction sets of that name. A
+    virtual machine may report another model than that of its CPU: one with instructions on matrices is no older than the first of these."""
     info, has = host_flags(), host_features()
     own = (info.get("vendor_id"), info.get("cpu family"), info.get("model"))
     names = [name for vendor, family, models, name in HOSTS if own[:2] == (vendor, family) and own[2] and int(own[2]) in models]
+    if has.issuperset(MATRIX_FLAGS) and not set(names) & set(MATRIX_CPUS):
+        names.insert(0, MATRIX_CPUS[0])
     for name in (*names, "x86-64-v4", "x86-64-v3", "x86-64-v2"):
         if CPUS[name] <= has:
             return name

@@ -4,7 +4,7 @@ Each protocol lists the members that are used across layers; users see the class
 ``legato.Backend``.
 """
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from legato.core.mlir import ext, ir
 
@@ -162,6 +162,9 @@ class AttentionTilesLike(Protocol):
     def threads(self) -> int: ...
 
 
+WinogradOrder = Literal["blocks", "points", "panels"]
+
+
 class WinogradTilesLike(Protocol):
     """The sizes of the blocks of a convolution by Winograd's algorithm; the fields are those of ``targets.cpu.winograd.WinogradTiles``."""
 
@@ -180,9 +183,13 @@ class WinogradTilesLike(Protocol):
     @property
     def threads(self) -> int: ...
     @property
-    def whole_blocks(self) -> bool: ...
+    def order(self) -> WinogradOrder: ...
+    @property
+    def channels(self) -> int: ...
     @property
     def in_pairs(self) -> bool: ...
+    @property
+    def registers(self) -> tuple[str, ...]: ...
 
 
 class RuleLike(Protocol):

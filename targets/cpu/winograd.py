@@ -4,10 +4,12 @@ Costs are in cycles of a core. What is computed counts as on one that starts two
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.convolution import are_few
+from legato.core.interfaces import WinogradOrder
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose, steps
 from legato.targets.cpu.threads import WORTH_IT
@@ -23,10 +25,16 @@ INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, f
 OUTPUTS = {2: 25, 4: 75}        # of its products
 STREAM = 20                     # bytes of weights that cross from the outer caches in a cycle, beside products
 MEMORY = 3                      # from memory, to one core: inside of a model, other weights have filled the caches
+CROSS = 5                       # of what another core has written
 THIRD = 1 << 25                 # bytes of a third cache
+TRANSFORMED: tuple[WinogradOrder, ...] = ("blocks", "points")    # orders of weights that are transformed at compile time
+SIDE, ROWS = 6, 4               # of a tile of inputs, and tiles by a row of points in a register tile: where the kernel transforms filters
+STEP = 25                       # cycles of a step of such a register tile
+DEEP = 64                       # channels whose filters stay in the first cache, or close to it
 BLOCKS = (1, 2, 3, 4, 6, 8)     # numbers of blocks that are tried, where weights go by point by point
 DIRECT = 1.15                   # time of a direct convolution, by that of its multiply-adds
-REGIONS = 3                     # parallel loops of a block that threads share
+REGIONS = 3                     # parallel loops of a block that threads share, point by point
+SHARED = 2                      # panel by panel
 START = 40_000                  # cycles from the end of one parallel loop to the begin of the next on all threads
 GAIN = 0.9                      # most time by the algorithm, as a part of the direct convolution's, that is worth its rounding
 
@@ -36,9 +44,10 @@ class WinogradTiles:
     """The sizes of the blocks of a convolution.
 
     ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
-    tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel;
-    ``whole_blocks``: whether each thread computes blocks of its own, panel by panel, or all share one, point by point; ``in_pairs``:
-    whether transformed inputs and weights are rounded to bf16, and multiplied in pairs of channels.
+    tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel; ``order``:
+    "blocks", where each thread computes blocks of its own, panel by panel, "points", where all share one, point by point, or "panels",
+    where they share one, panel by panel, and transform the filters themselves, of so many ``channels`` at a time; ``in_pairs``: whether
+    transformed inputs and weights are rounded to bf16, and multiplied in pairs of channels; ``registers``: the names of the CPU's.
     """
 
     outputs: int
@@ -48,8 +57,10 @@ class WinogradTiles:
     segment: int
     segments: int
     threads: int
-    whole_blocks: bool
+    order: WinogradOrder
+    channels: int
     in_pairs: bool
+    registers: tuple[str, ...]
 
 
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
@@ -65,12 +76,16 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
         return None
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
         return None    # direct convolutions fill vectors of these
-    threads = machine.threads if prod(_sizes(form)) >= WORTH_IT else 1
+    shared = machine.threads if 9 * prod(_sizes(form)) >= WORTH_IT else 1
     pairs = (False, True) if machine.rounds_factors and machine.has("avx512bf16") else (False,)
-    candidates = (found for whole_blocks in (True, False) for in_pairs in pairs
-                  for found in _candidates(form, machine, threads, whole_blocks, in_pairs))
+    candidates = []
+    for threads in {1, shared}:
+        for order, in_pairs in product(TRANSFORMED, pairs):
+            candidates += _candidates(form, machine, threads, order, in_pairs)
+        if machine.registers >= MANY:
+            candidates += _panels(form, machine, threads)
     cost, tiles = min(candidates, key=lambda candidate: candidate[0])
-    return tiles if cost < GAIN * _direct(form, machine, threads) else None
+    return tiles if cost < GAIN * _direct(form, machine, shared) else None
 
 
 def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
@@ -91,7 +106,8 @@ def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
     size = 4
     if machine.rounds_factors and machine.multiplies_pairs and form.depth is None:
         computed, size = computed / 2, 2    # of pairs of bf16
-    return max((computed * _slowness(machine) + size * weights / STREAM) / threads, size * weights / _memory(threads))
+    loops = START if threads > 1 else 0
+    return max((computed * _slowness(machine) + size * weights / STREAM) / threads + loops, size * weights / _memory(threads))
 
 
 def _slowness(machine: Machine) -> float:
@@ -113,19 +129,17 @@ def _memory(threads: int) -> int:
     return MEMORY * min(threads, 2)
 
 
-def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blocks: bool,
+def _candidates(form: ConvolutionForm, machine: Machine, threads: int, order: WinogradOrder,
                 in_pairs: bool) -> Iterator[tuple[float, WinogradTiles]]:
-    """Sizes of blocks, with their cost."""
-    images, rows, columns, channels, features = _sizes(form)
+    """Sizes of blocks whose weights are transformed at compile time, with their cost."""
+    *_, channels, features = _sizes(form)
     lanes = machine.lanes(32)
     panels, chunks = -(-features // (VECTORS * lanes)), -(-channels // lanes)
-    static = 0 < form.result.type.shape[-2] == columns
+    whole_blocks = order == "blocks"
     summed, size = (-(-channels // 2), 2) if in_pairs else (channels, 4)    # steps of a sum; bytes of a factor
     for outputs in TILES_OF_PAIRS if in_pairs else TILES:
         points = (outputs + 2) ** 2
-        in_row = -(-columns // outputs)
-        segment = -(-in_row // -(-in_row // SEGMENT)) if static else FEW_TILES
-        total = images * -(-rows // outputs) * -(-in_row // segment)
+        segment, total = _in_segments(form, outputs)
         weights = size * points * channels * panels * VECTORS * lanes
         alone = threads if whole_blocks else 1    # threads that have blocks of their own
         inputs = size * points * chunks * lanes * segment    # bytes of a segment
@@ -139,9 +153,9 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blo
         for segments in tried:
             tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
             blocks = -(-total // segments)
-            product = panels * points * -(-segments * segment // tile) * (summed * steps(tile, VECTORS) / 2 + tile * VECTORS)
+            products = panels * points * -(-segments * segment // tile) * (summed * steps(tile, VECTORS) / 2 + tile * VECTORS)
             transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
-            computed = (product + transforms) * _slowness(machine)
+            computed = (products + transforms) * _slowness(machine)
             rounds, sharing = -(-blocks // alone), threads // alone
             streams = (rounds * weights if weights / sharing > machine.l2_bytes / 2 else weights) / sharing
             if not whole_blocks and segments * scratch > machine.l2_bytes // 2:
@@ -149,7 +163,36 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, whole_blo
             regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS * blocks
             fetched = weights * (rounds if weights > THIRD else 1)
             cost = max(rounds * computed / sharing + streams / STREAM + regions * START, fetched / _memory(threads))
-            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, whole_blocks, in_pairs)
+            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, order, channels, in_pairs,
+                                      machine.vector_registers)
+
+
+def _panels(form: ConvolutionForm, machine: Machine, threads: int) -> Iterator[tuple[float, WinogradTiles]]:
+    """Sizes of blocks whose filters the kernel transforms, with their cost."""
+    *_, channels, features = _sizes(form)
+    lanes = machine.lanes(32)
+    panels, chunks, points = -(-features // lanes), -(-channels // lanes), SIDE ** 2
+    segment, total = _in_segments(form, SIDE - 2)
+    each = 4 * points * chunks * lanes * segment    # bytes of the inputs of a segment
+    segments = _segments(total, each, machine.l2_bytes, machine)
+    blocks, groups = -(-total // segments), -(-segments * segment // ROWS)
+    transforms = segments * segment * (chunks * INPUTS[SIDE - 2] + panels * OUTPUTS[SIDE - 2])
+    computed = (panels * groups * channels * SIDE * STEP + transforms) * _slowness(machine)
+    filters = 4 * 9 * channels * panels * lanes
+    shared = SHARED * START + each * segments * (1 - 1 / threads) / CROSS if threads > 1 else 0
+    cost = blocks * ((computed + filters / STREAM) / threads + shared)
+    fetched = filters * (blocks if filters > THIRD else 1)
+    deep = min(channels, DEEP)
+    yield max(cost, fetched / _memory(threads)), WinogradTiles(
+        SIDE - 2, ROWS, 1, lanes, segment, segments, threads, "panels", deep, False, machine.vector_registers)
+
+
+def _in_segments(form: ConvolutionForm, outputs: int) -> tuple[int, int]:
+    """The tiles of a segment, and the segments of all images."""
+    images, rows, columns, *_ = _sizes(form)
+    in_row = -(-columns // outputs)
+    segment = -(-in_row // -(-in_row // SEGMENT)) if form.result.type.shape[-2] == columns else FEW_TILES
+    return segment, images * -(-rows // outputs) * -(-in_row // segment)
 
 
 def _segments(total: int, each: int, weights: int, machine: Machine) -> int:

@@ -62,6 +62,18 @@ def test_matrices_only_where_the_system_allows_them(monkeypatch):
         assert ("amx-tile" in cpu.missing_features("icelake-server", "+amx-tile")) != allowed
 
 
+def test_the_model_of_a_virtual_machine_with_matrices(monkeypatch):
+    """It is at least the first CPU that has them, where nothing of that one is hidden."""
+    flags = {**FLAGS, **MATRIX_FLAGS}
+    everything = " ".join(flags[feature] for feature in CPUS["sapphirerapids"] | MATRIX_FLAGS.keys())
+    monkeypatch.setattr(cpu, "tiles_allowed", lambda: True)
+    for model, text, name in (("167", everything, "sapphirerapids"), ("173", everything, "graniterapids"),
+                              ("167", everything.replace(flags["avx512fp16"], ""), "rocketlake")):
+        monkeypatch.setattr(cpu, "host_flags", lambda model=model, text=text: {
+            "vendor_id": "GenuineIntel", "cpu family": "6", "model": model, "flags": text})
+        assert cpu.host_name() == name
+
+
 def test_caches(tmp_path, monkeypatch):
     """Linux's own numbers of the first core: data and unified caches, in KiB or MiB."""
     caches = [("Data", 1, "48K"), ("Instruction", 1, "32K"), ("Unified", 2, "2M"), ("Unified", 3, "260096K")]

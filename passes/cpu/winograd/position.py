@@ -7,7 +7,7 @@ from legato.analysis.structured import ConvolutionForm
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.ir_helpers import index
 from legato.core.mlir import ir, memref
-from legato.core.vector_loops import Size, plus, quotient, remainder, rounded_up, times
+from legato.core.vector_loops import Size, least, minus, plus, quotient, remainder, rounded_up, times
 from legato.passes.cpu.winograd.transforms import TAPS
 
 
@@ -62,3 +62,9 @@ class WinogradSizes:
         row = quotient(place, self.in_row)
         column = times(remainder(place, self.in_row) if self.in_row != 1 else 0, self.length)
         return Segment(number, quotient(row, self.tile_rows), remainder(row, self.tile_rows), column)
+
+    def extents(self, first: Size, tiles: WinogradTilesLike) -> tuple[Size, Size]:
+        """The segments of the block that begins with number ``first``, and the rows of its products."""
+        whole = isinstance(self.segments, int) and self.segments % tiles.segments == 0
+        count: Size = tiles.segments if whole else least(minus(self.segments, first), tiles.segments)
+        return count, times(rounded_up(times(count, tiles.segment), tiles.rows), tiles.rows)

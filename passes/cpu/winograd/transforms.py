@@ -19,6 +19,7 @@ OF_WEIGHTS = {
     2: ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     4: ((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
 }
+FACTORS = {2: (1, 1 / 2, 1 / 2, 1), 4: (1 / 4, -1 / 6, -1 / 6, 1 / 24, 1 / 24, 1)}    # that the rows have
 
 
 def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool, pair: int = 1) -> None:
@@ -26,16 +27,15 @@ def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, pan
     for each panel of features, one matrix for each of the (outputs + 2)^2 points, or ``by_points``, for each point one for each panel. The
     last panel is padded with zeros, as is the last of ``pair`` neighbouring channels. Of weights [depth, 3, 3, channels, features] there
     are depth * channels channels."""
-    if weights.ndim == 5:
-        weights = np.moveaxis(weights, 0, 2).reshape(TAPS, TAPS, -1, weights.shape[-1])
+    weights = _taps(weights)
     g = np.array(OF_WEIGHTS[outputs])
     both = np.kron(g, g)                          # of both axes: [points, 9], in double precision
-    channels, features = weights.shape[2:]
+    channels, features = weights.shape[1:]
     panels, points, steps = -(-features // panel), len(both), -(-channels // pair)
     order = (points, panels) if by_points else (panels, points)
     to = result.reshape(*order, steps, panel, pair)
     to = to.swapaxes(0, 1) if by_points else to
-    taps = weights.reshape(TAPS ** 2, channels, features).swapaxes(0, 1)
+    taps = weights.swapaxes(0, 1)
     wide = min(panels, max(1, ALONE // (both.size * panel)))               # panels in a product, which is one for each channel
     deep = min(steps, max(1, AT_ONCE // (points * wide * panel * pair)))
     given, made = np.empty((deep * pair, TAPS ** 2, wide * panel)), np.empty((deep * pair, points, wide * panel))
@@ -50,8 +50,29 @@ def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, pan
         to[p:p + count, :, s:s + rows] = after.reshape(rows, pair, points, count, panel).transpose(3, 2, 0, 4, 1)
 
 
+def _taps(weights: np.ndarray) -> np.ndarray:
+    """Weights [depth, 3, 3, channels, features], or without a depth, as [9, depth * channels, features]."""
+    if weights.ndim == 5:
+        weights = np.moveaxis(weights, 0, 2)
+    return weights.reshape(TAPS ** 2, -1, weights.shape[-1])
+
+
+def pack_filters(weights: np.ndarray, result: np.ndarray, panel: int) -> None:
+    """Writes weights [3, 3, channels, features] as they are to ``result`` [features / panel, channels * 9 * panel]: of each panel of
+    features, of each channel, the elements of the filters, row by row. The last panel is padded with zeros. Of weights
+    [depth, 3, 3, channels, features] there are depth * channels channels."""
+    taps = _taps(weights)
+    channels, features = taps.shape[1:]
+    to = result.reshape(-1, channels, TAPS ** 2, panel)
+    whole = features // panel
+    to[:whole] = taps[:, :, :whole * panel].reshape(TAPS ** 2, channels, whole, panel).transpose(2, 1, 0, 3)
+    if whole < len(to):
+        to[whole] = 0
+        to[whole, :, :, :features - whole * panel] = taps[:, :, whole * panel:].transpose(1, 0, 2)
+
+
 class Transforms:
-    """The transforms of inputs and products along one axis, of vectors at the insertion point."""
+    """The transforms of inputs, filters and products along one axis, of vectors at the insertion point."""
 
     def __init__(self, outputs: int, vectors: Vectors):
         self.outputs, self.vectors = outputs, vectors
@@ -64,6 +85,20 @@ class Transforms:
         left, right = arith.subf(d[4], d[2]), arith.subf(d[3], d[1])
         return [self._scaled(4, d[0], self._scaled(-5, d[2], d[4])), arith.addf(even, odd), arith.subf(even, odd),
                 self._scaled(2, right, left), self._scaled(-2, right, left), self._scaled(4, d[1], self._scaled(-5, d[3], d[5]))]
+
+    def of_inputs_scaled(self, d: Sequence[ir.Value]) -> list[ir.Value]:
+        """B^T d times the factors of the rows of G."""
+        return [value if factor == 1 else arith.mulf(value, self.vectors.splat(factor))
+                for value, factor in zip(self.of_inputs(d), FACTORS[self.outputs], strict=True)]
+
+    def of_filters(self, g: Sequence[ir.Value]) -> list[ir.Value]:
+        """G g, without the factors of its rows, which ``of_inputs_scaled`` has."""
+        ends = arith.addf(g[0], g[2])
+        near = [arith.addf(ends, g[1]), arith.subf(ends, g[1])]
+        if self.outputs == 2:
+            return [g[0], *near, g[2]]
+        far = self._scaled(4, g[2], g[0])
+        return [g[0], *near, self._scaled(2, g[1], far), self._scaled(-2, g[1], far), g[2]]
 
     def of_products(self, m: Sequence[ir.Value]) -> list[ir.Value]:
         """A^T m."""

@@ -4,6 +4,7 @@
 // RUN: %python -c "import numpy as n, safetensors.numpy as s; a, b = (s.load_file(rf'%t/{x}.mlir.safetensors') for x in ('in', 'out')); g = n.array([[1/4, 0, 0], [-1/6, -1/6, -1/6], [-1/6, 1/6, -1/6], [1/24, 1/12, 1/6], [1/24, -1/12, 1/6], [0, 0, 1]]); u = n.einsum('ua,abcf,vb->uvcf', g, a['w'], g); print(sorted(b), abs(u.reshape(36, -1) - b['w.winograd']).max() < 1e-6)" | filecheck %s --check-prefix=BYTES
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=znver4 matmul-precision=bf16}' --canonicalize --cse | filecheck %s --check-prefix=PAIRS
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=sapphirerapids threads=2}' --canonicalize --cse | filecheck %s --check-prefix=THREADS
+// RUN: filecheck %s --check-prefix=PANELS < %t/out.mlir
 // RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v2}' | filecheck %s --check-prefix=NONE
 // RUN: legato-compile --print-pipeline=fused --target 'llvm{winograd=false}' | filecheck %s --check-prefix=OFF
 // RUN: legato-compile --print-pipeline=fused | filecheck %s --check-prefix=ON
@@ -22,7 +23,7 @@
 // ON: tir-winograd-convolutions
 
 // The filter of 64 x 32 becomes, at compile time, one matrix of 64 x 32 for each of the 6 x 6 points.
-// BYTES: ['constant.winograd', 'w', 'w.winograd'] True
+// BYTES: ['constant.winograd', 'w', 'w.panels', 'w.winograd'] True
 // CHECK-LABEL: func.func @main
 // CHECK: %[[W:.*]] = "relax.constant"() {weight = "w.winograd"} : () -> tensor<36x2048xf32>
 // CHECK: call @conv(%{{.*}}, %[[W]],
@@ -69,11 +70,36 @@
 // THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[LAST]]] : memref<72x720xf32>
 // THREADS: scf.parallel
 
+// Of 2 x 2 tiles, filters of 9 numbers are read, and transformed by the kernel: the sums of 4 tiles by the 6 points of a row stay in registers.
+// CHECK-LABEL: func.func private @small(
+// CHECK-SAME: tensor<2x9216xf32>
+// CHECK: %[[FILTERS:.*]] = bufferization.to_buffer %arg1 read_only : tensor<2x9216xf32>
+// CHECK: scf.for %{{.*}} = %c0 to %c2
+// CHECK-COUNT-6: scf.for %{{.*}} iter_args({{.*}}) -> (vector<16xf32>
+// CHECK-NOT: scf.for %{{.*}} iter_args
+// CHECK: bufferization.to_tensor
+
+// PANELS-LABEL: func.func private @small(
+// The first row of points takes the first rows of filters, the second takes all, and fetches those that come next.
+// PANELS: scf.for %{{.*}} iter_args
+// PANELS-COUNT-3: vector.load %{{.*}} : memref<2x9216xf32>, vector<16xf32>
+// PANELS-NOT: vector.load
+// PANELS-COUNT-24: vector.fma
+// PANELS-NOT: vector.fma
+// PANELS: scf.for %{{.*}} iter_args
+// PANELS: memref.prefetch
+// PANELS-COUNT-9: vector.load %{{.*}} : memref<2x9216xf32>, vector<16xf32>
+// PANELS-NOT: vector.load
+// PANELS-COUNT-24: vector.fma
+// PANELS-NOT: vector.fma
+// PANELS: scf.yield
+
 #all = affine_map<(n, h, w, f) -> (n, h, w, f)>
 #feature = affine_map<(n, h, w, f) -> (f)>
 func.func @main(%x: tensor<1x30x28x64xf32>, %b: tensor<32xf32>, %y: tensor<1x6x6x2xf32>, %w: tensor<3x3x64x32xf32>,
-                %z: tensor<1x22x30x32xf32>)
-    -> (tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>, tensor<1x20x28x64xf32>) {
+                %z: tensor<1x22x30x32xf32>, %s: tensor<1x9x9x64xf32>)
+    -> (tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>, tensor<1x20x28x64xf32>,
+        tensor<1x7x7x32xf32>) {
   %0 = "relax.constant"() {weight = "w"} : () -> tensor<3x3x64x32xf32>
   %1 = tensor.empty() : tensor<1x30x28x32xf32>
   %2 = func.call @conv(%x, %0, %b, %1) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<32xf32>, tensor<1x30x28x32xf32>) -> tensor<1x30x28x32xf32>
@@ -87,8 +113,11 @@ func.func @main(%x: tensor<1x30x28x64xf32>, %b: tensor<32xf32>, %y: tensor<1x6x6
   %10 = "relax.constant"() {value = dense<1.0> : tensor<3x3x32x64xf32>} : () -> tensor<3x3x32x64xf32>
   %11 = tensor.empty() : tensor<1x20x28x64xf32>
   %12 = func.call @uneven(%z, %10, %11) : (tensor<1x22x30x32xf32>, tensor<3x3x32x64xf32>, tensor<1x20x28x64xf32>) -> tensor<1x20x28x64xf32>
-  return %2, %5, %7, %9, %12
-      : tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>, tensor<1x20x28x64xf32>
+  %13 = tensor.empty() : tensor<1x7x7x32xf32>
+  %14 = func.call @small(%s, %0, %13) : (tensor<1x9x9x64xf32>, tensor<3x3x64x32xf32>, tensor<1x7x7x32xf32>) -> tensor<1x7x7x32xf32>
+  return %2, %5, %7, %9, %12, %14
+      : tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>, tensor<1x20x28x64xf32>,
+        tensor<1x7x7x32xf32>
 }
 func.func private @conv(%x: tensor<1x30x28x64xf32>, %w: tensor<3x3x64x32xf32>, %b: tensor<32xf32>,
                         %out: tensor<1x30x28x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x30x28x32xf32> attributes {tir.prim_func} {
@@ -140,4 +169,12 @@ func.func private @uneven(%x: tensor<1x22x30x32xf32>, %w: tensor<3x3x32x64xf32>,
   %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
       ins(%x, %w : tensor<1x22x30x32xf32>, tensor<3x3x32x64xf32>) outs(%0 : tensor<1x20x28x64xf32>) -> tensor<1x20x28x64xf32>
   return %1 : tensor<1x20x28x64xf32>
+}
+func.func private @small(%x: tensor<1x9x9x64xf32>, %w: tensor<3x3x64x32xf32>,
+                         %out: tensor<1x7x7x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x7x7x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x7x7x32xf32>) -> tensor<1x7x7x32xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x9x9x64xf32>, tensor<3x3x64x32xf32>) outs(%0 : tensor<1x7x7x32xf32>) -> tensor<1x7x7x32xf32>
+  return %1 : tensor<1x7x7x32xf32>
 }

@@ -14,6 +14,7 @@ from legato.targets.cpu import winograd
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
+EITHER = (".winograd", ".panels")    # suffixes of filters that are transformed at compile time, and in the kernel
 RNG = np.random.default_rng(3)
 
 
@@ -78,13 +79,13 @@ class Graph:
                 constant.CopyFrom(numpy_helper.from_array(numbers.astype(np.float32), constant.name))
 
 
-def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.ndarray]] = (), suffix: str = ".winograd",
+def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.ndarray]] = (), suffixes: Sequence[str] = EITHER,
           tolerance: float = 2e-5) -> list[np.ndarray]:
-    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffix``: of their filters; ``tolerance``: for errors,
+    """``chosen``: how many of the convolutions are computed by the algorithm; ``suffixes``: of their filters; ``tolerance``: for errors,
     by the greatest result. Returns the results of the last call."""
     model = graph.model()
     fused = legato.lower(legato.from_onnx(model), target, last="fused")
-    assert str(fused).count(f'{suffix}"') == chosen
+    assert sum(str(fused).count(f'{suffix}"') for suffix in suffixes) == chosen
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     exe, found = legato.compile(legato.from_onnx(model), target), []
     for arrays in calls or [graph.arrays]:
@@ -118,32 +119,44 @@ def test_sizes_paddings_and_epilogues(target):
     check(everything(), target, 10)
 
 
-@pytest.mark.parametrize("whole_blocks", [False, True])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_orders(whole_blocks, threads, monkeypatch):
-    """Blocks of which each is computed by all threads, point by point, and by one of them, panel by panel."""
-    candidates = winograd._candidates
+def take_only(monkeypatch, order: str, in_pairs: bool = False) -> None:
+    """Lets all convolutions be computed in this order."""
+    candidates, panels = winograd._candidates, winograd._panels
     monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
-        found for found in candidates(*arguments) if found[1].whole_blocks == whole_blocks))
+        found for found in candidates(*arguments) if (found[1].order, found[1].in_pairs) == (order, in_pairs)))
+    monkeypatch.setattr(winograd, "_panels", panels if order == "panels" else lambda *_: [])
+    monkeypatch.setattr(winograd, "MANY", 0)
     monkeypatch.setattr(winograd, "WORTH_IT", 1)
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("order", ["points", "blocks"])
+def test_orders(order, threads, monkeypatch):
+    """Blocks of which each is computed by all threads, point by point, and by one of them, panel by panel."""
+    take_only(monkeypatch, order)
     check(everything(), f"llvm{{threads={threads}}}", 10)
 
 
+@pytest.mark.parametrize("deep, threads", [(20, 3), (64, 1)])
+@pytest.mark.parametrize("target", LEVELS_HERE[::-1])
+def test_filters_that_the_kernel_transforms(target, deep, threads, monkeypatch):
+    """Panel by panel, also of channels in several parts, the last of which is shorter."""
+    take_only(monkeypatch, "panels")
+    monkeypatch.setattr(winograd, "DEEP", deep)
+    check(everything(), f"{target[:-1]} threads={threads}}}", 10, suffixes=[".panels"])
+
+
 @pytest.mark.skipif(bool(cpu.missing_features("cooperlake", "")), reason="wants AVX512-BF16")
-@pytest.mark.parametrize("whole_blocks, threads", [(True, 1), (False, 3)])
-def test_pairs_of_bf16(whole_blocks, threads, monkeypatch):
+@pytest.mark.parametrize("order, threads", [("blocks", 1), ("points", 3)])
+def test_pairs_of_bf16(order, threads, monkeypatch):
     """With factors rounded to bf16, tiles of 2 x 2 are multiplied in pairs of channels: exactly where these are, else within 1 in 128."""
-    candidates = winograd._candidates
-    monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
-        found for found in candidates(*arguments) if found[1].in_pairs and found[1].whole_blocks == whole_blocks))
-    monkeypatch.setattr(winograd, "WORTH_IT", 1)
-    monkeypatch.setattr(winograd, "GAIN", float("inf"))
+    take_only(monkeypatch, order, in_pairs=True)
     target = f"llvm{{cpu=cooperlake matmul-precision=bf16 threads={threads}}}"
     graph = everything()
-    check(graph, target, 10, suffix=".winograd.bf16", tolerance=2**-7)
+    check(graph, target, 10, suffixes=[".winograd.bf16"], tolerance=2**-7)
     graph.in_integers()
-    check(graph, target, 10, suffix=".winograd.bf16")
+    check(graph, target, 10, suffixes=[".winograd.bf16"])
 
 
 @pytest.mark.skipif(bool(cpu.missing_features("cooperlake", "")), reason="wants AVX512-BF16")
@@ -155,7 +168,7 @@ def test_pairs_of_images_of_symbolic_sizes(monkeypatch):
     calls = []
     for n, h, w in ((1, 1, 1), (2, 5, 6), (3, 30, 17)):
         calls.append({name: RNG.integers(-9, 10, (n, 33, h, w)).astype(np.float32) for name in g.arrays})
-    check(g, "llvm{cpu=cooperlake matmul-precision=bf16}", 1, calls, ".winograd.bf16")
+    check(g, "llvm{cpu=cooperlake matmul-precision=bf16}", 1, calls, [".winograd.bf16"])
 
 
 @pytest.mark.parametrize("side, features, threads, loops", [(56, 64, 2, 1), (20, 512, 4, 3)])
