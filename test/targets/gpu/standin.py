@@ -13,6 +13,7 @@ import tempfile
 from math import prod
 from pathlib import Path
 
+from standin_accesses import check_accesses
 from standin_forms import add_short_forms
 from standin_matrices import MATRIX_FUNCTIONS, call, element, number, rewrite_matrices, word
 from standin_warpgroups import WARPGROUP_WAITING, rewrite_warpgroups
@@ -117,6 +118,7 @@ def build(outlined, passed, place):
     check_alignment(module)
     rewrite_warpgroups(module)
     rewrite_matrices(module)     # while shared memory is known as such
+    check_accesses(module)
     module = Module.parse(SPACES.sub("", str(module)))
     kinds, threads = {}, most_threads(PTX_OF[0])
     with module.context, ir.Location.unknown():

@@ -28,6 +28,28 @@ def shifted(kernel):
         load.operands[place] = arith.addi(load.operands[place], index(1))
 
 
+def beyond(kernel):
+    """A vector lies a row further, of the last row beyond the buffer."""
+    load = next(op for op in find(kernel, "vector.load") if "alignment" in op.attributes)
+    with ir.InsertionPoint(load):
+        place = len(load.operands) - 1
+        load.operands[place] = arith.addi(load.operands[place], index(load.operands[0].type.shape[-1]))
+
+
+def unordered(number):
+    """A barrier is missing."""
+    def change(kernel):
+        find(kernel, "gpu.barrier")[number].erase()
+    return change
+
+
+def crossed(kernel):
+    """All blocks along an axis write the first one's tile."""
+    block = find(kernel, "gpu.block_id")[0]
+    with ir.InsertionPoint(block):
+        block.results[0].replace_all_uses_with(index(0))
+
+
 def branched(kernel):
     """The threads of a block are at different barriers."""
     barrier = find(kernel, "gpu.barrier")[0]
@@ -62,7 +84,9 @@ def resized(*sizes):
 
 
 FAULTS = {
-    "shifted": (shifted, "error 716"), "branched": (branched, "LAUNCH_FAILED"), "not_written": (not_written, None),
+    "shifted": (shifted, "error 716"), "beyond": (beyond, "ILLEGAL_ADDRESS"), "crossed": (crossed, "LAUNCH_FAILED"),
+    "first": (unordered(0), "LAUNCH_FAILED"), "second": (unordered(1), "LAUNCH_FAILED"),
+    "branched": (branched, "LAUNCH_FAILED"), "not_written": (not_written, None),
     "deep": (resized(1, 2, 128), r"blocks of 1 x 2 x 128 threads.* \(error 1\)"),       # 64 along z are the most
     "large": (resized(16, 32, 1), r"blocks of 16 x 32 x 1 threads.* \(error 1\)")}      # more than registers were given out for
 

@@ -53,6 +53,8 @@ static char *fake, *real; /* the same memory, as the host and as kernels have it
 #include "standin/devices.h"
 #include "standin/memory.h"
 #include "standin/threads.h"
+#include "standin/accesses.h"
+#include "standin/copies.h"
 #include "standin/matrices.h"
 #include "standin/warpgroups.h"
 #include "standin/blocks.h"

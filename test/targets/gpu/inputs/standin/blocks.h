@@ -11,7 +11,7 @@ static int run_block(int count, unsigned seed) {
       if (threads[number].state != READY || number / 32 == held) continue;
       resume(number);
       moved = 1;
-      if (misaligned) return MISALIGNED_ADDRESS;
+      if (failure) return failure;
       left -= threads[number].state == ENDED;
     }
     for (int warp = 0; warp < count; warp += 32) {
@@ -42,7 +42,7 @@ static int run_block(int count, unsigned seed) {
     if (at && at == left) {
       for (int n = 0; n < count; n++)
         if (threads[n].state == AT_BARRIER) threads[n].state = READY;
-      moved = 1, held = (int)(seed >> 8) % (count / 16 + 1);
+      moved = 1, epoch++, held = (int)(seed >> 8) % (count / 16 + 1);
     }
     int code = left ? on_warpgroups(count, &moved) : 0;
     if (code || (!moved && left && held < 0)) return code ? code : LAUNCH_FAILED;
@@ -74,8 +74,9 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
     thread_room = count;
   }
   program = function;
-  dynamic_size = sizes[6], misaligned = 0;
+  dynamic_size = sizes[6], failure = 0, launches++;
   for (unsigned block = 0; block < sizes[0] * sizes[1] * sizes[2]; block++) {
+    block_number = block, epoch = 0;
     for (int i = 0; i < function->count; i++) memset(function->buffers[i].at, 0xff, function->buffers[i].size);
     for (int n = 0; n < count; n++) {
       struct thread *me = &threads[n];
@@ -84,8 +85,9 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
                          sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]};
       memcpy(me->ids, ids, sizeof ids);
       if (!syncs) {
+        running = n;
         if (!_setjmp(whole)) function->run(slots, me->ids);
-        if (misaligned) return MISALIGNED_ADDRESS;
+        if (failure) return failure;
         continue;
       }
       me->state = READY, me->started = me->groups = me->fenced = me->unpublished = me->products = 0;

@@ -3,6 +3,7 @@
 enum { LDMATRIX, MMA };
 static long conflicts, instructions[2];
 API void standin_ldmatrix(int64_t row, int count, int transposed, int64_t to) {
+  if (running % 32 < 8 * count) trace_access((char *)row, 16, READS);
   threads[running].matrix = (struct matrix){LDMATRIX, count, transposed, (char *)row, (char *)to, 0};
   leave(AT_MATRIX);
 }

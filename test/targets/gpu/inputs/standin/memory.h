@@ -1,6 +1,7 @@
 /* Memory of devices. Part of standin_driver.c. */
 
-struct allocation { char *at; size_t size; struct CUctx_st *of; struct allocation *next; };
+#define TRACE 24 /* bytes of what is known of a byte (accesses.h) */
+struct allocation { char *at; size_t size; struct CUctx_st *of; struct allocation *next; void *traces; };
 static struct allocation *allocations;
 
 static struct allocation *allocation_of(const void *at, size_t size) {
@@ -19,7 +20,7 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *to, size_t size) {
   long most = setting("STANDIN_MEMORY", 1l << 34);
   if (of->used + size > (size_t)most || of->next + size + 2 * GAP > ROOM) END(OUT_OF_MEMORY)
   struct allocation *made = malloc(sizeof *made);
-  *made = (struct allocation){fake + ROOM * (of - devices) + of->next, size, of, allocations};
+  *made = (struct allocation){fake + ROOM * (of - devices) + of->next, size, of, allocations, 0};
   allocations = made;
   of->next += (size + GAP + 255) & -256ull;
   of->used += size;
@@ -37,6 +38,7 @@ API CUresult cuMemFree_v2(CUdeviceptr memory) {
       gone->of->used -= gone->size;
       uintptr_t first = ((uintptr_t)mapped(gone->at) + 4095) & -4096ull, last = (uintptr_t)mapped(gone->at + gone->size) & -4096ull;
       if (first < last) madvise((void *)first, last - first, MADV_DONTNEED);
+      if (gone->traces) munmap(gone->traces, gone->size * TRACE);
       free(gone);
       END(SUCCESS)
     }

@@ -37,6 +37,7 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
   char symbol[1024];
   struct CUfunc_st *made = calloc(1, sizeof *made);
   snprintf(symbol, sizeof symbol, "%s.kinds", name);
+  made->name = strdup(name);
   made->kinds = dlsym(module->library, symbol);
   snprintf(symbol, sizeof symbol, "%s.run", name);
   *(void **)&made->run = dlsym(module->library, symbol);

@@ -1,8 +1,8 @@
-/* The threads of a block as coroutines; what they exchange and copy. Part of standin_driver.c. */
+/* The threads of a block as coroutines; what they exchange. Part of standin_driver.c. */
 
 #define MOST_BUFFERS 16
 struct buffer { char *at; long size; };
-struct CUfunc_st { const char *kinds; int parameters, dynamic, shared, count; long threads; struct buffer buffers[MOST_BUFFERS]; void (*run)(char *const *, const int64_t *); };
+struct CUfunc_st { const char *kinds, *name; int parameters, dynamic, shared, count; long threads; struct buffer buffers[MOST_BUFFERS]; void (*run)(char *const *, const int64_t *); };
 enum { READY, AT_BARRIER, AT_SHUFFLE, AT_MATRIX, AT_MBARRIER, AT_WARPGROUP, ENDED };
 #define MOST_PRODUCTS 16
 struct matrix { int op, kind, transposed; char *first, *second, *third; }; /* an instruction of a warp, as a lane gives it */
@@ -41,13 +41,16 @@ API void standin_barrier(int number) {
   threads[running].offset = number;
   leave(AT_BARRIER);
 }
-static int misaligned;
+static int failure; /* of a thread: its code */
 static jmp_buf whole; /* around a thread of a kernel whose threads do not wait */
-API void standin_aligned(int64_t at, int bytes) {
-  if (at % bytes == 0) return;
-  misaligned = 1;
+static void give_up(int code) {
+  failure = code;
   if (program->kinds[0] == 's') leave(ENDED);
   _longjmp(whole, 1);
+}
+API void standin_aligned(int64_t at, int bytes) {
+  if (at % bytes == 0) return;
+  give_up(MISALIGNED_ADDRESS);
 }
 API uint64_t standin_shuffle(uint64_t value, int offset, int width, int mode) { /* modes: xor, up, down, idx */
   struct thread *me = &threads[running];
@@ -64,28 +67,5 @@ static void exchange(int warp, int count) {
     int from = me->mode == 0 ? lane ^ me->offset : me->mode == 1 ? lane - me->offset : me->mode == 2 ? lane + me->offset : me->offset;
     me->valid = from >= 0 && from < 32;
     me->got = !me->valid ? me->value : from < count ? threads[warp + from].value : ~0ull; /* nobody says what a lane that is not there has */
-  }
-}
-
-/* cp.async: what is copied appears at once, or when the thread waits for it. */
-static unsigned coin;
-static void finish_copy(const struct copy *one) {
-  memcpy(one->to, one->from, one->read);
-  memset(one->to + one->read, 0, one->bytes - one->read);
-}
-API void standin_copy(int64_t to, int64_t from, int bytes, int read) {
-  struct copy *made = malloc(sizeof *made), **last = &threads[running].copies;
-  if (to % bytes || (read && from % bytes)) abort();
-  *made = (struct copy){(char *)to, (const char *)from, bytes, read, threads[running].groups, 0};
-  if ((coin = coin * 1103515245u + 12345u) >> 16 & 1) finish_copy(made);
-  while (*last) last = &(*last)->next;
-  *last = made;
-}
-API void standin_commit(void) { threads[running].groups++; }
-API void standin_wait(int left) { /* for all but the last groups that were committed */
-  struct thread *me = &threads[running];
-  for (struct copy *one; (one = me->copies) && one->group < me->groups - left; free(one)) {
-    finish_copy(one);
-    me->copies = one->next;
   }
 }

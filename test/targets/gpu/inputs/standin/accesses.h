@@ -1,0 +1,59 @@
+/* What kernels read and write: places beyond buffers, and threads that race. Part of standin_driver.c.
+
+   Of each byte that threads share is kept who wrote it last, and who read it, in this launch. Of two accesses of a byte, of which one writes, by
+   different threads, a barrier of the block has to be between; threads of different blocks may not make them. Atomic operations count
+   as reads among each other, and as writes beside others. */
+
+enum { READS, WRITES, ADDS };
+enum { NOBODY = 0, MANY = 0xffff }; /* threads are counted from 1 */
+struct trace { uint32_t launch, wrote_block, read_block; uint16_t writer, reader, wrote_epoch, read_epoch, atomic; };
+_Static_assert(sizeof(struct trace) == TRACE, "");
+static struct trace shared_traces[48 << 10];
+static uint32_t launches, block_number;
+static uint16_t epoch; /* barriers that the block has passed */
+
+static struct trace *traces_of(const char *at, int bytes, int *own) {
+  long place = 0;
+  for (int i = 0; i < program->count; place += program->buffers[i++].size)
+    if (at >= program->buffers[i].at && at + bytes <= program->buffers[i].at + program->buffers[i].size)
+      return *own = 1, &shared_traces[place + (at - program->buffers[i].at)];
+  *own = 0;
+  const char *named = fake + (at - real);
+  struct allocation *of = at >= real && at < real + ROOM * MOST ? allocation_of(named, bytes) : 0;
+  if (!of) return 0;
+  if (!of->traces) of->traces = mmap(0, of->size * sizeof(struct trace), 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return (struct trace *)of->traces + (named - of->at);
+}
+static int meets(uint32_t block, uint16_t thread, uint16_t when) { /* whether another thread's access may be at the same time as this one's */
+  if (thread == NOBODY) return 0;
+  return block != block_number || (when == epoch && thread != running + 1);
+}
+static void fault(int code, const char *what, const struct trace *one, int reads) {
+  fprintf(stderr, "stand-in: %s: block %u, thread %d, after %d barriers: %s", program->name, block_number, running, epoch, what);
+  if (one) fprintf(stderr, " by block %u, thread %d", reads ? one->read_block : one->wrote_block, (reads ? one->reader : one->writer) - 1);
+  fprintf(stderr, "\n");
+  give_up(code);
+}
+static void trace_access(char *at, int bytes, int kind) {
+  int own;
+  struct trace *first = traces_of(at, bytes, &own);
+  if (!first) { fault(ILLEGAL_ADDRESS, "an access of memory that nobody allocated", 0, 0); return; }
+  for (struct trace *one = first; one < first + bytes; one++) {
+    if (one->launch != launches || (own && one->wrote_block != block_number)) *one = (struct trace){launches, block_number, block_number, 0, 0, 0, 0, 0};
+    int meets_write = meets(one->wrote_block, one->writer, one->wrote_epoch) && !(kind == ADDS && one->atomic);
+    if (meets_write) { fault(LAUNCH_FAILED, kind == READS ? "a race: what it reads is written" : "a race: what it writes is written", one, 0); return; }
+    if (kind == READS) {
+      int again = one->reader != NOBODY && one->read_block == block_number && one->read_epoch == epoch;
+      int elsewhere = one->reader != NOBODY && one->read_block != block_number;
+      one->reader = (again && one->reader != running + 1) || elsewhere ? MANY : (uint16_t)(running + 1);
+      one->read_block = elsewhere ? UINT32_MAX : block_number, one->read_epoch = epoch;
+      continue;
+    }
+    if (meets(one->read_block, one->reader, one->read_epoch)) { fault(LAUNCH_FAILED, "a race: what it writes is read", one, 1); return; }
+    one->writer = (uint16_t)(running + 1), one->wrote_block = block_number, one->wrote_epoch = epoch, one->atomic = kind == ADDS;
+  }
+}
+API void standin_access(int64_t at, int bytes, int kind, int64_t begin, int64_t end) {
+  if (end && (at < begin || at + bytes > end)) fault(ILLEGAL_ADDRESS, kind == READS ? "it reads beyond a buffer" : "it writes beyond a buffer", 0, 0);
+  else trace_access((char *)(uintptr_t)at, bytes, kind);
+}
