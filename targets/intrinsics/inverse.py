@@ -19,6 +19,7 @@ def power(b: Builder, x: ir.Value, y: ir.Value) -> ir.Value:
     size, one, zero = b.size(x), b.number(1.0), b.number(0.0)
     value = math.exp(b.mul(y, math.log(size)))
     value = b.select(b.compare(OEQ, size, one), one, value)   # also for y infinite
+    value = b.select(b.compare(OEQ, y, one), size, value)     # e^(ln |x|) of the greatest numbers is infinite
     half = b.mul(y, b.number(0.5))
     whole, even = b.compare(OEQ, math.trunc(y), y), b.compare(OEQ, math.trunc(half), half)
     finite = arith.andi(b.less(size, b.number(inf)), b.less(zero, size))
