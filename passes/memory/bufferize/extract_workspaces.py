@@ -141,16 +141,18 @@ def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls:
     entry = kernel.body.blocks[0]
     arguments = list(entry.arguments)
     spaces: dict[ir.Operation, list[ir.Value]] = {call: [] for call in calls}
+    known: dict[ir.Operation, dict[ir.Value, ir.Value]] = {call: dict(zip(arguments, call.operands)) for call in calls}
     for op in allocations:
         type_, sizes = op.results[0].type, list(op.operands)
         for call in calls:
             with ir.InsertionPoint(call), call.location:
-                given = {a: v for a, v in zip(arguments, call.operands)}
-                extents = [rebuild(kernel, size, given) for size in sizes]
+                extents = [rebuild(kernel, size, known[call]) for size in sizes]
                 spaces[call].append(memref.AllocOp(type_, extents, [], alignment=ALIGNMENT).result)
         argument = entry.add_argument(type_, op.location)
         op.results[0].replace_all_uses_with(argument)
         op.erase()
+        for call in calls:     # sizes of later workspaces may be those of this one
+            known[call][argument] = spaces[call][-1]
     for call, made in spaces.items():
         with ir.InsertionPoint(call), call.location:
             new = func.CallOp([], call.attributes["callee"], [*call.operands, *made])

@@ -48,3 +48,26 @@ func.func @calls_rows(%out: memref<3xf32>, %k: index) {
   call @rows(%out, %k) : (memref<3xf32>, index) -> ()
   return
 }
+
+// The size of a workspace may be that of another.
+// CHECK-LABEL: func.func private @repeated(%arg0: memref<?x3xf32> {tir.out}, %arg1: memref<?x3xf32>, %arg2: memref<?x3xf32>)
+// CHECK-LABEL: func.func @calls_repeated(
+// CHECK: %[[FIRST:.*]] = memref.alloc(%{{.*}}) {alignment = 64 : i64} : memref<?x3xf32>
+// CHECK: %[[SIZE:.*]] = memref.dim %[[FIRST]]
+// CHECK: %[[SECOND:.*]] = memref.alloc(%[[SIZE]]) {alignment = 64 : i64} : memref<?x3xf32>
+// CHECK: call @repeated(%arg0, %[[FIRST]], %[[SECOND]])
+func.func private @repeated(%out: memref<?x3xf32> {tir.out}) attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %rows = memref.dim %out, %c0 : memref<?x3xf32>
+  %first = memref.alloc(%rows) : memref<?x3xf32>
+  %same = memref.dim %first, %c0 : memref<?x3xf32>
+  %second = memref.alloc(%same) : memref<?x3xf32>
+  linalg.fill ins(%zero : f32) outs(%first : memref<?x3xf32>)
+  linalg.fill ins(%zero : f32) outs(%second : memref<?x3xf32>)
+  return
+}
+func.func @calls_repeated(%out: memref<?x3xf32>) {
+  call @repeated(%out) : (memref<?x3xf32>) -> ()
+  return
+}

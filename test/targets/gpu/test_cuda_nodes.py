@@ -2,7 +2,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from product_models import batched, check, feeds, model
 from standin import compiled
 
@@ -72,3 +72,16 @@ def test_batches_beyond_an_axis_of_the_grid(monkeypatch):
     nodes = [batched(("b",), ("b",), 9, 12, 10)]
     given = feeds(nodes, b=5)
     check(nodes, compiled(legato.from_onnx(model(nodes)))(*given.values()), given)
+
+
+def test_a_tile_of_unknown_size_and_what_follows():
+    """Of the kernel's workspaces one has the size of another."""
+    nodes = [helper.make_node("Tile", ["x", "repeats"], ["t"]), helper.make_node("Relu", ["t"], ["y"])]
+    graph = helper.make_graph(nodes, "nodes", [helper.make_tensor_value_info("x", 1, ["n", 3])],
+                              [helper.make_tensor_value_info("y", 1, ["m", 3])],
+                              [numpy_helper.from_array(np.array([2, 1]), "repeats")])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    session, exe = onnxruntime.InferenceSession(proto.SerializeToString()), compiled(legato.from_onnx(proto))
+    for n in (5, 1, 33):
+        x = np.random.default_rng(n).standard_normal((n, 3)).astype(np.float32)
+        np.testing.assert_array_equal(exe(x), session.run(None, {"x": x})[0])

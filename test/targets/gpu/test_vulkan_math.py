@@ -52,8 +52,8 @@ def test_function(results, op):
 
 
 def test_powers_and_their_special_cases():
-    special = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 2.5, -2.5, 1e9, -1e9, np.finfo(np.float32).max, np.inf, -np.inf,
-                        np.nan], np.float32)
+    special = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 2.5, -2.5, 1e9, -1e9,
+                        np.finfo(np.float32).max, np.inf, -np.inf, np.nan], np.float32)
     random = np.random.default_rng(1)
     x = np.concatenate([np.repeat(special, special.size), random.uniform(0, 10, 1000), random.uniform(-10, 10, 1000)]).astype(np.float32)
     y = np.concatenate([np.tile(special, special.size), random.uniform(-10, 10, 1000), np.round(random.uniform(-10, 10, 1000))])
