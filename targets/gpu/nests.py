@@ -137,7 +137,8 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
     """Appends the steps of one launch of reductions."""
     root = steps.block(group.root.name)
     sized = group.root.stores[0].buffer.type.has_static_shape    # else it may write a part only, and a copy would begin as what was there
-    if fills_poorly(group, shape) and group.root.reduced and not group.members and sized:
+    single = len({store.buffer for store in group.root.stores}) == 1     # a block of several results is not computed at a copy of one
+    if fills_poorly(group, shape) and group.root.reduced and not group.members and sized and single:
         emit_points(steps, root, group.root)
         return
     loops = steps.loops(root, group.root.rank)

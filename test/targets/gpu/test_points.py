@@ -1,4 +1,5 @@
 """Kernels of a thread a point, whose rows are shorter than a block: results against onnxruntime, and how many threads are idle."""
+import logging
 import re
 
 import numpy as np
@@ -61,3 +62,19 @@ def test_batches_of_unknown_number_and_single_rows(target):
     assert schedules.count(" points ") == 2 and "refused" not in schedules, schedules
     for found, wanted in zip(RUNS[target](module)(**arrays), reference(proto, arrays), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@EACH
+@pytest.mark.parametrize("shape, attributes", [
+    ((1, 2, 9, 9), {}), ((1, 1, 5, 5), {}), ((2, 3, 8, 7), {"pads": [1, 1, 1, 1], "strides": [2, 2]})])
+def test_places_of_maxima_have_a_schedule(target, shape, attributes, caplog):
+    """A reduction with two results."""
+    x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    proto = model([helper.make_node("MaxPool", ["x"], ["y", "places"], kernel_shape=[2, 2], **attributes)], [value("x", x)],
+                  ["y", "places"], 17)
+    assert {kernel.schedule for kernel in legato.explain(legato.from_onnx(proto), target).kernels} == {"points"}
+    with caplog.at_level(logging.WARNING, "legato"):
+        exe = RUNS[target](legato.from_onnx(proto))
+    assert not caplog.records
+    for found, wanted in zip(exe(x), reference(proto, {"x": x}), strict=True):
+        np.testing.assert_array_equal(found, wanted)
