@@ -84,6 +84,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
                          n % sizes[3], n / sizes[3] % sizes[4], n / sizes[3] / sizes[4],
                          sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]};
       memcpy(me->ids, ids, sizeof ids);
+      forget_copies(me);
       if (!syncs) {
         running = n;
         if (!_setjmp(whole)) function->run(slots, me->ids);

@@ -24,3 +24,6 @@ API void standin_wait(int left) { /* for all but the last groups that were commi
     me->copies = one->next;
   }
 }
+static void forget_copies(struct thread *me) { /* of a launch that failed */
+  for (struct copy *one; (one = me->copies); free(one)) me->copies = one->next;
+}
