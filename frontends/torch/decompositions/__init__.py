@@ -10,6 +10,7 @@ from legato.frontends.torch.decompositions.division import DIVISION
 from legato.frontends.torch.decompositions.elementwise import ELEMENTWISE
 from legato.frontends.torch.decompositions.experts import EXPERTS, of_transformers
 from legato.frontends.torch.decompositions.exponentials import EXPONENTIALS
+from legato.frontends.torch.decompositions.flags import FLAGS
 from legato.frontends.torch.decompositions.halves import WIDENED
 from legato.frontends.torch.decompositions.integers import INTEGERS
 from legato.frontends.torch.decompositions.layers import LAYERS
@@ -31,7 +32,7 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
-    return joined(WIDENED, AVERAGES, COMPLEX, {
+    return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, {
         **ACTIVATIONS, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS, **LAYERS,
         **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA,
         **of_transformers()})

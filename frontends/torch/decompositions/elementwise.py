@@ -96,6 +96,14 @@ def _sinc(x: Any) -> Any:
     return torch.where(angle == 0, 1, angle.sin() / angle)
 
 
+def _logit(x: Any, eps: float | None = None) -> Any:
+    """The logarithm of the odds; bounds of more than a half, which cross, hold as torch compares: the lower one first."""
+    if eps is None or eps <= 0.5 or not x.is_floating_point():
+        return NotImplemented
+    x = torch.where(x < eps, eps, torch.where(x > 1 - eps, 1 - eps, x))
+    return torch.log(x / (1 - x))
+
+
 def _fused(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     """Halves combined in floats and rounded once."""
     def fused(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
@@ -142,6 +150,7 @@ ELEMENTWISE = {
     aten.logaddexp.default: _log_add_exp(math.e),
     aten.logaddexp2.default: _log_add_exp(2),
     aten.sign.default: _sign,
+    aten.logit.default: _logit,
     aten.sinc.default: _sinc,
     aten.addcmul.default: _fused(lambda x, a, b: x + a * b),
     aten.addcdiv.default: _fused(lambda x, a, b: x + a / b),

@@ -2,6 +2,7 @@
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 
 aten = torch.ops.aten
 
@@ -48,7 +49,9 @@ def _kthvalue(x: Any, k: int, axis: int = -1, keepdim: bool = False) -> tuple[An
 
 
 def _median(x: Any) -> Any:
-    """The median of all elements, the lower of two; NaN where one is NaN."""
+    """The median of all elements, the lower of two; NaN where one is NaN, and of none."""
+    if x.is_floating_point() and guard_or_false(x.numel() == 0):
+        return torch.full((), torch.nan, dtype=x.dtype)
     return _median_of_axis(x.reshape(-1), 0)[0]
 
 
@@ -65,7 +68,9 @@ def _median_of_axis(x: Any, axis: int = -1, keepdim: bool = False) -> tuple[Any,
 
 
 def _nanmedian(x: Any) -> Any:
-    """The median of all elements that are numbers."""
+    """The median of all elements that are numbers; NaN of none."""
+    if x.is_floating_point() and guard_or_false(x.numel() == 0):
+        return torch.full((), torch.nan, dtype=x.dtype)
     return _nanmedian_of_axis(x.reshape(-1), 0)[0]
 
 

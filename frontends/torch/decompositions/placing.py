@@ -17,6 +17,8 @@ def _arange(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, layout: A
     if not floats or not all(isinstance(value, (int, float)) for value in (start, end, step)):
         return NotImplemented
     count = math.ceil((end - start) / step)
+    if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:     # torch counts in the result's type
+        return (torch.arange(count, dtype=torch.int64, device=device) * int(step) + int(start)).to(dtype)
     numbers = torch.arange(count, dtype=torch.float64, device=device) * step + start
     return numbers.to(dtype if dtype is not None else torch.get_default_dtype())
 
@@ -103,6 +105,16 @@ def _scatter(x: Any, axis: int, index: Any, source: Any) -> Any:
         return x.reshape(1).scatter(0, index.reshape(-1), source.reshape(-1)).reshape(())
     fitting = _fitting(source, index)
     return NotImplemented if fitting is None else x.scatter(axis, index, fitting)
+
+
+def _scatter_combined(x: Any, axis: int, index: Any, source: Any, *, reduce: str) -> Any:
+    """Writes that are added to what is there, or multiplied by it."""
+    if not isinstance(source, torch.Tensor):
+        source = torch.full(index.shape, source, dtype=x.dtype)
+    kind = {"add": "sum", "multiply": "prod"}[reduce]
+    if x.ndim == 0:
+        return x.reshape(1).scatter_reduce(0, index.reshape(-1), source.reshape(-1), kind).reshape(())
+    return x.scatter_reduce(axis, index, source, kind)
 
 
 def _scatter_number(x: Any, axis: int, index: Any, value: Any) -> Any:
@@ -201,6 +213,8 @@ PLACING = {
     aten.stack.default: _stack,
     aten.scatter.src: _scatter,
     aten.scatter.value: _scatter_number,
+    aten.scatter.reduce: _scatter_combined,
+    aten.scatter.value_reduce: _scatter_combined,
     aten.flip.default: _flip,
     aten.roll.default: _roll,
     **dict.fromkeys((aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims), _squeeze),

@@ -3,6 +3,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.torch.decompositions.halves import HALVES
 
@@ -29,6 +30,29 @@ def _vector_norm(x: Any, order: Any = 2, axes: Sequence[int] | None = None, keep
     return (size != 0).to(size.dtype) if order == 0 else size
 
 
+def _of_number(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """``reduce`` of a number along an axis, which it lacks: as of one element."""
+    def of_number(x: Any, *axes: Any, **options: Any) -> Any:
+        if x.ndim:
+            return NotImplemented
+        found = reduce(x.reshape(1), 0, **{name: value for name, value in options.items() if name != "dim"})
+        return tuple(one.reshape(()) for one in found) if isinstance(found, tuple) else found.reshape(())
+
+    return of_number
+
+
+def _all(x: Any, axes: Any = None, keepdim: bool = False) -> Any:
+    """Whether a number is not zero."""
+    if x.ndim:
+        return NotImplemented
+    return x != 0 if x.dtype != torch.uint8 else (x != 0).to(torch.uint8)
+
+
+def _prod(x: Any, axis: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The product of a number, which has no axis."""
+    return NotImplemented if x.ndim else x.prod(dtype=dtype)
+
+
 def _any(x: Any, *axes: Any, **options: Any) -> Any:
     """Whether not all are false; the exporter takes the greatest of them, which of nothing is true."""
     found = torch.logical_not(torch.all(torch.logical_not(x), *axes, **options))
@@ -37,8 +61,10 @@ def _any(x: Any, *axes: Any, **options: Any) -> Any:
 
 def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements each of equal parts of a range has; of the range of the elements, where none is given."""
+    if guard_or_false(x.numel() == 0):
+        return torch.zeros(bins, dtype=x.dtype)
     x = x.reshape(-1)
-    if min != max or x.numel() == 0:
+    if min != max:
         return NotImplemented
     low, high = x.amin(), x.amax()
     low, high = torch.where(low == high, low - 1, low), torch.where(low == high, high + 1, high)
@@ -49,6 +75,12 @@ def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
 REDUCTIONS = {
     aten.histc.default: _histogram,
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.any.dims), _any),
+    **dict.fromkeys((aten.all.dim, aten.all.dims), _all),
+    aten.prod.dim_int: _prod,
+    aten.var.correction: _of_number(torch.var),
+    aten.std.correction: _of_number(torch.std),
+    aten.var_mean.correction: _of_number(torch.var_mean),
+    aten.std_mean.correction: _of_number(torch.std_mean),
     aten.amax.default: _extreme(torch.amax),
     aten.amin.default: _extreme(torch.amin),
     aten.linalg_vector_norm.default: _vector_norm,
