@@ -48,3 +48,41 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
   return %a : tensor<4xf32>
 }
+
+// -----
+
+// Sizes that are not static are those of the tensor in whose place the output comes.
+// CHECK-LABEL: func.func private @repeated(
+// CHECK-SAME: %[[X:.*]]: tensor<?x5xf32>, %[[N:.*]]: index, %[[OUT:.*]]: tensor<?x5xf32> {tir.out})
+// CHECK: %[[D:.*]] = tensor.dim %[[X]]
+// CHECK: %[[R:.*]] = tensor.expand_shape %[[OUT]] {{\[\[}}0, 1], [2]] output_shape [%[[N]], %[[D]], 5]
+// CHECK: linalg.generic {{.*}} outs(%[[R]] : tensor<?x?x5xf32>)
+#x = affine_map<(d0, d1, d2) -> (d1, d2)>
+#y = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+func.func private @repeated(%x: tensor<?x5xf32>, %n: index, %out: tensor<?x5xf32> {tir.out}) -> tensor<?x5xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %d = tensor.dim %x, %c0 : tensor<?x5xf32>
+  %e = tensor.empty(%n, %d) : tensor<?x?x5xf32>
+  %a = linalg.generic {indexing_maps = [#x, #y], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<?x5xf32>) outs(%e : tensor<?x?x5xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      linalg.yield %in : f32
+    } -> tensor<?x?x5xf32>
+  %b = tensor.collapse_shape %a [[0, 1], [2]] : tensor<?x?x5xf32> into tensor<?x5xf32>
+  return %b : tensor<?x5xf32>
+}
+
+// -----
+
+// The sizes of a collapsed output are its own.
+// CHECK-LABEL: func.func private @split(
+// CHECK: %[[R:.*]] = tensor.collapse_shape %arg2 {{\[\[}}0, 1]] : tensor<?x5xf32> into tensor<?xf32>
+// CHECK: linalg.exp ins(%arg0 : tensor<?xf32>) outs(%[[R]] : tensor<?xf32>)
+func.func private @split(%x: tensor<?xf32>, %n: index, %out: tensor<?x5xf32> {tir.out}) -> tensor<?x5xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %d = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty(%d) : tensor<?xf32>
+  %a = linalg.exp ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %b = tensor.expand_shape %a [[0, 1]] output_shape [%n, 5] : tensor<?xf32> into tensor<?x5xf32>
+  return %b : tensor<?x5xf32>
+}
