@@ -189,9 +189,12 @@ def test_many_weights_go_by_once(side, features, by_points):
     assert text.count('.points.winograd"') == by_points and text.count('.winograd"') == 1
 
 
-@pytest.mark.parametrize("target", first_of(["llvm{threads=2}", LEVELS_HERE[-1]]))
-def test_symbolic_sizes(target):
+@pytest.mark.parametrize("target, suffixes", first_of([("llvm{threads=2}", EITHER), (LEVELS_HERE[-1], EITHER)], 2)
+                         + [("llvm{threads=2}", [".panels"])])
+def test_symbolic_sizes(target, suffixes, monkeypatch):
     """Batches and images of sizes that are given at the call, also smaller than one tile."""
+    if suffixes != EITHER:
+        take_only(monkeypatch, "panels")
     g = Graph()
     g.conv((1, 64, 5, 6), 64, names=("n", 64, "h", "w"))
     g.conv((1, 32, 9, 6), 40, (0, 1, 1, 2), "gelu", names=(1, 32, "h2", "w2"))
@@ -201,7 +204,7 @@ def test_symbolic_sizes(target):
     for n, h, w in ((1, 1, 1), (2, 5, 6), (3, 30, 17), (1, 8, 64)):
         shapes = [(n, 64, h, w), (1, 32, h + 2, w), (n, 64, 12, 12), (n, 64, 12, 12), (n, 32, 4, h, w)]
         calls.append({name: RNG.standard_normal(shape).astype(np.float32) for name, shape in zip(g.arrays, shapes, strict=True)})
-    check(g, target, 4, calls)
+    check(g, target, 4, calls, suffixes)
 
 
 def test_only_dense_convolutions_of_stride_one():
