@@ -33,9 +33,8 @@ LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-i
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
 SPLIT = "tir-group-factors{target=%s},tir-widen-factors{target=%s},tir-split-kernels,tir-merge-calls,tir-repeat-widenings"
-# a second time where the first one asks a producer of unknown size for its sizes, which are other uses of it
-FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,"
-        "func.func(resolve-shaped-type-result-dims,canonicalize,cse,linalg-fuse-elementwise-ops),tir-tie-outputs")
+FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
+        "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
 PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epilogues"

@@ -75,8 +75,8 @@ def _tie(value: ir.Value, out: ir.Value) -> None:
         if _is_empty(start):
             if start.type == out.type:
                 op.operands[place] = out
-            elif all(_can_be_undone(reshape, reshape is reshapes[-1]) for reshape in reshapes):
-                op.operands[place] = _reshaped_back(out, reshapes, list(start.owner.operands), op)
+            elif all(_is_static_reshape(reshape) for reshape in reshapes):
+                op.operands[place] = _reshaped_back(out, reshapes, op)
             return
         overwritten = overwritten or op.name not in RESHAPES
         if overwritten and any(use.owner.operation != op and use.owner.name != "tensor.extract_slice" for use in start.uses):
@@ -88,21 +88,19 @@ def _is_empty(value: ir.Value) -> bool:
     return not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty"
 
 
-def _can_be_undone(op: ir.Operation, has_sizes: bool) -> bool:
-    """Whether a tensor of the result's shape can be given the operand's. ``has_sizes``: whether the operand's sizes are known."""
-    if op.name == "tensor.collapse_shape":
-        return has_sizes or op.operands[0].type.has_static_shape
-    return op.name == "tensor.expand_shape"
+def _is_static_reshape(op: ir.Operation) -> bool:
+    shaped = op.name in ("tensor.expand_shape", "tensor.collapse_shape")
+    return shaped and op.operands[0].type.has_static_shape and op.results[0].type.has_static_shape
 
 
-def _reshaped_back(out: ir.Value, reshapes: list[ir.Operation], sizes: list[ir.Value], before: ir.Operation) -> ir.Value:
-    """``out`` in the shape that these reshapes, the last one first, make the shape of ``out`` of. ``sizes``: its dynamic ones."""
+def _reshaped_back(out: ir.Value, reshapes: list[ir.Operation], before: ir.Operation) -> ir.Value:
+    """``out`` in the shape that these reshapes, the last one first, make the shape of ``out`` of."""
     with ir.InsertionPoint(before), before.location:
         for op in reshapes:
             groups = [[dim.value for dim in group] for group in op.attributes["reassociation"]]
             type_ = op.operands[0].type
             if op.name == "tensor.collapse_shape":
-                out = tensor.ExpandShapeOp(type_, out, groups, [] if type_.has_static_shape else sizes, list(type_.shape)).result
+                out = tensor.ExpandShapeOp(type_, out, groups, [], list(type_.shape)).result
             else:
                 out = tensor.CollapseShapeOp(type_, out, groups).result
     return out
