@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from legato.analysis.structured import ConvolutionForm
+from legato.core.dtypes import mlir_type
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
@@ -20,7 +21,7 @@ from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.cpu.winograd.blocks import WinogradBlocks
 from legato.passes.cpu.winograd.panels import WinogradPanels
-from legato.passes.cpu.winograd.transforms import TAPS, pack_filters, transform_weights
+from legato.passes.cpu.winograd.transforms import TAPS, pack_panels, transform_weights
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -85,7 +86,7 @@ def packing_of(weights: ir.Value, tiles: WinogradTilesLike) -> FilterPacking:
     panel, pair = tiles.vectors * tiles.lanes, PAIR if tiles.in_pairs else 1
     panels, steps = -(-features // panel), -(-prod(depth) * channels // pair)
     if tiles.order == "panels":
-        return FilterPacking([panels, steps * TAPS ** 2 * panel], F32, "panels", partial(pack_filters, panel=panel))
+        return FilterPacking([panels, steps * TAPS ** 2 * panel], F32, "panels", partial(pack_panels, panel=panel))
     work = partial(transform_weights, outputs=tiles.outputs, panel=panel, by_points=tiles.order == "points", pair=pair)
     shape = [panels * (tiles.outputs + TAPS - 1) ** 2, steps * panel * pair]
     kind = "points.winograd" if tiles.order == "points" else "winograd"
@@ -94,7 +95,7 @@ def packing_of(weights: ir.Value, tiles: WinogradTilesLike) -> FilterPacking:
 
 def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike, packing: FilterPacking) -> None:
     """Replaces the structured ops of one kernel by loops, and its filter by the packed one."""
-    element = ir.BF16Type.get() if tiles.in_pairs else ir.F32Type.get()
+    element = mlir_type(packing.dtype)
     builder = WinogradPanels if tiles.order == "panels" else WinogradBlocks
 
     def build(buffers: Buffers) -> None:

@@ -18,7 +18,7 @@ VECTORS = 2                     # of features in a register tile
 TILES = (2, 4)                  # outputs along a side of a tile
 TILES_OF_PAIRS = (2,)           # of bf16: errors are 1.6 times those of a direct convolution, with tiles of 4 ten times
 SEGMENT = 14                    # most tiles of a row that are transformed at once
-MANY = 32                       # registers, with which direct convolutions of few channels are faster than transforms of padded ones
+MANY = 32                       # registers: direct convolutions of few channels are faster than transforms of padded ones, and panels fit
 FEW_TILES = 8                   # of a segment, where the length of rows is not known
 TYPICAL = 56                    # assumed height and width of an image, where they are not known
 INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, for a vector of channels; by the side of a tile
@@ -28,13 +28,13 @@ MEMORY = 3                      # from memory, to one core: inside of a model, o
 CROSS = 5                       # of what another core has written
 THIRD = 1 << 25                 # bytes of a third cache
 TRANSFORMED: tuple[WinogradOrder, ...] = ("blocks", "points")    # orders of weights that are transformed at compile time
-SIDE, ROWS = 6, 4               # of a tile of inputs, and tiles by a row of points in a register tile: where the kernel transforms filters
+PANELS = 4                      # the side of a tile of outputs where the kernel transforms filters
+ROWS = 4                        # tiles in a register tile there, by the points of a row of the transform
 STEP = 25                       # cycles of a step of such a register tile
 DEEP = 64                       # channels whose filters stay in the first cache, or close to it
 BLOCKS = (1, 2, 3, 4, 6, 8)     # numbers of blocks that are tried, where weights go by point by point
 DIRECT = 1.15                   # time of a direct convolution, by that of its multiply-adds
-REGIONS = 3                     # parallel loops of a block that threads share, point by point
-SHARED = 2                      # panel by panel
+REGIONS = {"points": 3, "panels": 2}    # parallel loops of a block that threads share
 START = 40_000                  # cycles from the end of one parallel loop to the begin of the next on all threads
 GAIN = 0.9                      # most time by the algorithm, as a part of the direct convolution's, that is worth its rounding
 
@@ -76,16 +76,16 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
         return None
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
         return None    # direct convolutions fill vectors of these
-    shared = machine.threads if 9 * prod(_sizes(form)) >= WORTH_IT else 1
+    most = machine.threads if 9 * prod(_sizes(form)) >= WORTH_IT else 1
     pairs = (False, True) if machine.rounds_factors and machine.has("avx512bf16") else (False,)
     candidates = []
-    for threads in {1, shared}:
+    for threads in {1, most}:
         for order, in_pairs in product(TRANSFORMED, pairs):
             candidates += _candidates(form, machine, threads, order, in_pairs)
         if machine.registers >= MANY:
-            candidates += _panels(form, machine, threads)
+            candidates.append(_panels(form, machine, threads))
     cost, tiles = min(candidates, key=lambda candidate: candidate[0])
-    return tiles if cost < GAIN * _direct(form, machine, shared) else None
+    return tiles if cost < GAIN * _direct(form, machine, most) else None
 
 
 def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
@@ -160,31 +160,31 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, order: Wi
             streams = (rounds * weights if weights / sharing > machine.l2_bytes / 2 else weights) / sharing
             if not whole_blocks and segments * scratch > machine.l2_bytes // 2:
                 streams += 2 * blocks * segments * scratch / sharing    # written and read
-            regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS * blocks
+            regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS[order] * blocks
             fetched = weights * (rounds if weights > THIRD else 1)
             cost = max(rounds * computed / sharing + streams / STREAM + regions * START, fetched / _memory(threads))
             yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, order, channels, in_pairs,
                                       machine.vector_registers)
 
 
-def _panels(form: ConvolutionForm, machine: Machine, threads: int) -> Iterator[tuple[float, WinogradTiles]]:
-    """Sizes of blocks whose filters the kernel transforms, with their cost."""
+def _panels(form: ConvolutionForm, machine: Machine, threads: int) -> tuple[float, WinogradTiles]:
+    """The sizes of blocks whose filters the kernel transforms, and their cost."""
     *_, channels, features = _sizes(form)
-    lanes = machine.lanes(32)
-    panels, chunks, points = -(-features // lanes), -(-channels // lanes), SIDE ** 2
-    segment, total = _in_segments(form, SIDE - 2)
-    each = 4 * points * chunks * lanes * segment    # bytes of the inputs of a segment
-    segments = _segments(total, each, machine.l2_bytes, machine)
+    lanes, side = machine.lanes(32), PANELS + 2
+    panels, chunks = -(-features // lanes), -(-channels // lanes)
+    segment, total = _in_segments(form, PANELS)
+    inputs = 4 * side ** 2 * chunks * lanes * segment    # bytes of a segment
+    segments = _segments(total, inputs, machine.l2_bytes, machine)
     blocks, groups = -(-total // segments), -(-segments * segment // ROWS)
-    transforms = segments * segment * (chunks * INPUTS[SIDE - 2] + panels * OUTPUTS[SIDE - 2])
-    computed = (panels * groups * channels * SIDE * STEP + transforms) * _slowness(machine)
+    transforms = segments * segment * (chunks * INPUTS[PANELS] + panels * OUTPUTS[PANELS])
+    computed = (panels * groups * channels * side * STEP + transforms) * _slowness(machine)
     filters = 4 * 9 * channels * panels * lanes
-    shared = SHARED * START + each * segments * (1 - 1 / threads) / CROSS if threads > 1 else 0
-    cost = blocks * ((computed + filters / STREAM) / threads + shared)
+    crossing = inputs * segments * (1 - 1 / threads) / CROSS
+    regions = 0 if threads == 1 else REGIONS["panels"]
+    cost = blocks * ((computed + filters / STREAM) / threads + crossing + regions * START)
     fetched = filters * (blocks if filters > THIRD else 1)
-    deep = min(channels, DEEP)
-    yield max(cost, fetched / _memory(threads)), WinogradTiles(
-        SIDE - 2, ROWS, 1, lanes, segment, segments, threads, "panels", deep, False, machine.vector_registers)
+    return max(cost, fetched / _memory(threads)), WinogradTiles(
+        PANELS, ROWS, 1, lanes, segment, segments, threads, "panels", min(channels, DEEP), False, machine.vector_registers)
 
 
 def _in_segments(form: ConvolutionForm, outputs: int) -> tuple[int, int]:

@@ -36,7 +36,7 @@ SECOND = 2    # the cache that filters are fetched to
 
 
 class WinogradPanels:
-    """Builds the loops of one kernel at the insertion point. ``filters``: [panels, channels * 9 * lanes], made by ``pack_filters``."""
+    """Builds the loops of one kernel at the insertion point. ``filters``: [panels, channels * 9 * lanes], made by ``pack_panels``."""
 
     def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, filters: ir.Value):
         self.tiles, self.filters, self.lanes = tiles, filters, tiles.lanes

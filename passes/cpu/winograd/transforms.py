@@ -57,7 +57,7 @@ def _taps(weights: np.ndarray) -> np.ndarray:
     return weights.reshape(TAPS ** 2, -1, weights.shape[-1])
 
 
-def pack_filters(weights: np.ndarray, result: np.ndarray, panel: int) -> None:
+def pack_panels(weights: np.ndarray, result: np.ndarray, panel: int) -> None:
     """Writes weights [3, 3, channels, features] as they are to ``result`` [features / panel, channels * 9 * panel]: of each panel of
     features, of each channel, the elements of the filters, row by row. The last panel is padded with zeros. Of weights
     [depth, 3, 3, channels, features] there are depth * channels channels."""

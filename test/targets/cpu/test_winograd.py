@@ -124,7 +124,7 @@ def take_only(monkeypatch, order: str, in_pairs: bool = False) -> None:
     candidates, panels = winograd._candidates, winograd._panels
     monkeypatch.setattr(winograd, "_candidates", lambda *arguments: (
         found for found in candidates(*arguments) if (found[1].order, found[1].in_pairs) == (order, in_pairs)))
-    monkeypatch.setattr(winograd, "_panels", panels if order == "panels" else lambda *_: [])
+    monkeypatch.setattr(winograd, "_panels", panels if order == "panels" else lambda *_: (float("inf"), None))
     monkeypatch.setattr(winograd, "MANY", 0)
     monkeypatch.setattr(winograd, "WORTH_IT", 1)
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
