@@ -183,14 +183,40 @@ def maximum(a: Size, b: Size, symbols_from: int = 1) -> Size:
 
 
 def broadcast_size(a: Size, b: Size) -> Size:
-    """The size that numpy's broadcasting gives for two sizes that it accepts: ``b`` where ``a`` is 1, else ``a``."""
+    """The size that numpy's broadcasting gives for two sizes that it accepts: ``b`` where ``a`` is 1, else ``a``.
+
+    Of several sizes it is the first that is not 1. One that stands among them already adds nothing, so that the sizes of layers that each
+    broadcast to the same ones stay short.
+    """
     if a is UNKNOWN or b is UNKNOWN:
         return UNKNOWN
     if isinstance(a, int):
         return b if a == 1 else a
     if is_filled(a, b):
         return b
-    return a if a == b or b == 1 or is_filled(b, a) else _variable(DimPart("broadcast", a, b))
+    *before, last = _broadcast_parts(b)
+    for one in before:
+        a = broadcast_size(a, one)
+    if last == 1 or any(one == last or is_filled(last, one) for one in _broadcast_parts(a)):
+        return a
+    return _variable(DimPart("broadcast", a, last)) if isinstance(a, Dim) else broadcast_size(a, last)
+
+
+def _broadcast_parts(size: Size) -> list[Size]:
+    """The sizes that a size is broadcast from, in order: itself, unless it is a ``broadcast``."""
+    found: list[Size] = []
+    while isinstance(size, Dim) and (part := _single(size)) is not None and part.op == "broadcast":
+        found.append(part.b)
+        size = part.a
+    return [size, *reversed(found)]
+
+
+def _single(size: Dim) -> DimPart | None:
+    """The part that a size is; None for another."""
+    if len(size.terms) != 1:
+        return None
+    monomial, coefficient = size.terms[0]
+    return monomial[0] if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], DimPart) else None
 
 
 def is_filled(a: Size, b: Size) -> bool:

@@ -6,7 +6,7 @@ A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. The 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
@@ -15,7 +15,7 @@ from legato.dialects.relax.dim import (
     FUNCTIONS,
     UNKNOWN,
     Dim,
-    DimPart,
+    DimPart,  # noqa: F401 - re-exported
     Size,
     Unknown,
     broadcast_size,
@@ -25,6 +25,7 @@ from legato.dialects.relax.dim import (
     modulo,
     symbol,
 )
+from legato.dialects.relax.materializer import Materializer
 from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, nested, product, substitute, symbols  # noqa: F401 - re-exported
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -186,49 +187,18 @@ def _blocks_around(function: "func.FuncOp") -> Iterator[ir.Block]:
 
 
 def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None,
-                unchecked: bool = False) -> ir.Value:
+                unchecked: bool = False, made: dict[object, ir.Value] | None = None) -> ir.Value:
     """The run-time value of a size: an ``index`` built at the insertion point.
 
     The symbols come from a table of index values by name, or from the sizes of a function's arguments. ``unchecked``: before the entry has
     checked the sizes of a call, of which some may be divisors of 0, which count as 1, or divide -2**63 by -1, which counts as -2**63 + 1:
-    such divisions end the process. LegatoError for a size without a value.
+    such divisions end the process. ``made``: the values of sizes, products and parts so far, all of which dominate the insertion point;
+    those that are built are added. LegatoError for a size without a value.
     """
     if ip is not None:
         with ip:
-            return materialize(size, where, unchecked=unchecked)
-    index = ir.IndexType.get()
-    if isinstance(size, int):
-        return arith.ConstantOp(index, size).result
-    if not isinstance(size, Dim):
-        raise LegatoError("a dimension without a name ('?') has no run-time value: name it, or infer shapes first")
-    total = None
-    for monomial, coefficient in size.terms:
-        factors = [_symbol_value(v, where) if isinstance(v, str) else _part_value(v, where, unchecked) for v in monomial]
-        if coefficient != 1 or not factors:
-            factors.append(arith.ConstantOp(index, coefficient).result)
-        term = factors[0]
-        for factor in factors[1:]:
-            term = arith.MulIOp(term, factor).result
-        total = term if total is None else arith.AddIOp(total, term).result
-    return total
-
-
-def _part_value(part: DimPart, where, unchecked: bool) -> ir.Value:
-    a, b = (materialize(size, where, unchecked=unchecked) for size in (part.a, part.b))
-    if unchecked and part.op in ("//", "%") and not isinstance(part.b, int):
-        a, b = arith.MaxSIOp(a, arith.ConstantOp(a.type, 1 - 2**63).result).result, _not_zero(b)
-    if part.op == "%":
-        return arith.SubIOp(a, arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result).result
-    if part.op == "broadcast":
-        is_one = arith.CmpIOp(arith.CmpIPredicate.eq, a, arith.ConstantOp(ir.IndexType.get(), 1).result).result
-        return arith.SelectOp(is_one, b, a).result
-    return {"//": arith.FloorDivSIOp, "min": arith.MinSIOp, "max": arith.MaxSIOp}[part.op](a, b).result
-
-
-def _not_zero(divisor: ir.Value) -> ir.Value:
-    """The divisor, or 1 where it is 0."""
-    zero, one = (arith.ConstantOp(divisor.type, value).result for value in (0, 1))
-    return arith.SelectOp(arith.CmpIOp(arith.CmpIPredicate.eq, divisor, zero).result, one, divisor).result
+            return materialize(size, where, unchecked=unchecked, made=made)
+    return Materializer(partial(_symbol_value, where=where), unchecked, {} if made is None else made).value(size)
 
 
 def is_known_here(value: ir.Value) -> bool:

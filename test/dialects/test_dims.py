@@ -1,5 +1,8 @@
 """Symbolic sizes: normal form, text, bounds, types, and their run-time values."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
 from legato.analysis.indices.sizes import SizeNumbers, never_negative
@@ -85,6 +88,43 @@ def constant_value(size, sizes):
 def test_materialize(text):
     values = {"n": 10, "m": 3}
     assert constant_value(parse(text), values) == dims.substitute(parse(text), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("broadcast(broadcast(n, m), m)", "broadcast(n, m)"), ("broadcast(broadcast(n, m), n)", "broadcast(n, m)"),
+        ("broadcast(n, broadcast(m, n))", "broadcast(n, m)"),
+        ("broadcast(broadcast(n, m), broadcast(m, k))", "broadcast(broadcast(n, m), k)"),
+        ("broadcast(n, broadcast(m, k))", "broadcast(broadcast(n, m), k)"), ("broadcast(broadcast(n, m), 1)", "broadcast(n, m)"),
+        ("broadcast(broadcast(n, m - 4), max(m - 4, 0))", "broadcast(n, m - 4)"), ("broadcast(n, m) * 2", "broadcast(n, m) * 2"),
+    ],
+)
+def test_broadcasts_of_the_same_sizes_stay_short(text, normal):
+    assert str(parse(text)) == normal
+
+
+@pytest.mark.parametrize("shape", ["{0}", "broadcast({0}, {1})", "broadcast({1}, {0})"])
+def test_broadcast_sizes_are_numpys(shape):
+    for names in product("nmk", repeat=3):
+        size = parse(f"broadcast({shape.format(names[0], names[1])}, {shape.format(names[2], names[1])})")
+        used = dims.symbols(parse(f"{names[0]} + {names[2]}" + (f" + {names[1]}" if "1" in shape else "")))
+        for given in product((1, 5), repeat=3):
+            values = dict(zip("nmk", given))
+            assert dims.substitute(size, values) == np.broadcast_shapes(*((values[name],) for name in used))[0]
+
+
+def test_materialize_builds_parts_once():
+    with CONTEXT, ir.Location.unknown():
+        module = Module.parse("func.func @main(%n: index, %m: index) { return }", context=CONTEXT)
+        block = module.function("main").entry_block
+        table, made = dict(zip("nm", block.arguments)), {}
+        for text in ("(n * m + 63) // 64 * 64",
+                     "(n * m + 63) // 64 * 64 + n", "max((n * m + 63) // 64, m) * 3", "(n * m + 63) // 64 * 64 * 3 + n"):
+            dims.materialize(parse(text), table, ir.InsertionPoint(block.operations[len(block.operations) - 1]), made=made)
+        names = [op.name for op in block.operations]
+        assert names.count("arith.floordivsi") == 1 and names.count("arith.maxsi") == 1
+        assert names.count("arith.constant") == 4       # 63, 64, 3, 192
 
 
 def test_materialize_from_arguments():

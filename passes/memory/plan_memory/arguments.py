@@ -10,12 +10,13 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 class SizeValues:
-    """Sizes as ``index`` values at the beginning of a function, each computed once."""
+    """Sizes as ``index`` values at the beginning of a function: each, and what several are computed from, computed once."""
 
     def __init__(self, symbols: Mapping[str, ir.Value], before: ir.Operation) -> None:
         self._symbols = symbols
         self._before = before
         self._made: dict[Size | Room, ir.Value] = {}
+        self._parts: dict[object, ir.Value] = {}
 
     def __call__(self, size: Size | Room) -> ir.Value:
         if size not in self._made:
@@ -24,7 +25,7 @@ class SizeValues:
         return self._made[size]
 
     def _size(self, size: Size) -> ir.Value:
-        return materialize(size, self._symbols, unchecked=True)
+        return materialize(size, self._symbols, unchecked=True, made=self._parts)
 
     def together(self, sizes: Sequence[Room]) -> None:
         """Computes rooms, most calls' at once."""

@@ -61,6 +61,7 @@ class _Floats:
     def __init__(self, values: Mapping[str, ir.Value]) -> None:
         self._values = values
         self._made: dict[Size | str | DimPart, ir.Value] = {}
+        self._indices: dict[object, ir.Value] = {}
 
     def terms(self, size: Size) -> ir.Value:
         """The sum of the absolute values of a size's terms."""
@@ -76,7 +77,7 @@ class _Floats:
     def _variable(self, variable: str | DimPart) -> ir.Value:
         if variable not in self._made:
             value = self._values[variable] if isinstance(variable, str) else materialize(
-                Dim((((variable,), 1),)), self._values, unchecked=True)
+                Dim((((variable,), 1),)), self._values, unchecked=True, made=self._indices)
             i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
             signed = arith.SIToFPOp(f64, arith.IndexCastOp(i64, value)).result
             self._made[variable] = signed if isinstance(variable, str) else arith.MaxNumFOp(signed, arith.NegFOp(signed)).result

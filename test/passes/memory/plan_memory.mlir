@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --split-input-file --pass-pipeline='tir-plan-memory,canonicalize,cse' --verify-diagnostics | filecheck %s
+// RUN: legato-opt %s --split-input-file --pass-pipeline='tir-plan-memory' --verify-diagnostics | filecheck %s --check-prefix=BUILT
 
 // Three buffers, of which two are in use at the same time: the third lies where the first was. The result lies in an argument.
 // CHECK-LABEL: func.func @main
@@ -186,4 +187,27 @@ func.func @main(%x: memref<8xf32> {relax.name = "x"}) -> memref<?xf32>
   %1 = memref.alloc(%m) : memref<?xf32>
   call @k(%0, %1) : (memref<?xf32>, memref<?xf32>) -> ()
   return %1 : memref<?xf32>
+}
+
+// -----
+
+// Offsets that have a term in common: its parts are built once, before any subexpressions are eliminated.
+// BUILT-LABEL: func.func @main(%arg0: memref<f32> {relax.name = "x_once"}
+// BUILT-COUNT-1: arith.floordivsi
+// BUILT-NOT: arith.floordivsi
+// BUILT: return
+func.func private @k3(%a: memref<?xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<?xf32> {relax.name = "x_once"}) -> memref<?xf32>
+    attributes {relax.signature = (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xf32, #relax.dims<["n"]>>} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %0 = memref.alloc(%n) : memref<?xf32>
+  call @k3(%x, %0) : (memref<?xf32>, memref<?xf32>) -> ()
+  %1 = memref.alloc(%n) : memref<?xf32>
+  call @k3(%0, %1) : (memref<?xf32>, memref<?xf32>) -> ()
+  %2 = memref.alloc(%n) : memref<?xf32>
+  call @k3(%1, %2) : (memref<?xf32>, memref<?xf32>) -> ()
+  %3 = memref.alloc(%n) : memref<?xf32>
+  call @k3(%2, %3) : (memref<?xf32>, memref<?xf32>) -> ()
+  return %3 : memref<?xf32>
 }
