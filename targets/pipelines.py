@@ -65,7 +65,7 @@ CLEAN = "reconcile-unrealized-casts,llvm.func(cse,canonicalize{region-simplify=d
 
 # by matmul-precision, of f32 that AMX multiplies in parts of bf16
 SPLIT_PRODUCTS = {"bf16x3": "tir-split-products{target=%s parts=2},", "bf16x6": "tir-split-products{target=%s},",
-                  None: "tir-split-products{target=%s near=true},"}
+                  None: "tir-split-products{target=%s surely=true},"}
 
 
 def cpu_stages(target: "Target") -> Stages:

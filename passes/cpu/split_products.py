@@ -1,17 +1,17 @@
 """tir-split-products: products of f32 by constant weights as products of bf16, by instructions on matrices (AMX), with f32's precision."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-import ml_dtypes
 import numpy as np
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.groups import SIDE
 from legato.analysis.structured.pair_product import PairProductForm, term
+from legato.core.dtypes import mlir_type
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, ir
@@ -20,8 +20,9 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.matrices.packing import STEP, PartsPacking
-from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct, is_near
+from legato.passes.cpu.matrices.cut import Cut, is_near
+from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
+from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
 from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -29,24 +30,22 @@ from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
-BF16 = np.dtype(ml_dtypes.bfloat16)
-LEAST_ROWS = 64     # fewer take as long as the weight takes to be read, which is longer in parts
-# of products that are surely faster in parts, by measurement: rows; the depth, and columns; numbers of a weight
-MANY_ROWS, MANY_SUMS, LARGE = 256, 64, 12288
+LEAST_ROWS = 64     # fewer take as long as the weight takes to be read
+SURELY = 0.93       # of the time in f32, that a product takes at most where it is split only if that surely pays
 
 
 @dataclass(frozen=True)
 class SplitProducts(ModulePass):
     """Turns products of f32 with many rows, and convolutions whose windows are single positions, into loops on parts of numbers. Kernels
-    with other ops than elementwise ones after the product are left to tir-schedule. With ``near`` so are products that may take longer in
-    parts: of weights that do not stay in a core's cache, of few rows, and of more columns than rows."""
+    with other ops than elementwise ones after the product are left to tir-schedule, and with ``surely`` products that may take longer in
+    parts: of few rows, most of all."""
 
     name: ClassVar[str] = "tir-split-products"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-20)
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "the target whose CPU may have AMX")
     parts: int = option(3, "of bf16 that numbers are split into: 3 for all of their 24 bits, 2 for 16")
-    near: bool = option(False, "only products of weights that stay in a core's cache by more rows than columns")
+    surely: bool = option(False, "only products that surely take less time in parts")
 
     def entitlement(self) -> Rounding:
         return Rounding(relative=2.0**-15) if self.parts == 2 else self.rounding
@@ -63,16 +62,18 @@ class SplitProducts(ModulePass):
                 if found is None or not are_constant(found[1], sites):
                     continue
                 product, weight = found
+                cut = cut_of(product, self.parts, machine)
+                if self.surely and not is_worth_it(cut):
+                    continue
                 if not all(is_splittable(present(constants.array(call.operands[weight.arg_number]))) for call in sites):
                     continue
-                packing = PartsPacking(product.depth, product.columns, self.parts)
-                if self.near and not (is_worth_it(product) and is_near(packing, machine)):
-                    continue
+                packing = cut.packing
                 tensors = [product.left, *(value for value, _ in product.form.reads)]
-                into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, weight, packing, machine))
-                retype(kernel, weight, packing.shape, ir.BF16Type.get())
+                into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, weight, cut, machine))
+                retype(kernel, weight, packing.shape, mlir_type(packing.dtype))
+                suffix = f"parts{self.parts}"
                 for call in sites:
-                    give_transformed(call, weight.arg_number, constants, made, f"parts{self.parts}", packing.shape, BF16, packing.pack)
+                    give_transformed(call, weight.arg_number, constants, made, suffix, packing.shape, packing.dtype, packing.pack)
                 context.kernels.drop(kernel)
 
 
@@ -117,23 +118,31 @@ def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.V
     return RowProduct(form, form.source, rows, depth, features, places, "f"), form.filter
 
 
-def is_worth_it(product: RowProduct) -> bool:
-    """Whether a product takes less time in parts, of which those of its rows are made at each call."""
-    enough = product.rows >= MANY_ROWS and min(product.depth, product.columns) >= MANY_SUMS and product.depth * product.columns >= LARGE
-    return enough and product.rows >= product.columns
+def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> Cut:
+    """How a product is computed. A weight that comes from memory is split when the kernel runs: its parts are longer than its numbers."""
+    packing = PartsPacking(product.depth, product.columns, parts)
+    return Cut.best(product.rows, packing if is_near(packing, machine) else replace(packing, at_run_time=True), machine)
+
+
+def is_worth_it(cut: Cut) -> bool:
+    """Whether a product surely takes less time in parts."""
+    return cut.time < SURELY * cut.time_in_f32
 
 
 def is_splittable(weight: np.ndarray) -> bool:
     """Whether all numbers are sums of parts, and those of each column not so small that their products would lose some."""
-    if weight.size == 0 or not weight.min() > -LARGEST or not weight.max() < LARGEST:
+    if weight.size == 0:
         return False
     rows = weight.reshape(-1, weight.shape[-1])
-    greatest = np.maximum(rows.max(axis=0), -rows.min(axis=0))
-    return bool(((greatest == 0) | (greatest >= LEAST)).all())
+    greatest = np.zeros(rows.shape[1], np.float32)
+    for first in range(0, len(rows), at_once := max(1, AT_ONCE // rows.shape[1])):
+        some = rows[first:first + at_once]
+        greatest = np.maximum(greatest, np.maximum(some.max(axis=0), -some.min(axis=0)))
+    return bool(((greatest < LARGEST) & ((greatest == 0) | (greatest >= LEAST))).all())
 
 
-def build_loops(product: RowProduct, weight: ir.BlockArgument, packing: PartsPacking, machine: CpuMachine,
-                buffers: Buffers) -> None:
+def build_loops(product: RowProduct, weight: ir.BlockArgument, cut: Cut, machine: CpuMachine, buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    packed = bufferization.ToBufferOp(ir.MemRefType.get(packing.shape, ir.BF16Type.get()), weight, read_only=True).result
-    PartProducts(product, packing, machine, buffers, packed).build()
+    type_ = ir.MemRefType.get(cut.packing.shape, mlir_type(cut.packing.dtype))
+    packed = bufferization.ToBufferOp(type_, weight, read_only=True).result
+    PartProducts(product, cut, machine, buffers, packed).build()

@@ -1,6 +1,7 @@
 """Filters of convolutions in the order in which products of pairs read them, and the sizes of the steps of these products."""
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import ml_dtypes
 import numpy as np
@@ -12,8 +13,8 @@ PAIR = 2                # elements of bf16 in a lane of 32 bits
 DEPTH = 16              # pairs of channels that a matrix sums
 COLUMNS = 32            # features of a panel: two matrices
 STEP = PAIR * DEPTH     # elements that a step of a product sums
-AT_ONCE = 1 << 20       # elements of a weight that are split by a call of numpy
-DEEPEST = 32            # steps of a product that is not computed in blocks
+AT_ONCE = 1 << 16       # elements of a weight that are split at once, in a core's cache
+DEEPEST = 24            # steps of a product that is not computed in blocks
 HALF, UPPER = np.uint32(0x8000), np.uint32(0xFFFF0000)     # of f32's bits, half of the last one of bf16, and those of bf16
 
 
@@ -88,11 +89,13 @@ def _pack_group(filters: np.ndarray, result: np.ndarray, shape: Sequence[int]) -
 class PartsPacking:
     """How a weight [depth, columns] of f32 is packed that products read in ``parts`` of bf16: three are its numbers, which have 24 bits;
     two are rounded to 16 bits. Depths are cut into blocks of equally many steps. The first element of a step and its middle one are a
-    pair, and so on, so that vectors of rows need not be shuffled."""
+    pair, and so on, so that vectors of rows need not be shuffled. ``at_run_time``: numbers are packed as they are, and split panel by
+    panel when the kernel runs: two thirds of the parts' bytes come from memory, or all where there are two."""
 
     depth: int
     columns: int
     parts: int
+    at_run_time: bool = False
 
     @property
     def steps(self) -> int:
@@ -116,22 +119,44 @@ class PartsPacking:
 
     @property
     def shape(self) -> list[int]:
-        """The panels of each block, their steps, then for each part a matrix of pairs."""
-        return [self.blocks * self.panels, self.in_block, self.parts, DEPTH, COLUMNS, PAIR]
+        """The panels of each block, their steps, then for each part a matrix of pairs; or a step's rows."""
+        outer = [self.blocks * self.panels, self.in_block]
+        return [*outer, STEP, COLUMNS] if self.at_run_time else [*outer, self.parts, DEPTH, COLUMNS, PAIR]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of what is packed."""
+        return np.dtype(np.float32 if self.at_run_time else ml_dtypes.bfloat16)
+
+    @property
+    def split_bytes(self) -> int:
+        """The bytes of all parts."""
+        return self.blocks * self.panels * self.in_block * self.parts * STEP * COLUMNS * np.dtype(ml_dtypes.bfloat16).itemsize
 
     def pack(self, weight: np.ndarray, result: np.ndarray) -> None:
-        """Writes the parts of a weight of any rank, whose magnitudes are below 2^127, to ``result``, padded with zeros."""
+        """Writes a weight of any rank, whose magnitudes are below 2^127, to ``result``, padded with zeros."""
         weight = weight.reshape(self.depth, self.columns)
-        panels, by_blocks = self.panels, result.reshape(self.blocks, self.panels, *self.shape[1:])
-        at_once = max(1, AT_ONCE // (STEP * self.columns))      # steps
-        for first in range(0, self.blocks * self.in_block, at_once):
-            count = min(at_once, self.blocks * self.in_block - first)
-            rest = np.zeros((count * STEP, panels * COLUMNS), np.float32)
-            given = weight[first * STEP:(first + count) * STEP]
-            rest[:len(given), :self.columns] = given
-            for part in range(self.parts):
-                bits = (rest.view(np.uint32) + HALF) & UPPER    # rounded
-                halves = (bits >> 16).astype(np.uint16).view(ml_dtypes.bfloat16).reshape(count, PAIR, DEPTH, panels, COLUMNS)
-                for number, matrices in enumerate(halves.transpose(0, 3, 2, 4, 1), first):
-                    by_blocks[number // self.in_block, :, number % self.in_block, part] = matrices
-                rest -= bits.view(np.float32)
+        by_blocks = result.view(np.uint32).reshape(self.blocks, self.panels, self.in_block, -1, DEPTH, COLUMNS)
+        wide = min(self.panels, max(1, AT_ONCE // (STEP * COLUMNS)))
+        deep = min(self.in_block, max(1, AT_ONCE // (STEP * COLUMNS * wide)))
+        for block, step in product(range(self.blocks), range(0, self.in_block, deep)):
+            row = (block * self.in_block + step) * STEP
+            for panel in range(0, self.panels, wide):
+                into = by_blocks[block, panel:panel + wide, step:step + deep]
+                self._pack_tile(weight[row:row + into.shape[1] * STEP, panel * COLUMNS:(panel + wide) * COLUMNS], into)
+
+    def _pack_tile(self, given: np.ndarray, into: np.ndarray) -> None:
+        """Writes some rows and columns, few enough that they stay in a cache."""
+        panels, steps = into.shape[:2]
+        rest = np.zeros((steps, PAIR, DEPTH, panels * COLUMNS), np.float32)
+        rest.reshape(steps * STEP, -1)[:given.shape[0], :given.shape[1]] = given
+        bits = rest.view(np.uint32)
+        if self.at_run_time:
+            into[...] = bits.reshape(steps, PAIR, DEPTH, panels, COLUMNS).transpose(3, 0, 1, 2, 4)
+            return
+        rounded, pairs = np.empty_like(bits), np.empty((steps, DEPTH, panels * COLUMNS), np.uint32)
+        for part in range(self.parts):
+            np.bitwise_and(np.add(bits, HALF, out=rounded), UPPER, out=rounded)
+            np.bitwise_or(np.right_shift(rounded[:, 0], 16, out=pairs), rounded[:, 1], out=pairs)
+            into[:, :, part] = pairs.reshape(steps, DEPTH, panels, COLUMNS).transpose(2, 0, 1, 3)
+            rest -= rounded.view(np.float32)

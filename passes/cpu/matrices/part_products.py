@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from legato.core.vector_loops import (
     Vectors,
     below,
     if_else,
-    in_parts,
+    in_parallel,
     in_turns,
     joined,
     least,
@@ -35,21 +34,19 @@ from legato.core.vector_loops import (
     quotient,
     read,
     remainder,
-    rounded_up,
     scratch,
     times,
     value_of,
     when,
 )
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, STEP, UPPER, PartsPacking
+from legato.passes.cpu.matrices.cut import ROWS, Cut, Share
+from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, STEP, UPPER
+from legato.passes.cpu.matrices.panel_splitting import PanelSplitting
 from legato.passes.cpu.matrices.products import SIDE
-from legato.passes.cpu.matrices.row_splitting import ROWS, RowSplitting
+from legato.passes.cpu.matrices.row_splitting import RowSplitting
 
-BYTES = 2               # of bf16
-SHARE = 2               # of the second cache, its inverse, that the parts of the rows at hand take, or of the weight
 TURNS = 8               # of a thread that multiplies rows of its own
-WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
 
 
 @dataclass(frozen=True)
@@ -66,139 +63,114 @@ class RowProduct:
     column: Term
 
 
-def is_near(packing: PartsPacking, machine: CpuMachine) -> bool:
-    """Whether a weight in parts stays in a core's second cache."""
-    return prod(packing.shape) * BYTES <= machine.l2_bytes // SHARE
-
-
-@dataclass(frozen=True)
-class RowTiles:
-    """Tiles of rows: ``count`` from the tile ``first`` of all on. ``slot``: the place of the parts of the first one among those of all
-    threads; ``thread``: which computes them, None where all do."""
-
-    first: Size
-    count: Size
-    slot: Size
-    thread: Size | None
-
-    def row(self, tile: Size) -> Size:
-        """The first row of one of them."""
-        return times(plus(self.first, tile), ROWS)
-
-
 class PartProducts:
-    """Builds the loops of one kernel at the insertion point. ``weights``: packed as ``packing`` says."""
+    """Builds the loops of one kernel at the insertion point. ``weights``: packed as the cut's packing says."""
 
-    def __init__(self, product: RowProduct, packing: PartsPacking, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
-        self.product, self.packing, self.buffers, self.weights = product, packing, buffers, weights
+    def __init__(self, product: RowProduct, cut: Cut, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
+        self.product, self.cut, self.packing, self.buffers, self.weights = product, cut, cut.packing, buffers, weights
         self.vectors, self.bits = Vectors(machine.lanes(32)), ir.IntegerType.get_signless(32)
         left = buffers.of(product.left)
         flat = ir.MemRefType.get([product.rows, product.depth], left.type.element_type)
         dims = [[*range(left.type.rank - 1)], [left.type.rank - 1]]
         self.left = left if left.type.rank == 2 else memref.CollapseShapeOp(flat, left, dims).result
         self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
-        *outer, side, columns, pair = packing.shape
-        in_rows = ir.MemRefType.get([*outer, side * columns * pair], weights.type.element_type)
-        self.in_rows = memref.CollapseShapeOp(in_rows, weights, [[0], [1], [2], [3, 4, 5]]).result
-        self.tiles = -(-product.rows // ROWS)
+        if not self.packing.at_run_time:
+            *outer, side, columns, pair = self.packing.shape
+            in_rows = ir.MemRefType.get([*outer, side * columns * pair], weights.type.element_type)
+            self.in_rows = memref.CollapseShapeOp(in_rows, weights, [[0], [1], [2], [3, 4, 5]]).result
         self.whole = product.rows % ROWS == 0
-        of_tile = ROWS * packing.in_block * STEP * packing.parts * BYTES
-        self.threads = threads = machine.threads if product.rows * product.depth * product.columns >= WORTH_IT else 1
-        # a thread that multiplies rows of its own need not read parts from another one's cache, but reads all of the weight
-        self.by_rows = threads > 1 and product.rows >= product.columns and self.tiles >= 2 * threads
-        # a weight that stays in the cache is multiplied by one tile after the other, whose parts stay in the first one
-        stays = is_near(packing, machine) and (self.by_rows or threads == 1)
-        chunks = -(-self.tiles // (1 if stays else max(1, machine.l2_bytes // SHARE // of_tile)))
-        self.chunk = -(-self.tiles // (-(-chunks // threads) * threads if self.by_rows else chunks))
-        # few panels are shared out with parts of the rows
-        even = packing.panels % threads == 0 or packing.panels >= 8 * threads
-        self.shares = 1 if even or self.by_rows else min(threads, self.chunk)
 
     def build(self) -> None:
         """Builds all loops."""
-        slots = self.chunk * self.threads if self.by_rows else self.chunk
-        self.splitting = RowSplitting(self.left, self.packing, self.vectors, slots)
-        self.sums = scratch(self.threads, ROWS, COLUMNS)
+        cut, threads = self.cut, self.cut.threads
+        self.splitting = RowSplitting(self.left, self.packing, self.vectors, threads * cut.chunk)
+        self.panels = PanelSplitting(self.weights, self.packing, self.vectors, threads) if self.packing.at_run_time else None
+        self.sums = scratch(threads, ROWS, COLUMNS)
         if self.packing.blocks > 1:
-            self.totals = scratch(slots * ROWS, self.packing.panels * COLUMNS)
-        if self.by_rows:
-            chunks = -(-self.tiles // self.chunk)
-            at_once = max(1, chunks // (TURNS * self.threads))
+            self.totals = scratch(cut.by_rows * cut.chunk * ROWS, self.packing.panels * COLUMNS)
+        if cut.in_turns:
+            chunks = -(-cut.tiles // cut.chunk)
+            at_once = max(1, chunks // (TURNS * threads))
 
             def turn(number: ir.Value, thread: Size) -> None:
                 begin = times(number, at_once)
-                loop(begin, least(plus(begin, at_once), chunks), 1, lambda item: self._chunk(times(item, self.chunk), thread))
+                self._chunks(thread, times(begin, cut.chunk), least(times(plus(begin, at_once), cut.chunk), cut.tiles))
 
-            in_turns(-(-chunks // at_once), self.threads, turn)
+            in_turns(-(-chunks // at_once), threads, turn)
+        elif threads > 1:
+            in_parallel(threads, lambda thread: self._chunks(thread, *cut.tiles_of(thread)))
         else:
-            loop(0, self.tiles, self.chunk, self._chunk)
+            self._chunks(0, 0, cut.tiles)
 
-    def _chunk(self, first: Size, thread: Size | None = None) -> None:
-        """The products of the rows of the tiles from ``first`` on, by one thread or all."""
-        count = self.chunk if self.tiles % self.chunk == 0 else least(self.chunk, minus(self.tiles, first))
-        tiles = RowTiles(first, count, 0 if thread is None else times(thread, self.chunk), thread)
+    def _chunks(self, thread: Size, begin: Size, end: Size) -> None:
+        """The products of some tiles of rows by one thread, a chunk at a time."""
+        loop(begin, end, self.cut.chunk, lambda first: self._chunk(self.cut.share(thread, first, end)))
+
+    def _chunk(self, share: Share) -> None:
         last = self.packing.blocks - 1
         if last > 0:
-            self._block(tiles, 0)
+            self._block(share, 0)
         if last > 1:
-            loop(1, last, 1, lambda block: self._block(tiles, block))
-        self._block(tiles, last, is_last=True)
+            loop(1, last, 1, lambda block: self._block(share, block))
+        self._block(share, last, is_last=True)
 
-    def _block(self, tiles: RowTiles, block: Size, *, is_last: bool = False) -> None:
-        """What a block of the depth adds to the products of tiles with all panels."""
-        threads = self.threads if tiles.thread is None else 1
+    def _block(self, share: Share, block: Size, *, is_last: bool = False) -> None:
+        """What a block of the depth adds to the products."""
+        def split(tile: Size) -> None:
+            row = share.row(tile)
+            self.splitting.split(row, self._rows(row), plus(share.slot, tile), block, is_last=is_last)
 
-        def split(tile: Size, _: Size) -> None:
-            row = tiles.row(tile)
-            self.splitting.split(row, self._rows(row), plus(tiles.slot, tile), block, is_last=is_last)
+        loop(0, share.count, 1, split)
 
-        in_parts(tiles.count, threads, split)
-        share = rounded_up(tiles.count, self.shares)
+        def by_parts(panel: Size) -> None:
+            if self.panels is not None:
+                self.panels.split(self._panel(block, panel), self._steps(is_last), share.thread)
+            loop(0, share.count, 1, lambda tile: self._by_parts(share, tile, panel, block, is_last))
 
-        def item(number: ir.Value, one: Size) -> None:
-            thread = one if tiles.thread is None else tiles.thread
-            panel, begin = quotient(number, self.shares), times(remainder(number, self.shares), share)
-            end = least(plus(begin, share), tiles.count) if self.shares > 1 else tiles.count
+        def all_by_parts() -> None:
+            loop(share.begin, share.end, 1, by_parts)
 
-            def by_parts() -> None:
-                loop(begin, end, 1, lambda tile: self._by_parts(tiles, tile, panel, thread, block, is_last))
+        def all_in_f32() -> None:
+            loop(share.begin, share.end, 1, lambda panel: loop(0, share.count, 1, lambda tile: self._in_f32(share, tile, panel)))
 
-            def in_f32() -> None:
-                loop(begin, end, 1, lambda tile: self._in_f32(tiles, tile, panel, thread))
+        if is_last:
+            if_else(self.splitting.needs_f32(share.slot, plus(share.slot, share.count)), all_in_f32, all_by_parts)
+        else:
+            all_by_parts()
 
-            if is_last:
-                if_else(self.splitting.needs_f32(plus(tiles.slot, begin), plus(tiles.slot, end)), in_f32, by_parts)
-            else:
-                by_parts()
-
-        in_parts(self.packing.panels * self.shares, threads, item)
+    def _steps(self, is_last: bool) -> int:
+        """The steps of a block."""
+        in_block = self.packing.in_block
+        return self.packing.steps - (self.packing.blocks - 1) * in_block if is_last else in_block
 
     def _rows(self, row: Size) -> Size:
         """The rows of a tile that begins with a row."""
         return ROWS if self.whole else least(ROWS, minus(self.product.rows, row))
 
-    def _by_parts(self, tiles: RowTiles, tile: Size, panel: Size, thread: Size, block: Size, is_last: bool) -> None:
+    def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size, is_last: bool) -> None:
         """The products of a tile with a panel in a block, and after the last one what writes their sums."""
-        parts, in_block = self.packing.parts, self.packing.in_block
+        parts, steps, place = self.packing.parts, self._steps(is_last), self._panel(block, panel)
+        matrices, of_panel = (self.weights, place) if self.panels is None else (self.panels.matrices, share.thread)
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            left = read_matrix(self.splitting.pairs, [plus(tiles.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
-            right = read_matrix(self.weights, [self._panel(block, panel), number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
+            if self.panels is not None:
+                self.panels.fetch_next(place, plus(times(tile, steps), number), self.cut.chunk)
+            left = read_matrix(self.splitting.pairs, [plus(share.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
+            right = read_matrix(matrices, [of_panel, number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
-        at = [times(plus(tiles.slot, tile), ROWS), times(panel, COLUMNS)]
+        at = [times(plus(share.totals, tile), ROWS), times(panel, COLUMNS)]
         begun = no_sums(ROWS, COLUMNS) if block == 0 else read_matrix(self.totals, at, [ROWS, COLUMNS])
-        steps = self.packing.steps - (self.packing.blocks - 1) * in_block if is_last else in_block
         sums, = loop(0, steps, 1, step, [begun])
         if is_last:
-            write_sums(sums, self.sums, thread, 0, 0)
-            self._outputs(tiles.row(tile), panel, thread)
+            write_sums(sums, self.sums, share.thread, 0, 0)
+            self._outputs(share.row(tile), panel, share.thread)
         else:
             write_sums(sums, self.totals, *at)
 
-    def _in_f32(self, tiles: RowTiles, tile: Size, panel: Size, thread: Size) -> None:
+    def _in_f32(self, share: Share, tile: Size, panel: Size) -> None:
         """The products of a tile with numbers that are no sums of parts, over the whole depth, and what writes them."""
-        v, row = self.vectors, tiles.row(tile)
+        v, row = self.vectors, share.row(tile)
 
         def one(i: ir.Value) -> None:
             def pair(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
@@ -212,10 +184,10 @@ class PartProducts:
 
             sums = loop(0, self.packing.steps * DEPTH, 1, pair, [v.splat(0)] * (COLUMNS // v.lanes))
             for j, value in enumerate(sums):
-                v.store(value, self.sums, thread, i, j * v.lanes)
+                v.store(value, self.sums, share.thread, i, j * v.lanes)
 
         loop(0, self._rows(row), 1, one)
-        self._outputs(row, panel, thread)
+        self._outputs(row, panel, share.thread)
 
     def _number(self, row: Size, column: Size) -> ir.Value:
         """An element of the factor in rows; 0 after its columns."""
@@ -226,13 +198,15 @@ class PartProducts:
     def _weights(self, panel: Size, pair: Size, column: int) -> list[ir.Value]:
         """The weights of a pair of elements of a row, for a vector of columns."""
         v, in_block = self.vectors, self.packing.in_block
-        words, halves = v.of(self.bits), ir.VectorType.get([PAIR * v.lanes], ir.BF16Type.get())
         step, side = quotient(pair, DEPTH), remainder(pair, DEPTH)
+        at = [self._panel(quotient(step, in_block), panel), remainder(step, in_block)]
+        if self.packing.at_run_time:
+            return [v.load(self.weights, *at, plus(side, k * DEPTH), column) for k in range(PAIR)]
+        words, halves = v.of(self.bits), ir.VectorType.get([PAIR * v.lanes], ir.BF16Type.get())
         found: list[list[ir.Value]] = []
         for part in range(self.packing.parts):
-            place = plus(times(side, COLUMNS * PAIR), column * PAIR)
-            at = [self._panel(quotient(step, in_block), panel), remainder(step, in_block), part, place]
-            both = vector.BitCastOp(words, vector.LoadOp(halves, self.in_rows, [*map(value_of, at)]).result).result
+            place = [*at, part, plus(times(side, COLUMNS * PAIR), column * PAIR)]
+            both = vector.BitCastOp(words, vector.LoadOp(halves, self.in_rows, [*map(value_of, place)]).result).result
             even = arith.shli(both, v.constant(16, self.bits))
             odd = arith.andi(both, v.constant(int(UPPER.view(np.int32)), self.bits))
             found.append([arith.bitcast(v.type, even), arith.bitcast(v.type, odd)])

@@ -6,10 +6,11 @@ import numpy as np
 from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
-from legato.passes.cpu.matrices.packing import DEPTH, HALF, PAIR, STEP, UPPER, PartsPacking
+from legato.passes.cpu.matrices.cut import ROWS
+from legato.passes.cpu.matrices.number_parts import bits_of, pairs_of_parts
+from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
 from legato.passes.cpu.matrices.products import SIDE
 
-ROWS = 2 * SIDE         # of a tile
 LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
 LEAST = 2.0 ** -50      # of the greatest number: products of parts with those of a weight that is as small are not denormal
 MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
@@ -42,7 +43,7 @@ class RowSplitting:
                     numbers = [self._load(at, plus(column, begin), count - begin) for begin in (first, first + DEPTH)]
                     self._write(numbers, slot, number, i, PAIR * first)
                     for value in numbers:
-                        greatest = arith.maxui(greatest, arith.andi(self._bits(value), v.constant(MAGNITUDE, self.bits)))
+                        greatest = arith.maxui(greatest, arith.andi(bits_of(v, value), v.constant(MAGNITUDE, self.bits)))
                 for first in range(0, count, LINE // 4):
                     memref.PrefetchOp(self.left, [value_of(plus(at, ROWS)), value_of(plus(column, first))], False, 2, True)
                 return [greatest]
@@ -79,17 +80,6 @@ class RowSplitting:
         return self.vectors.load_if(mask, self.left, row, column)
 
     def _write(self, numbers: list[ir.Value], slot: Size, step: Size, row: ir.Value, place: int) -> None:
-        """Writes the parts of two vectors, in pairs: each part is what the ones before leave, rounded."""
-        v, parts = self.vectors, self.packing.parts
-        half, upper, sixteen = (v.constant(number, self.bits) for number in (*(int(bits.view(np.int32)) for bits in (HALF, UPPER)), 16))
-        halves = ir.VectorType.get([PAIR * v.lanes], ir.BF16Type.get())
-        for part in range(parts):
-            rounded = [arith.addi(self._bits(number), half) for number in numbers]
-            uppers = [arith.andi(bits, upper) for bits in rounded]
-            pairs = arith.ori(arith.shrui(rounded[0], sixteen), uppers[1])
-            vector.StoreOp(vector.BitCastOp(halves, pairs).result, self.parts, [*map(value_of, (slot, step, part, row, place))])
-            if part < parts - 1:
-                numbers = [arith.subf(number, arith.bitcast(v.type, bits)) for number, bits in zip(numbers, uppers)]
-
-    def _bits(self, numbers: ir.Value) -> ir.Value:
-        return arith.bitcast(self.vectors.of(self.bits), numbers)
+        """Writes the parts of two vectors, in pairs."""
+        for part, pairs in enumerate(pairs_of_parts(self.vectors, numbers, self.packing.parts)):
+            vector.StoreOp(pairs, self.parts, [*map(value_of, (slot, step, part, row, place))])

@@ -1,7 +1,7 @@
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' | filecheck %s
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} parts=2' | filecheck %s --check-prefix=TWO
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' --tir-lower-matrix-products='target=llvm{cpu=sapphirerapids}' | filecheck %s --check-prefix=LOWERED
-// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} near=true' | filecheck %s --check-prefix=NEAR
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} surely=true' | filecheck %s --check-prefix=SURELY
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=znver4}' | filecheck %s --check-prefix=PLAIN
 
 // The weight is packed in parts: two panels of 32 columns, two steps of 32 along the depth, three parts, and pairs.
@@ -44,8 +44,8 @@
 // LOWERED: "llvm.x86.tilestored64"
 // PLAIN: linalg.matmul
 // So few rows are not surely faster in parts.
-// NEAR-NOT: .parts
-// NEAR: linalg.matmul
+// SURELY-NOT: .parts
+// SURELY: linalg.matmul
 func.func @main(%x: tensor<80x50xf32>) -> tensor<80x40xf32> {
   %0 = "relax.constant"() {value = dense<1.0> : tensor<50x40xf32>} : () -> tensor<50x40xf32>
   %1 = tensor.empty() : tensor<80x40xf32>
@@ -73,6 +73,30 @@ func.func private @few(%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %out: tenso
   %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<40x40xf32>) -> tensor<40x40xf32>
   %1 = linalg.matmul ins(%a, %b : tensor<40x50xf32>, tensor<50x40xf32>) outs(%0 : tensor<40x40xf32>) -> tensor<40x40xf32>
   return %1 : tensor<40x40xf32>
+}
+
+// A weight that does not stay in a core's cache is packed in f32: a panel's numbers are split before its products, and the next one is fetched.
+// CHECK-LABEL: func.func @from_memory(
+// CHECK: "relax.constant"{{.*}} -> tensor<12x16x32x32xf32>
+// CHECK-LABEL: func.func private @large(
+// CHECK-SAME: %{{.*}}: tensor<128x512xf32>, %{{.*}}: tensor<12x16x32x32xf32>
+// CHECK: memref.alloc() {{.*}} : memref<1x16x3x16x64xbf16>
+// CHECK: vector.load {{.*}} : memref<12x16x32x32xf32>, vector<16xf32>
+// CHECK: vector.store {{.*}} : memref<1x16x3x16x64xbf16>, vector<32xbf16>
+// CHECK: memref.prefetch
+// CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
+func.func @from_memory(%x: tensor<128x512xf32>) -> tensor<128x384xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<512x384xf32>} : () -> tensor<512x384xf32>
+  %1 = tensor.empty() : tensor<128x384xf32>
+  %2 = func.call @large(%x, %0, %1) : (tensor<128x512xf32>, tensor<512x384xf32>, tensor<128x384xf32>) -> tensor<128x384xf32>
+  return %2 : tensor<128x384xf32>
+}
+func.func private @large(%x: tensor<128x512xf32>, %w: tensor<512x384xf32>, %out: tensor<128x384xf32> {tir.out, bufferization.writable = true}) -> tensor<128x384xf32>
+    attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<128x384xf32>) -> tensor<128x384xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<128x512xf32>, tensor<512x384xf32>) outs(%0 : tensor<128x384xf32>) -> tensor<128x384xf32>
+  return %1 : tensor<128x384xf32>
 }
 
 // A contraction over as many parts that nobody has marked sums all of its products.

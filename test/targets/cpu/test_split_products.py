@@ -8,7 +8,8 @@ from legato.targets.cpu.machine import Machine
 RNG = np.random.default_rng(11)
 TARGET = "llvm{{matmul-precision={} threads={}}}".format
 ERRORS = {"bf16x6": 2.0**-22, "bf16x3": 2.0**-15}   # over the sum of the magnitudes of the products
-SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3501, 33), (70, 33, 16), (1000, 64, 200))
+SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3501, 33), (70, 33, 16), (1000, 64, 200),
+          (70, 800, 500), (150, 2000, 130), (300, 3100, 70), (600, 2050, 200))    # the last ones are split when they run
 
 pytestmark = pytest.mark.skipif(not Machine.host().has("amx-bf16"), reason="the CPU has no AMX")
 
@@ -34,7 +35,7 @@ def products(target, shapes, change=None, bias=1):
     return [(found, *one) for found, one in zip(net.run(*arrays), wanted, strict=True)]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
 @pytest.mark.parametrize("precision", list(ERRORS))
 def test_products(precision, threads):
     for found, exact, magnitudes in products(TARGET(precision, threads), SHAPES):
@@ -55,7 +56,7 @@ def test_rows_with_numbers_that_are_no_sums_of_parts():
     def change(x):
         x[3, 5], x[7, 2], x[-1, 0], x[40, 30] = np.inf, np.nan, 3e38, 2.0**100
 
-    for found, exact, _ in products(TARGET("bf16x6", 1), SHAPES[:4], change):
+    for found, exact, _ in products(TARGET("bf16x6", 1), (*SHAPES[:4], SHAPES[-3]), change):
         finite = np.abs(exact) < np.finfo(np.float32).max
         np.testing.assert_allclose(np.where(finite, found, 0), np.where(finite, exact, 0), rtol=1e-5, atol=1e-3)
         np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
@@ -69,18 +70,30 @@ def test_small_numbers():
         x[:32] *= np.float32(2.0**80)
         x[32:40] = 0
 
-    for found, exact, magnitudes in products(TARGET("bf16x6", 1), SHAPES[2:4], change, bias=0):
+    for found, exact, magnitudes in products(TARGET("bf16x6", 1), (*SHAPES[2:4], SHAPES[-3]), change, bias=0):
         assert (np.abs(found - exact) <= ERRORS["bf16x6"] * magnitudes).all() and exact.any()
 
 
 def test_what_is_surely_faster_is_split_by_default():
-    """Many rows by a weight that stays in a core's cache, and nothing where matmul-precision=f32."""
-    shapes = ((400, 128, 96), (400, 64, 192), (200, 128, 96), (400, 128, 48), (400, 48, 256), (256, 64, 288), (4096, 1024, 1024))
-    for target, count in (("llvm", 2), ("llvm{matmul-precision=f32}", 0)):
+    """Products of enough rows, of fewer where the weight stays in a core's cache; and nothing where matmul-precision=f32."""
+    split = (64, 256, 256), (128, 384, 1536), (400, 1024, 100), (1024, 1024, 1024)
+    whole = (64, 768, 768), (97, 384, 1536), (400, 40, 96), (400, 1024, 16)
+    for target, found in (("llvm{threads=1}", len(split)), ("llvm{threads=1 matmul-precision=f32}", 0)):
         net = Net(target, first=None)
-        for rows, depth, columns in shapes:
+        for rows, depth, columns in (*split, *whole):
             net.output(net.op("relax.matmul", [net.input((rows, depth)), net.weight(numbers(depth, columns))]))
-        assert sum(".parts" in key for key in net.lowered("fused").weights) == count
+        parts = [key for key in net.lowered("fused").weights if ".parts" in key]
+        assert len(parts) == found
+
+
+def test_far_weights_are_split_when_the_kernel_runs():
+    """Of a weight that stays in a core's cache the parts are packed, of another its numbers."""
+    net = Net(TARGET("bf16x6", 1), first=None)
+    for shape in ((128, 256, 256), (128, 768, 768)):
+        net.output(net.op("relax.matmul", [net.input(shape[:2]), net.weight(numbers(*shape[1:]))]))
+    weights = net.lowered("fused").weights
+    packed = {weights[key].dtype.name: weights[key].size for key in weights if ".parts" in key}
+    assert packed == {"bfloat16": 3 * 256 * 256, "float32": 768 * 768}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
