@@ -15,7 +15,7 @@ from legato.core.dtypes import mlir_type
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, ir
-from legato.core.vector_loops import Size, quotient, remainder
+from legato.core.vector_loops import Size, quotient, remainder, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
@@ -102,20 +102,31 @@ def product_of_matrices(form: PairProductForm | None) -> tuple[RowProduct, ir.Va
 
 
 def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Value] | None:
-    """A convolution whose windows are single positions, one beside the other, in images of known size."""
-    if form is None or form.depth is not None or tuple(form.filter_shape[:2]) != (1, 1) or form.strides != (1, 1):
+    """A convolution whose windows are single positions, in images of known size."""
+    if form is None or form.depth is not None or tuple(form.filter_shape[:2]) != (1, 1):
         return None
     images, height, width, features = form.result_shape
-    known = min(form.source.type.shape) >= 0 and tuple(form.begins) == tuple(form.ends) == (0, 0)
-    if not known or form.filter.type.element_type != ir.F32Type.get():
+    sides, strides = form.source.type.shape[1:3], form.strides
+    known = min(form.source.type.shape) >= 0 and tuple(form.begins) == (0, 0)
+    inside = all((count - 1) * stride < side for count, stride, side in zip((height, width), strides, sides))
+    if not known or not inside or form.filter.type.element_type != ir.F32Type.get():
         return None
 
-    def places(row: Size) -> dict[Term, Size]:
-        image, position = quotient(row, height * width), remainder(row, height * width)
-        return {"n": image, "h": quotient(position, width), "w": remainder(position, width)}
+    def position(row: Size) -> tuple[Size, Size, Size]:
+        image, place = quotient(row, height * width), remainder(row, height * width)
+        return image, quotient(place, width), remainder(place, width)
 
+    def source(row: Size) -> list[Size]:
+        image, *at = position(row)
+        return [image, *(times(one, stride) for one, stride in zip(at, strides))]
+
+    all_rows = strides == (1, 1) and (height, width) == tuple(sides)
     rows, depth = images * height * width, form.filter_shape[2]
-    return RowProduct(form, form.source, rows, depth, features, places, "f"), form.filter
+
+    def places(row: Size) -> dict[Term, Size]:
+        return dict(zip("nhw", position(row)))
+
+    return RowProduct(form, form.source, rows, depth, features, places, "f", None if all_rows else source), form.filter
 
 
 def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> Cut:

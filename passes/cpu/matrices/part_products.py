@@ -51,8 +51,9 @@ TURNS = 8               # of a thread that multiplies rows of its own
 
 @dataclass(frozen=True)
 class RowProduct:
-    """A product of the rows of ``left``, all of whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise
-    ops on its result. ``places``: the terms of a row by its number; ``column``: the term of a column."""
+    """A product of rows of ``left``, whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise ops on its
+    result. ``places``: the terms of a row by its number; ``column``: the term of a column; ``source``: where a row is in ``left``, if
+    these are not all of its rows, in order."""
 
     form: Epilogue
     left: ir.Value
@@ -61,6 +62,7 @@ class RowProduct:
     columns: int
     places: Callable[[Size], dict[Term, Size]]
     column: Term
+    source: Callable[[Size], list[Size]] | None = None
 
 
 class PartProducts:
@@ -72,7 +74,9 @@ class PartProducts:
         left = buffers.of(product.left)
         flat = ir.MemRefType.get([product.rows, product.depth], left.type.element_type)
         dims = [[*range(left.type.rank - 1)], [left.type.rank - 1]]
-        self.left = left if left.type.rank == 2 else memref.CollapseShapeOp(flat, left, dims).result
+        is_whole = left.type.rank == 2 or product.source is not None
+        self.left = left if is_whole else memref.CollapseShapeOp(flat, left, dims).result
+        self.source = product.source or (lambda row: [row])
         self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
         if not self.packing.at_run_time:
             *outer, side, columns, pair = self.packing.shape
@@ -83,7 +87,7 @@ class PartProducts:
     def build(self) -> None:
         """Builds all loops."""
         cut, threads = self.cut, self.cut.threads
-        self.splitting = RowSplitting(self.left, self.packing, self.vectors, threads * cut.chunk)
+        self.splitting = RowSplitting(self.left, self.source, self.packing, self.vectors, threads * cut.chunk)
         self.panels = PanelSplitting(self.weights, self.packing, self.vectors, threads) if self.packing.at_run_time else None
         self.sums = scratch(threads, ROWS, COLUMNS)
         if self.packing.blocks > 1:
@@ -192,7 +196,7 @@ class PartProducts:
     def _number(self, row: Size, column: Size) -> ir.Value:
         """An element of the factor in rows; 0 after its columns."""
         depth = self.product.depth
-        number = read(self.left, row, least(column, depth - 1))
+        number = read(self.left, *self.source(row), least(column, depth - 1))
         return number if depth % STEP == 0 else arith.select(below(column, depth), number, self.vectors.number(0))
 
     def _weights(self, panel: Size, pair: Size, column: int) -> list[ir.Value]:

@@ -1,6 +1,8 @@
 """Rows of f32 in parts of bf16, for products of matrices, and whether all of their numbers are sums of these."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from legato.core.cpu_table import LINE
@@ -17,11 +19,11 @@ MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
 
 
 class RowSplitting:
-    """Splits rows of ``left`` [rows, depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [slots,
-    steps, parts, rows of a tile, pairs, 2] is what products read."""
+    """Splits rows of ``left`` [..., depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [slots,
+    steps, parts, rows of a tile, pairs, 2] is what products read. ``source``: where a row is."""
 
-    def __init__(self, left: ir.Value, packing: PartsPacking, vectors: Vectors, slots: int):
-        self.left, self.packing, self.vectors = left, packing, vectors
+    def __init__(self, left: ir.Value, source: Callable[[Size], list[Size]], packing: PartsPacking, vectors: Vectors, slots: int):
+        self.left, self.source, self.packing, self.vectors = left, source, packing, vectors
         self.bits = ir.IntegerType.get_signless(32)
         shape = [slots, packing.in_block, packing.parts, ROWS, STEP]
         self.parts = scratch(*shape, element=ir.BF16Type.get())
@@ -44,8 +46,9 @@ class RowSplitting:
                     self._write(numbers, slot, number, i, PAIR * first)
                     for value in numbers:
                         greatest = arith.maxui(greatest, arith.andi(bits_of(v, value), v.constant(MAGNITUDE, self.bits)))
+                later = [*map(value_of, self.source(plus(at, ROWS)))]
                 for first in range(0, count, LINE // 4):
-                    memref.PrefetchOp(self.left, [value_of(plus(at, ROWS)), value_of(plus(column, first))], False, 2, True)
+                    memref.PrefetchOp(self.left, [*later, value_of(plus(column, first))], False, 2, True)
                 return [greatest]
 
             return loop(0, rows, 1, one, [greatest])
@@ -77,7 +80,7 @@ class RowSplitting:
     def _load(self, row: Size, column: Size, count: int) -> ir.Value:
         """A vector of a row, with zeros after so many numbers."""
         mask = None if count >= self.vectors.lanes else self.vectors.mask(max(count, 0))
-        return self.vectors.load_if(mask, self.left, row, column)
+        return self.vectors.load_if(mask, self.left, *self.source(row), column)
 
     def _write(self, numbers: list[ir.Value], slot: Size, step: Size, row: ir.Value, place: int) -> None:
         """Writes the parts of two vectors, in pairs."""

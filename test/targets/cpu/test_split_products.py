@@ -99,12 +99,15 @@ def test_far_weights_are_split_when_the_kernel_runs():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_convolutions_of_single_positions(threads):
     net, arrays, wanted = Net(TARGET("bf16x6", threads), first=None), [], []
-    for images, size, channels, features in ((2, 10, 64, 70), (3, 5, 1100, 32), (4, 16, 64, 70)):
-        x, w, other = numbers(images, channels, size, size), numbers(features, channels, 1, 1), numbers(images, features, size, size)
-        convolved = net.op("relax.conv2d", [net.input(x.shape), net.weight(w)], data_layout="NCHW", kernel_layout="OIHW")
+    shapes = (2, 10, 64, 70, 1), (3, 5, 1100, 32, 1), (4, 16, 64, 70, 1), (1, 19, 40, 50, 2), (3, 20, 300, 800, 3)
+    for images, size, channels, features, stride in shapes:
+        x, w, sides = numbers(images, channels, size, size), numbers(features, channels, 1, 1), -(-size // stride)
+        other, layouts = numbers(images, features, sides, sides), {"data_layout": "NCHW", "kernel_layout": "OIHW"}
+        convolved = net.op("relax.conv2d", [net.input(x.shape), net.weight(w)], strides=[stride] * 2, **layouts)
         net.output(net.op("relax.relu", [net.op("relax.add", [convolved, net.input(other.shape)])]))
         arrays += [x, other]
-        wanted.append(np.maximum(np.einsum("nchw,fc->nfhw", x.astype(np.float64), w[:, :, 0, 0]) + other, 0))
+        exact = np.einsum("nchw,fc->nfhw", x[:, :, ::stride, ::stride].astype(np.float64), w[:, :, 0, 0])
+        wanted.append(np.maximum(exact + other, 0))
     assert sum(".parts" in key for key in net.lowered("fused").weights) == len(wanted)
     for found, exact in zip(net.run(*arrays), wanted, strict=True):
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
