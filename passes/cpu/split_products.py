@@ -20,9 +20,9 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.matrices.cut import Cut, is_near
 from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
+from legato.passes.cpu.matrices.product_cut import ProductCut, is_near
 from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -129,13 +129,13 @@ def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.V
     return RowProduct(form, form.source, rows, depth, features, places, "f", None if all_rows else source), form.filter
 
 
-def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> Cut:
+def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut:
     """How a product is computed. A weight that comes from memory is split when the kernel runs: its parts are longer than its numbers."""
     packing = PartsPacking(product.depth, product.columns, parts)
-    return Cut.best(product.rows, packing if is_near(packing, machine) else replace(packing, at_run_time=True), machine)
+    return ProductCut.best(product.rows, packing if is_near(packing, machine) else replace(packing, at_run_time=True), machine)
 
 
-def is_worth_it(cut: Cut) -> bool:
+def is_worth_it(cut: ProductCut) -> bool:
     """Whether a product surely takes less time in parts."""
     return cut.time < SURELY * cut.time_in_f32
 
@@ -152,7 +152,7 @@ def is_splittable(weight: np.ndarray) -> bool:
     return bool(((greatest < LARGEST) & ((greatest == 0) | (greatest >= LEAST))).all())
 
 
-def build_loops(product: RowProduct, weight: ir.BlockArgument, cut: Cut, machine: CpuMachine, buffers: Buffers) -> None:
+def build_loops(product: RowProduct, weight: ir.BlockArgument, cut: ProductCut, machine: CpuMachine, buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
     type_ = ir.MemRefType.get(cut.packing.shape, mlir_type(cut.packing.dtype))
     packed = bufferization.ToBufferOp(type_, weight, read_only=True).result

@@ -40,13 +40,14 @@ from legato.core.vector_loops import (
     when,
 )
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.matrices.cut import ROWS, Cut, Share
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, STEP, UPPER
 from legato.passes.cpu.matrices.panel_splitting import PanelSplitting
+from legato.passes.cpu.matrices.product_cut import ROWS, ProductCut, Share
 from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.row_splitting import RowSplitting
 
 TURNS = 8               # of a thread that multiplies rows of its own
+TOGETHER = 4            # rows that are multiplied in f32 at once
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class RowProduct:
 class PartProducts:
     """Builds the loops of one kernel at the insertion point. ``weights``: packed as the cut's packing says."""
 
-    def __init__(self, product: RowProduct, cut: Cut, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
+    def __init__(self, product: RowProduct, cut: ProductCut, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
         self.product, self.cut, self.packing, self.buffers, self.weights = product, cut, cut.packing, buffers, weights
         self.vectors, self.bits = Vectors(machine.lanes(32)), ir.IntegerType.get_signless(32)
         left = buffers.of(product.left)
@@ -174,23 +175,26 @@ class PartProducts:
 
     def _in_f32(self, share: Share, tile: Size, panel: Size) -> None:
         """The products of a tile with numbers that are no sums of parts, over the whole depth, and what writes them."""
-        v, row = self.vectors, share.row(tile)
+        v, row, vectors = self.vectors, share.row(tile), COLUMNS // self.vectors.lanes
 
-        def one(i: ir.Value) -> None:
+        def some(i: ir.Value) -> None:
+            rows = [least(plus(row, plus(i, r)), self.product.rows - 1) for r in range(TOGETHER)]
+
             def pair(number: ir.Value, *sums: ir.Value) -> list[ir.Value]:
                 first = plus(times(quotient(number, DEPTH), STEP), remainder(number, DEPTH))
-                x = [v.spread(self._number(plus(row, i), plus(first, k * DEPTH))) for k in range(PAIR)]
+                x = [[v.spread(self._number(at, plus(first, k * DEPTH))) for k in range(PAIR)] for at in rows]
                 added = list(sums)
-                for j, total in enumerate(sums):
+                for j in range(vectors):
                     for k, w in enumerate(self._weights(panel, number, j * v.lanes)):
-                        added[j] = total = math.fma(x[k], w, total)
+                        for r in range(TOGETHER):
+                            added[r * vectors + j] = math.fma(x[r][k], w, added[r * vectors + j])
                 return added
 
-            sums = loop(0, self.packing.steps * DEPTH, 1, pair, [v.splat(0)] * (COLUMNS // v.lanes))
-            for j, value in enumerate(sums):
-                v.store(value, self.sums, share.thread, i, j * v.lanes)
+            sums = loop(0, self.packing.steps * DEPTH, 1, pair, [v.splat(0)] * (TOGETHER * vectors))
+            for number, value in enumerate(sums):
+                v.store(value, self.sums, share.thread, plus(i, number // vectors), number % vectors * v.lanes)
 
-        loop(0, self._rows(row), 1, one)
+        loop(0, self._rows(row), TOGETHER, some)
         self._outputs(row, panel, share.thread)
 
     def _number(self, row: Size, column: Size) -> ir.Value:

@@ -8,9 +8,9 @@ import numpy as np
 from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
-from legato.passes.cpu.matrices.cut import ROWS
 from legato.passes.cpu.matrices.number_parts import bits_of, pairs_of_parts
 from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
+from legato.passes.cpu.matrices.product_cut import ROWS
 from legato.passes.cpu.matrices.products import SIDE
 
 LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not

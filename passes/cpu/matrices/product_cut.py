@@ -42,7 +42,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ProductCut:
     """How a product of ``rows`` by a packed weight is cut among threads: the rows into ``by_rows`` parts, the panels into ``by_panels``.
     Each thread splits the rows that it multiplies: to read parts from another core's cache takes as long. ``chunk``: the tiles whose
     parts are at hand at a time."""
@@ -107,16 +107,16 @@ class Cut:
                      times(thread, self.chunk), times(quotient(thread, self.by_panels), self.chunk))
 
     @staticmethod
-    def best(rows: int, packing: PartsPacking, machine: CpuMachine) -> Cut:
+    def best(rows: int, packing: PartsPacking, machine: CpuMachine) -> ProductCut:
         """The cut that takes the least time."""
         threads = machine.threads if rows * packing.depth * packing.columns >= WORTH_IT else 1
         tiles, of_tile = -(-rows // ROWS), ROWS * packing.in_block * STEP * packing.parts * BYTES
         fit = max(1, int(machine.l2_bytes * OF_ROWS) // of_tile)
 
-        def of(by_rows: int) -> Cut:
+        def of(by_rows: int) -> ProductCut:
             each, by_panels = -(-tiles // by_rows), threads // by_rows
             # a weight that stays in the cache is multiplied by one tile after the other, whose parts stay in the first one
             chunks = each if by_panels == 1 and not packing.at_run_time else -(-each // fit)
-            return Cut(rows, packing, by_rows, by_panels, -(-each // chunks))
+            return ProductCut(rows, packing, by_rows, by_panels, -(-each // chunks))
 
         return min((of(by_rows) for by_rows in range(1, threads + 1) if threads % by_rows == 0), key=lambda cut: cut.time)
