@@ -136,27 +136,38 @@ class PartsPacking:
     def pack(self, weight: np.ndarray, result: np.ndarray) -> None:
         """Writes a weight of any rank, whose magnitudes are below 2^127, to ``result``, padded with zeros."""
         weight = weight.reshape(self.depth, self.columns)
-        by_blocks = result.view(np.uint32).reshape(self.blocks, self.panels, self.in_block, -1, DEPTH, COLUMNS)
+        by_blocks = result.reshape(self.blocks, self.panels, *self.shape[1:])
+        for block, packed in enumerate(by_blocks):
+            given = weight[block * self.in_block * STEP:(block + 1) * self.in_block * STEP]
+            (self._pack_numbers if self.at_run_time else self._pack_parts)(given, packed)
+
+    def _pack_numbers(self, given: np.ndarray, packed: np.ndarray) -> None:
+        """Writes a block's rows as they are."""
+        rows, columns = len(given), self.columns // COLUMNS * COLUMNS
+        panels = packed.reshape(self.panels, self.in_block * STEP, COLUMNS)
+        panels[:columns // COLUMNS, :rows] = given[:, :columns].reshape(rows, -1, COLUMNS).transpose(1, 0, 2)
+        panels[:, rows:] = 0
+        if columns < self.columns:
+            panels[-1, :rows, :self.columns - columns] = given[:, columns:]
+            panels[-1, :rows, self.columns - columns:] = 0
+
+    def _pack_parts(self, given: np.ndarray, packed: np.ndarray) -> None:
+        """Writes the parts of a block's rows."""
+        pairs = packed.view(np.uint32)[..., 0]
         wide = min(self.panels, max(1, AT_ONCE // (STEP * COLUMNS)))
         deep = min(self.in_block, max(1, AT_ONCE // (STEP * COLUMNS * wide)))
-        for block, step in product(range(self.blocks), range(0, self.in_block, deep)):
-            row = (block * self.in_block + step) * STEP
-            for panel in range(0, self.panels, wide):
-                into = by_blocks[block, panel:panel + wide, step:step + deep]
-                self._pack_tile(weight[row:row + into.shape[1] * STEP, panel * COLUMNS:(panel + wide) * COLUMNS], into)
+        for step, panel in product(range(0, self.in_block, deep), range(0, self.panels, wide)):
+            into = pairs[panel:panel + wide, step:step + deep]
+            self._pack_tile(given[step * STEP:(step + deep) * STEP, panel * COLUMNS:(panel + wide) * COLUMNS], into)
 
-    def _pack_tile(self, given: np.ndarray, into: np.ndarray) -> None:
-        """Writes some rows and columns, few enough that they stay in a cache."""
-        panels, steps = into.shape[:2]
+    def _pack_tile(self, given: np.ndarray, pairs: np.ndarray) -> None:
+        """Writes the parts of some rows and columns, few enough that they stay in a cache: [panels, steps, parts, depth, columns]."""
+        panels, steps = pairs.shape[:2]
         rest = np.zeros((steps, PAIR, DEPTH, panels * COLUMNS), np.float32)
         rest.reshape(steps * STEP, -1)[:given.shape[0], :given.shape[1]] = given
-        bits = rest.view(np.uint32)
-        if self.at_run_time:
-            into[...] = bits.reshape(steps, PAIR, DEPTH, panels, COLUMNS).transpose(3, 0, 1, 2, 4)
-            return
-        rounded, pairs = np.empty_like(bits), np.empty((steps, DEPTH, panels * COLUMNS), np.uint32)
+        bits, rounded, both = rest.view(np.uint32), np.empty(rest.shape, np.uint32), np.empty((steps, DEPTH, panels * COLUMNS), np.uint32)
         for part in range(self.parts):
             np.bitwise_and(np.add(bits, HALF, out=rounded), UPPER, out=rounded)
-            np.bitwise_or(np.right_shift(rounded[:, 0], 16, out=pairs), rounded[:, 1], out=pairs)
-            into[:, :, part] = pairs.reshape(steps, DEPTH, panels, COLUMNS).transpose(2, 0, 1, 3)
+            np.bitwise_or(np.right_shift(rounded[:, 0], 16, out=both), rounded[:, 1], out=both)
+            pairs[:, :, part] = both.reshape(steps, DEPTH, panels, COLUMNS).transpose(2, 0, 1, 3)
             rest -= rounded.view(np.float32)

@@ -83,16 +83,16 @@ class PartProducts:
             *outer, side, columns, pair = self.packing.shape
             in_rows = ir.MemRefType.get([*outer, side * columns * pair], weights.type.element_type)
             self.in_rows = memref.CollapseShapeOp(in_rows, weights, [[0], [1], [2], [3, 4, 5]]).result
-        self.whole = product.rows % ROWS == 0
+        self.whole, self.in_blocks = product.rows % ROWS == 0, self.packing.blocks > 1
 
     def build(self) -> None:
         """Builds all loops."""
         cut, threads = self.cut, self.cut.threads
         self.splitting = RowSplitting(self.left, self.source, self.packing, self.vectors, threads * cut.chunk)
         self.panels = PanelSplitting(self.weights, self.packing, self.vectors, threads) if self.packing.at_run_time else None
-        self.sums = scratch(threads, ROWS, COLUMNS)
-        if self.packing.blocks > 1:
-            self.totals = scratch(cut.by_rows * cut.chunk * ROWS, self.packing.panels * COLUMNS)
+        # of a tile and a panel, for each thread; or of all of a thread's, where blocks of the depth add to them
+        shape = (cut.by_rows * cut.chunk * ROWS, self.packing.panels * COLUMNS) if self.in_blocks else (threads * ROWS, COLUMNS)
+        self.sums = scratch(*shape)
         if cut.in_turns:
             chunks = -(-cut.tiles // cut.chunk)
             at_once = max(1, chunks // (TURNS * threads))
@@ -112,49 +112,79 @@ class PartProducts:
         loop(begin, end, self.cut.chunk, lambda first: self._chunk(self.cut.share(thread, first, end)))
 
     def _chunk(self, share: Share) -> None:
-        last = self.packing.blocks - 1
-        if last > 0:
-            self._block(share, 0)
-        if last > 1:
-            loop(1, last, 1, lambda block: self._block(share, block))
-        self._block(share, last, is_last=True)
+        """The products of a chunk, in blocks of the depth where there are several."""
+        if not self.in_blocks:
+            self._split_rows(share, 0)
+            needs_f32 = self._needs_f32(share)
 
-    def _block(self, share: Share, block: Size, *, is_last: bool = False) -> None:
-        """What a block of the depth adds to the products."""
+            def product(panel: Size, tile: Size) -> None:
+                if_else(needs_f32, lambda: self._in_f32(share, tile, panel), lambda: self._by_parts(share, tile, panel, 0))
+                self._outputs(share, tile, panel)
+
+            self._each(share, product, lambda panel: self._split_panel(share, 0, panel))
+            return
+        self._each(share, lambda panel, tile: self._clear(share, tile, panel))
+        loop(0, self.packing.blocks, 1, lambda block: self._block(share, block))
+        needs_f32 = self._needs_f32(share)
+
+        def result(panel: Size, tile: Size) -> None:
+            when(needs_f32, lambda: self._in_f32(share, tile, panel))
+            self._outputs(share, tile, panel)
+
+        self._each(share, result)
+
+    def _block(self, share: Share, block: Size) -> None:
+        """What a block of the depth adds to the sums of a chunk."""
+        self._split_rows(share, block)
+        self._each(share, lambda panel, tile: self._by_parts(share, tile, panel, block),
+                   lambda panel: self._split_panel(share, block, panel))
+
+    def _each(self, share: Share, of_tile: Callable[[Size, Size], None], of_panel: Callable[[Size], None] | None = None) -> None:
+        """Does something for each panel, then for each tile with it."""
+        def panel(number: ir.Value) -> None:
+            if of_panel is not None:
+                of_panel(number)
+            loop(0, share.count, 1, lambda tile: of_tile(number, tile))
+
+        loop(share.begin, share.end, 1, panel)
+
+    def _split_rows(self, share: Share, block: Size) -> None:
         def split(tile: Size) -> None:
             row = share.row(tile)
-            self.splitting.split(row, self._rows(row), plus(share.slot, tile), block, is_last=is_last)
+            self.splitting.split(row, self._rows(row), plus(share.slot, tile), block)
 
         loop(0, share.count, 1, split)
 
-        def by_parts(panel: Size) -> None:
-            if self.panels is not None:
-                self.panels.split(self._panel(block, panel), self._steps(is_last), share.thread)
-            loop(0, share.count, 1, lambda tile: self._by_parts(share, tile, panel, block, is_last))
+    def _split_panel(self, share: Share, block: Size, panel: Size) -> None:
+        if self.panels is not None:
+            self.panels.split(self._panel(block, panel), self.splitting.steps(block), share.thread)
 
-        def all_by_parts() -> None:
-            loop(share.begin, share.end, 1, by_parts)
-
-        def all_in_f32() -> None:
-            loop(share.begin, share.end, 1, lambda panel: loop(0, share.count, 1, lambda tile: self._in_f32(share, tile, panel)))
-
-        if is_last:
-            if_else(self.splitting.needs_f32(share.slot, plus(share.slot, share.count)), all_in_f32, all_by_parts)
-        else:
-            all_by_parts()
-
-    def _steps(self, is_last: bool) -> int:
-        """The steps of a block."""
-        in_block = self.packing.in_block
-        return self.packing.steps - (self.packing.blocks - 1) * in_block if is_last else in_block
+    def _needs_f32(self, share: Share) -> ir.Value:
+        return self.splitting.needs_f32(share.slot, plus(share.slot, share.count))
 
     def _rows(self, row: Size) -> Size:
         """The rows of a tile that begins with a row."""
         return ROWS if self.whole else least(ROWS, minus(self.product.rows, row))
 
-    def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size, is_last: bool) -> None:
-        """The products of a tile with a panel in a block, and after the last one what writes their sums."""
-        parts, steps, place = self.packing.parts, self._steps(is_last), self._panel(block, panel)
+    def _place(self, share: Share, tile: Size, panel: Size) -> list[Size]:
+        """Where the sums of a tile and a panel are."""
+        if not self.in_blocks:
+            return [times(share.thread, ROWS), 0]
+        return [times(plus(share.totals, tile), ROWS), times(panel, COLUMNS)]
+
+    def _clear(self, share: Share, tile: Size, panel: Size) -> None:
+        """Begins sums."""
+        row, column = self._place(share, tile, panel)
+
+        def one(i: ir.Value) -> None:
+            for j in range(0, COLUMNS, self.vectors.lanes):
+                self.vectors.store(self.vectors.splat(0), self.sums, plus(row, i), plus(column, j))
+
+        loop(0, ROWS, 1, one)
+
+    def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size) -> None:
+        """The sums of the products of a tile with a panel in a block."""
+        parts, steps, place = self.packing.parts, self.splitting.steps(block), self._panel(block, panel)
         matrices, of_panel = (self.weights, place) if self.panels is None else (self.panels.matrices, share.thread)
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
@@ -164,18 +194,15 @@ class PartProducts:
             right = read_matrix(matrices, [of_panel, number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
-        at = [times(plus(share.totals, tile), ROWS), times(panel, COLUMNS)]
-        begun = no_sums(ROWS, COLUMNS) if block == 0 else read_matrix(self.totals, at, [ROWS, COLUMNS])
+        at = self._place(share, tile, panel)
+        begun = read_matrix(self.sums, at, [ROWS, COLUMNS]) if self.in_blocks else no_sums(ROWS, COLUMNS)
         sums, = loop(0, steps, 1, step, [begun])
-        if is_last:
-            write_sums(sums, self.sums, share.thread, 0, 0)
-            self._outputs(share.row(tile), panel, share.thread)
-        else:
-            write_sums(sums, self.totals, *at)
+        write_sums(sums, self.sums, *at)
 
     def _in_f32(self, share: Share, tile: Size, panel: Size) -> None:
-        """The products of a tile with numbers that are no sums of parts, over the whole depth, and what writes them."""
+        """The sums of the products of a tile with numbers that are no sums of parts, over the whole depth."""
         v, row, vectors = self.vectors, share.row(tile), COLUMNS // self.vectors.lanes
+        first_row, first_column = self._place(share, tile, panel)
 
         def some(i: ir.Value) -> None:
             rows = [least(plus(row, plus(i, r)), self.product.rows - 1) for r in range(TOGETHER)]
@@ -192,10 +219,10 @@ class PartProducts:
 
             sums = loop(0, self.packing.steps * DEPTH, 1, pair, [v.splat(0)] * (TOGETHER * vectors))
             for number, value in enumerate(sums):
-                v.store(value, self.sums, share.thread, plus(i, number // vectors), number % vectors * v.lanes)
+                at = plus(first_row, plus(i, number // vectors)), plus(first_column, number % vectors * v.lanes)
+                v.store(value, self.sums, *at)
 
         loop(0, self._rows(row), TOGETHER, some)
-        self._outputs(row, panel, share.thread)
 
     def _number(self, row: Size, column: Size) -> ir.Value:
         """An element of the factor in rows; 0 after its columns."""
@@ -224,24 +251,22 @@ class PartProducts:
         """The number of a block's panel among all."""
         return plus(times(block, self.packing.panels), panel)
 
-    def _outputs(self, row: Size, panel: Size, thread: Size) -> None:
+    def _outputs(self, share: Share, tile: Size, panel: Size) -> None:
         """Writes the rows of a tile through the elementwise ops after the product."""
-        v, product, feature = self.vectors, self.product, times(panel, COLUMNS)
+        v, product, row, feature = self.vectors, self.product, share.row(tile), times(panel, COLUMNS)
         form, some = product.form, bool(product.columns % COLUMNS)
+        first_row, first_column = self._place(share, tile, panel)
 
         def one(i: ir.Value) -> None:
-            def outputs() -> None:
-                at = product.places(plus(row, i))
-                for j in range(0, COLUMNS, v.lanes):
-                    place = plus(feature, j)
-                    count = minus(product.columns, place) if some else None
-                    places = {**at, product.column: place}
-                    value = v.load(self.sums, thread, i, j)
-                    elements = Elements(form.kernel, self.buffers, v, places, product.column, count, {form.result: value})
-                    result = elements.tensor(form.returned, form.out)
-                    mask = None if count is None else v.mask(count)
-                    v.store_if(mask, result, self.out, *(term if isinstance(term, int) else places[term] for term in form.out))
+            at = product.places(plus(row, i))
+            for j in range(0, COLUMNS, v.lanes):
+                place = plus(feature, j)
+                count = minus(product.columns, place) if some else None
+                places = {**at, product.column: place}
+                value = v.load(self.sums, plus(first_row, i), plus(first_column, j))
+                elements = Elements(form.kernel, self.buffers, v, places, product.column, count, {form.result: value})
+                result = elements.tensor(form.returned, form.out)
+                mask = None if count is None else v.mask(count)
+                v.store_if(mask, result, self.out, *(term if isinstance(term, int) else places[term] for term in form.out))
 
-            when(self.whole or below(plus(row, i), product.rows), outputs)
-
-        loop(0, ROWS, 1, one)
+        loop(0, self._rows(row), 1, one)

@@ -7,7 +7,7 @@ import numpy as np
 
 from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
+from legato.core.vector_loops import Size, Vectors, below, least, loop, minus, plus, read, scratch, times, value_of, when, write
 from legato.passes.cpu.matrices.number_parts import bits_of, pairs_of_parts
 from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
 from legato.passes.cpu.matrices.product_cut import ROWS
@@ -31,7 +31,14 @@ class RowSplitting:
         self.pairs = memref.ExpandShapeOp(in_pairs, self.parts, [[0], [1], [2], [3], [4, 5]], [], in_pairs.shape).result
         self.greatest = scratch(slots, element=self.bits)
 
-    def split(self, row: Size, rows: Size, slot: Size, block: Size, *, is_last: bool) -> None:
+    def steps(self, block: Size) -> Size:
+        """The steps of a block; the last one may have fewer."""
+        in_block = self.packing.in_block
+        if self.packing.steps % in_block == 0:
+            return in_block
+        return least(in_block, minus(self.packing.steps, times(block, in_block)))
+
+    def split(self, row: Size, rows: Size, slot: Size, block: Size) -> None:
         """Splits what a block reads of the rows of a tile, and keeps the greatest magnitude in these so far, as bits. Fetches the same of
         the next tile, whose rows are streams too many for the hardware to follow."""
         v, start = self.vectors, times(block, self.packing.in_block)
@@ -53,16 +60,23 @@ class RowSplitting:
 
             return loop(0, rows, 1, one, [greatest])
 
-        whole, rest = self.packing.in_block, 0
-        if is_last:
-            whole, rest = divmod(self.packing.depth - (self.packing.blocks - 1) * whole * STEP, STEP)
-        greatest = v.zeros(self.bits)
-        if whole:
-            greatest, = loop(0, whole, 1, steps, [greatest])
-        if rest:
-            greatest, = steps(whole, greatest, rest)
+        # zeros follow the last number of a row, in the step that is not whole
+        number, rest = divmod(self.packing.depth, STEP)
+        whole = self.steps(block) if not rest else least(self.packing.in_block, minus(number, times(block, self.packing.in_block)))
+        greatest, = loop(0, whole, 1, steps, [v.zeros(self.bits)])
         most = v.reduce("maxui", greatest)
-        write(most if block == 0 else arith.maxui(most, read(self.greatest, slot)), self.greatest, slot)
+        write(most if block == 0 else arith.maxui(most, self._greatest(slot, block)), self.greatest, slot)
+        if rest:
+            def last() -> None:
+                greatest, = steps(minus(number, times(block, self.packing.in_block)), v.zeros(self.bits), rest)
+                write(arith.maxui(v.reduce("maxui", greatest), read(self.greatest, slot)), self.greatest, slot)
+
+            when(self.packing.blocks == 1 or below(self.packing.blocks - 2, block), last)
+
+    def _greatest(self, slot: Size, block: Size) -> ir.Value:
+        """The greatest magnitude in the blocks before."""
+        zero = arith.ConstantOp(self.bits, 0).result
+        return arith.select(below(0, block), read(self.greatest, slot), zero)
 
     def needs_f32(self, begin: Size, end: Size) -> ir.Value:
         """Whether one of the tiles in these slots has a number that is no sum of parts, or all are so small that products would be lost."""
