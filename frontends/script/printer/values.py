@@ -233,7 +233,15 @@ def of_numbers(word: str) -> Callable[[KernelWriter, ir.Operation, list[PrintedT
     return form
 
 
+def round_away(writer: KernelWriter, op: ir.Operation, operands: list[PrintedText]) -> PrintedText:
+    """The nearest whole number, of two the one away from 0; ``T.round`` takes the even one."""
+    x, whole = operands[0].source, f"T.trunc({operands[0].source})"
+    chosen = f"T.Select(T.fabs({operands[0].inside(PRODUCT)} - {whole}) < 0.5, {whole}, {whole} + T.copysign(1.0, {x}))"
+    return PrintedText(chosen, operands[0].dtype, reads=operands[0].reads)
+
+
 FORMS: dict[str, Callable[[KernelWriter, ir.Operation, list[PrintedText]], PrintedText]] = {
     "arith.cmpi": compare_integers, "arith.cmpf": compare_floats, "arith.select": select, "arith.negf": negate, "arith.bitcast": bitcast,
     "arith.ceildivsi": ceil_divide, "arith.maxnumf": of_numbers("T.max"), "arith.minnumf": of_numbers("T.min"),
+    "math.round": round_away,
 }

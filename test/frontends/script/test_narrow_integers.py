@@ -11,7 +11,8 @@ w = np.array([-(2**31), -1, 0, 7, 2**31 - 1], "int32")
 X, U, W, I = (a.astype(np.int64) for a in (x, u, w, np.arange(5)))
 CASES = {
     "U[i] - 10": U - 10, "X[i] * 100": X * 100, "100 * X[i]": X * 100, "X[i] + 1000": X + 1000, "X[i] + i": X + I, "U[i] * i": U * I,
-    "(U[i] + 250) // 7": (U + 250) // 7, "(X[i] - 100) % 7": (X - 100) % 7, "T.max(X[i], 1000)": np.maximum(X, 1000),
+    "(U[i] + 250) // 7": (U + 250) // 7, "(X[i] - 100) % 7": (X - 100) % 7, "T.ceildiv(U[i], 100)": -(-U // 100),
+    "T.ceildiv(T.min(U[i], T.uint8(1)), T.uint8(255))": np.minimum(U, 1), "T.max(X[i], 1000)": np.maximum(X, 1000),
     "T.Select(X[i] < 200, X[i], 300)": X, "T.if_then_else(X[i] == 200, 1, X[i])": X, "T.Cast('int32', U[i] < 0)": 0 * U,
     "T.Cast('int32', U[i] > -1)": 0 * U + 1, "W[i] + 3000000000": W + 3000000000, "T.Cast('int32', W[i] < 3000000000)": 0 * W + 1,
     # on bits, literals take the other's type
