@@ -30,6 +30,8 @@ BODIES = {
     "and what it began with is read behind it": SCAN.format("q", "p") + "p1 = Add (q, p) \n r1 = Neg (r)",
     "a loop inside ends by a condition": WHILE.format("p1", "p") + "r1 = Sub (r, p)",
     "loops inside begin with the other state": SCAN.format("p1", "r") + WHILE.format("r1", "p"),
+    "two states go on in loops inside": WHILE.format("p1", "p") + WHILE.format("r1", "r"),
+    "two states stay, through what is no op in the end": "p1 = Where (g0, p, p) \n r1 = Where (g0, r, r)",
     "states exchanged by what is no op in the end": "p1 = Identity (r) \n r1 = Where (g0, p, p)",
 }
 

@@ -30,27 +30,23 @@ def _separate_states(block: ir.Block, found: list[ir.Operation]) -> None:
     states = {op.operands[1] for op in found} & set(block.arguments)
     order = {op.operation: number for number, op in enumerate(block.operations)}
     found.sort(key=order.__getitem__)
-    last = terminator(block)
+    start = order[found[0]]
     written: set[ir.Value] = set()
-    first = found[0]
+    dropped: list[ir.Operation] = []
     for op in found:
         value, into = op.operands
         begins = set(_begins(value)) & states
         if into in begins and tir.is_tied(value, into) and (value == into or _is_read_by_one(into, op)):
             op.results[0].replace_all_uses_with(value)
-            if op == first:
-                first = next((other for other in found if order[other] > order[op]), last)
-            op.erase()
+            dropped.append(op)
             continue
         if begins & written or into in begins:
-            with ir.InsertionPoint(first if _is_before(value, first, order) else op):
+            is_behind = not isinstance(value.owner, ir.Block) and order.get(value.owner.operation, -1) > start
+            with ir.InsertionPoint(op if is_behind else found[0]):
                 op.operands[0] = bufferization.AllocTensorOp(value.type, [], copy=value).result
         written.add(into)
-
-
-def _is_before(value: ir.Value, op: ir.Operation, order: dict[ir.Operation, int]) -> bool:
-    owner = value.owner
-    return isinstance(owner, ir.Block) or order[owner.operation] < order[op]
+    for op in dropped:
+        op.erase()
 
 
 def _is_read_by_one(state: ir.Value, store: ir.Operation) -> bool:
