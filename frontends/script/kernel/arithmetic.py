@@ -3,7 +3,7 @@
 from typing import Any
 
 from legato.core.mlir import arith, ir, math
-from legato.frontends.script.kernel.values import Scalar, condition, constant, dtype_of, meet, number_of
+from legato.frontends.script.kernel.values import BITS, INT, Scalar, condition, constant, dtype_of, meet, number_of
 from legato.frontends.script.language.source import Misuse
 
 PYTHON = {
@@ -22,6 +22,7 @@ OPS: dict[str, tuple[Any, Any, Any]] = {
     "<<": (None, arith.ShLIOp, arith.ShLIOp), ">>": (None, arith.ShRSIOp, arith.ShRUIOp),
     "&": (None, arith.AndIOp, arith.AndIOp), "|": (None, arith.OrIOp, arith.OrIOp), "^": (None, arith.XOrIOp, arith.XOrIOp),
 }
+BITWISE = ("<<", ">>", "&", "|", "^")
 CONTRACTED = ("+", "-", "*")  # carry the flag contract, so that LLVM may form fused multiply-adds
 
 
@@ -42,7 +43,7 @@ def binary(op: str, a: Any, b: Any) -> Any:
         return divide(a, b)
     if op == "**":
         return power(a, b)
-    a, b = meet(a, b)
+    a, b = of_one_width(a, b) if op in BITWISE else meet(a, b)
     if op in ("//", "%"):
         return floor_divide(a, b) if op == "//" else floor_modulo(a, b)
     simple = simplified(op, a, b)
@@ -55,6 +56,15 @@ def binary(op: str, a: Any, b: Any) -> Any:
     if a.is_float and op in CONTRACTED:
         return Scalar(build(a.value, b.value, fastmath=arith.FastMathFlags.contract).result, a.dtype)
     return Scalar(build(a.value, b.value).result, a.dtype)
+
+
+def of_one_width(a: Any, b: Any) -> tuple[Scalar, Scalar]:
+    """Operands of an op on bits: those of one type, which a literal takes from the other."""
+    if isinstance(a, Scalar) and a.dtype in BITS and dtype_of(b) == INT:
+        return a, constant(b, a.dtype, is_mask=True)
+    if isinstance(b, Scalar) and b.dtype in BITS and dtype_of(a) == INT:
+        return constant(a, b.dtype, is_mask=True), b
+    return meet(a, b)
 
 
 def simplified(op: str, a: Scalar, b: Scalar) -> Scalar | None:

@@ -6,8 +6,8 @@ from typing import Any
 from legato.analysis.bounds import outside
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref
-from legato.frontends.script.kernel.arithmetic import binary, compare
-from legato.frontends.script.kernel.values import Scalar, as_index, cast, constant, number_of
+from legato.frontends.script.kernel.arithmetic import binary
+from legato.frontends.script.kernel.values import Scalar, as_index, cast, constant, nonzero, number_of
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import FLOAT8, memory_type, value_type
 
@@ -65,7 +65,7 @@ class Buffer:
         """The element at indices. Misuse where they are outside."""
         loaded = memref.LoadOp(self.value, self.indices(indices)).result
         if self.dtype == "bool":
-            return compare("!=", Scalar(loaded, "int8"), 0)
+            return nonzero(Scalar(loaded, "int8"))
         if self.dtype in FLOAT8:
             loaded = arith.BitcastOp(value_type(self.dtype), loaded).result
         return Scalar(loaded, self.dtype)

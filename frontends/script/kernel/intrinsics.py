@@ -8,7 +8,7 @@ from legato.core.mlir import arith, math
 from legato.dialects.tir.intrinsics import build as tir_intrinsic
 from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.arithmetic import binary, compare, negate
-from legato.frontends.script.kernel.values import FLOATS, Scalar, as_scalar, cast, constant, convert, dtype_of, meet
+from legato.frontends.script.kernel.values import BITS, FLOATS, Scalar, as_scalar, cast, common, constant, convert, dtype_of, meet
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import DTYPES, value_type
 
@@ -28,6 +28,11 @@ class ScalarFunction:
 def unary(op: Any) -> ScalarFunction:
     """An op of math on one float."""
     return ScalarFunction(lambda x: one_float(op, x), (op.OPERATION_NAME,))
+
+
+def rounding(op: Any) -> ScalarFunction:
+    """A function to whole numbers, on floats; integers are whole."""
+    return ScalarFunction(lambda x: x if isinstance(x, Scalar) and not x.is_float else one_float(op, x), (op.OPERATION_NAME,))
 
 
 def one_float(op: Any, x: Any) -> Scalar:
@@ -194,7 +199,8 @@ def check_dtype(dtype: Any) -> str:
 
 def ceil_divide(a: Any, b: Any) -> Any:
     """``a / b`` of integers, rounded up, for a positive ``b``."""
-    return binary("//", binary("-", binary("+", a, b), 1), b)
+    dtype = common(a, b)
+    return binary("//", binary("-", binary("+", a, b), constant(1, dtype) if dtype in BITS else 1), b)
 
 
 def lowest(dtype: str, high: bool = False) -> Scalar:

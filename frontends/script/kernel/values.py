@@ -1,6 +1,7 @@
 """Scalar values of a kernel: literals are Python numbers until an operation gives them a type, then SSA values with the script's types.
 
-Loop variables, axes and sizes are of type ``index``; in arithmetic with a typed integer they take its type.
+Loop variables, axes and sizes are of type ``index``. In arithmetic with an integer of 32 bits or more they take its type, and so do
+literals that it can represent; narrower integers are computed in int32 with them, as in C and in TVM.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import FLOAT8, value_type
 
 FLOATS = (*FLOAT8, "float16", "bfloat16", "float32", "float64")
+BITS = {f"{sign}int{width}": width for sign in ("", "u") for width in (8, 16, 32, 64)}
 INT, FLOAT = "int", "float"  # the types of literals
 UNKNOWN_TRUTH = "whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select"
 
@@ -58,8 +60,8 @@ def describe(x: Any) -> str:
     return f"a value of type {x.dtype}" if isinstance(x, Scalar) else f"{x!r}" if isinstance(x, (int, float, str)) else type(x).__name__
 
 
-def constant(number: Any, dtype: str) -> Scalar:
-    """A literal as a value of a type. Misuse where the type cannot represent it."""
+def constant(number: Any, dtype: str, is_mask: bool = False) -> Scalar:
+    """A literal as a value of a type. Misuse where the type cannot represent it. ``is_mask``: a signed integer takes as many bits, too."""
     type_ = value_type(dtype)
     if dtype in FLOATS:
         return Scalar(arith.ConstantOp(type_, float(number)).result, dtype)
@@ -68,7 +70,8 @@ def constant(number: Any, dtype: str) -> Scalar:
     number = int(number)
     if dtype not in ("index", "bool"):
         width = type_.width
-        low, high = (0, 2**width - 1) if dtype.startswith("uint") else (-(2 ** (width - 1)), 2**width - 1)
+        low = 0 if dtype.startswith("uint") else -(2 ** (width - 1))
+        high = 2 ** (width if is_mask or dtype.startswith("uint") else width - 1) - 1
         if not low <= number <= high:
             raise Misuse(f"{number} is no value of type {dtype}")
         number = number - 2**width if number >= 2 ** (width - 1) else number
@@ -125,6 +128,9 @@ def common(a: Any, b: Any) -> str:
     if left == right:
         return left
     rank = {"bool": 0, INT: 1, "index": 2, FLOAT: 20}
+    for x, other in ((a, right), (b, left)):
+        if dtype_of(x) in (INT, "index") and other in BITS:
+            return max((other, integer_type(x)), key=BITS.__getitem__)
     order = {d: rank.get(d, 30 if d in FLOATS else 10) for d in (left, right)}
     if order[left] != order[right]:
         high, low = (left, right) if order[left] > order[right] else (right, left)
@@ -134,8 +140,14 @@ def common(a: Any, b: Any) -> str:
     if left in FLOATS:
         width = {**dict.fromkeys(FLOAT8, 8), "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
         return left if width[left] > width[right] else right if width[left] < width[right] else "float32"
-    bits = {d: int(d.removeprefix("u")[3:]) for d in (left, right)}
-    return max((left, right), key=lambda d: (bits[d], d.startswith("u")))
+    return max((left, right), key=lambda d: (BITS[d], d.startswith("u")))
+
+
+def integer_type(x: Any) -> str:
+    """The type of a literal, or of an index, beside an integer of a type."""
+    if isinstance(x, Scalar) or -(2**31) <= x < 2**31:
+        return "int32"
+    return "int64" if x < 2**63 else "uint64"
 
 
 def without_literals(dtype: str) -> str:

@@ -12,7 +12,17 @@ from typing import Any
 from legato.core.mlir import arith, math
 from legato.frontends.script.kernel import forms, intrinsics
 from legato.frontends.script.kernel.arithmetic import invert, logical_not, select
-from legato.frontends.script.kernel.intrinsics import ScalarFunction, folded, literal, of_bits, of_tir, of_two_floats, operator, unary
+from legato.frontends.script.kernel.intrinsics import (
+    ScalarFunction,
+    folded,
+    literal,
+    of_bits,
+    of_tir,
+    of_two_floats,
+    operator,
+    rounding,
+    unary,
+)
 from legato.frontends.script.kernel.packed import call_packed_word
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.threads import env_thread
@@ -35,8 +45,8 @@ FUNCTIONS: dict[str, ScalarFunction | Form] = {
     "asin": unary(math.AsinOp), "acos": unary(math.AcosOp), "atan": unary(math.AtanOp), "atan2": of_two_floats(math.Atan2Op),
     "sinh": unary(math.SinhOp), "cosh": unary(math.CoshOp), "tanh": unary(math.TanhOp),
     "asinh": unary(math.AsinhOp), "acosh": unary(math.AcoshOp), "atanh": unary(math.AtanhOp),
-    "floor": unary(math.FloorOp), "ceil": unary(math.CeilOp), "trunc": unary(math.TruncOp),
-    "round": unary(math.RoundOp), "nearbyint": unary(math.RoundEvenOp),
+    "floor": rounding(math.FloorOp), "ceil": rounding(math.CeilOp), "trunc": rounding(math.TruncOp),
+    "nearbyint": rounding(math.RoundEvenOp), "round": rounding(math.RoundEvenOp),
     "copysign": of_two_floats(math.CopySignOp), "fmod": of_two_floats(arith.RemFOp),
     "hypot": of_tir("hypot"), "nextafter": of_tir("nextafter"), "ldexp": ScalarFunction(intrinsics.ldexp),
     "fma": ScalarFunction(intrinsics.fused_multiply_add, ("math.fma",)),
@@ -50,7 +60,7 @@ FUNCTIONS: dict[str, ScalarFunction | Form] = {
     "Add": operator("+"), "add": operator("+"), "Sub": operator("-"), "subtract": operator("-"),
     "Mul": operator("*"), "multiply": operator("*"), "Div": operator("/"), "div": operator("/"),
     "floordiv": operator("//"), "FloorDiv": operator("//"), "indexdiv": operator("//"), "ceildiv": ScalarFunction(intrinsics.ceil_divide),
-    "floormod": operator("%"), "FloorMod": operator("%"), "indexmod": operator("%"),
+    "floormod": operator("%"), "FloorMod": operator("%"), "indexmod": operator("%"), "Mod": operator("truncmod"),
     "truncdiv": operator("truncdiv", "arith.divsi", "arith.divui"), "truncmod": operator("truncmod", "arith.remsi", "arith.remui"),
     "EQ": operator("=="), "NE": operator("!="), "LT": operator("<"), "LE": operator("<="), "GT": operator(">"), "GE": operator(">="),
     # bits

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import constant_of
+from legato.frontends.script.kernel.values import BITS, integer_type
 from legato.frontends.script.printer.remainders import is_inside_remainder, parts_of_remainder
 from legato.frontends.script.printer.text import PrintedText, dtype_of, number
 from legato.frontends.script.printer.words import (
@@ -64,12 +65,12 @@ def expression(writer: KernelWriter, op: ir.Operation, operands: list[PrintedTex
 # --- operands ---
 
 def together(operands: list[PrintedText]) -> list[PrintedText]:
-    """Operands of one type: literals are written without type where another operand has it."""
+    """Operands of one type: literals are written without type where another operand has it, and a parser takes it from there."""
     if all(t.literal is not None for t in operands):
         return operands
     dtype = common(operands)
-    return [number(int(t.literal) % 2 ** int(dtype[4:]), dtype).short() if t.literal and dtype.startswith("uint") else t.short()
-            for t in operands]
+    numbers = [number(int(t.literal) % 2**BITS[dtype], dtype) if t.literal and dtype.startswith("uint") else t for t in operands]
+    return [t if t.literal and dtype in BITS and BITS[dtype] < BITS[integer_type(int(t.literal))] else t.short() for t in numbers]
 
 
 def signed(text: PrintedText, name: str) -> PrintedText:
@@ -232,7 +233,15 @@ def of_numbers(word: str) -> Callable[[KernelWriter, ir.Operation, list[PrintedT
     return form
 
 
+def round_away(writer: KernelWriter, op: ir.Operation, operands: list[PrintedText]) -> PrintedText:
+    """The nearest whole number, of two the one away from 0; ``T.round`` takes the even one."""
+    x, whole = operands[0].source, f"T.trunc({operands[0].source})"
+    chosen = f"T.Select(T.fabs({operands[0].inside(PRODUCT)} - {whole}) < 0.5, {whole}, {whole} + T.copysign(1.0, {x}))"
+    return PrintedText(chosen, operands[0].dtype, reads=operands[0].reads)
+
+
 FORMS: dict[str, Callable[[KernelWriter, ir.Operation, list[PrintedText]], PrintedText]] = {
     "arith.cmpi": compare_integers, "arith.cmpf": compare_floats, "arith.select": select, "arith.negf": negate, "arith.bitcast": bitcast,
     "arith.ceildivsi": ceil_divide, "arith.maxnumf": of_numbers("T.max"), "arith.minnumf": of_numbers("T.min"),
+    "math.round": round_away,
 }

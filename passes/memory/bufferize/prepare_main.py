@@ -14,6 +14,7 @@ from legato.dialects.tir.markers import STAND_IN
 from legato.passes.memory.bufferize.donated import in_memory_of, is_whole
 from legato.passes.memory.bufferize.functions import donated, on_tensors
 from legato.passes.memory.bufferize.reads import WHOLE_VIEWS, separate_reads
+from legato.passes.memory.bufferize.states import own_states
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -40,6 +41,7 @@ def prepare_main(function: func.FuncOp) -> None:
     materialize_constants(function)
     tir.plain_types(function)
     own_results(function)
+    own_states(function)
     separate_outputs(function)
     separate_reads(function)
 

@@ -204,7 +204,7 @@ def functions(A: T.Buffer((32,), "float32"), N: T.Buffer((32,), "int32"), B: T.B
 
 
 def functions_numpy(a, n):
-    b = (np.trunc(a * 8 + np.copysign(F(0.5), a)) + np.rint(a * 4) + np.hypot(a, F(2)) + np.abs(a) ** F(1.5) + a * a + 1)
+    b = (np.rint(a * 8) + np.rint(a * 4) + np.hypot(a, F(2)) + np.abs(a) ** F(1.5) + a * a + 1)
     bits = np.array([bin(int(x)).count("1") for x in n], np.int32)
     zeros = np.array([32 - int(x).bit_length() for x in n + 1], np.int32)
     m = (n**2 + n // 3 - n % 5 + np.fmod(n, 4) + (n >> 1) + bits + zeros + ~n + 1 + a.view(np.int32) % 16 + -(-n // 7)

@@ -72,3 +72,35 @@ def test_one_entry_adds_a_word_of_the_printer(monkeypatch):
     text = print_script(module)
     assert "B[i] = T.cbrt(A[i])" in text
     assert str(parse(text)) == str(module)
+
+
+ROUNDED = '''
+@T.prim_func
+def rounded(A: T.Buffer((8,), "float32"), N: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"),
+            M: T.Buffer((8,), "int32")):
+    for i in range(8):
+        B[i] = T.round(A[i])
+        C[i] = T.nearbyint(A[i])
+        M[i] = T.round(N[i]) + T.floor(N[i]) + T.Mod(N[i], 3)
+'''
+
+
+def test_halves_are_rounded_to_the_even_number():
+    """As by TVM (0.27) and numpy; integers are whole, and ``T.Mod`` is C's remainder."""
+    a, n = np.array([0.5, 1.5, -0.5, 2.5, -2.5, 0.49, -0.3, np.inf], np.float32), np.arange(-4, 4, dtype=np.int32)
+    b, c, m = legato.compile(parse(ROUNDED))(a, n)
+    np.testing.assert_array_equal(b, np.rint(a))
+    np.testing.assert_array_equal(c, np.rint(a))
+    np.testing.assert_array_equal(m, 2 * n + np.fmod(n, 3))
+
+
+def test_halves_away_from_zero_are_printed_as_an_expression():
+    a = np.array([0.5, 1.5, -0.5, 2.5, -2.5, 0.49, -0.3, np.inf, -np.inf, 0.49999997, 8388609, np.nan], np.float32)
+    text = str(parse(KERNEL.format(call="T.round(A[i])").replace("(4,)", "(12,)").replace("range(4)", "range(12)")))
+    module = legato.Module.parse(text.replace("math.roundeven", "math.round"))
+    with np.errstate(invalid="ignore"):
+        want = np.where(np.abs(a) < 2**22, np.trunc(a.astype("float64") + np.copysign(0.5, a)), a).astype(np.float32)
+    for one in (module, parse(print_script(module))):
+        found = np.asarray(legato.compile(one)(a))
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(np.signbit(found[:11]), np.signbit(a[:11]))
