@@ -115,9 +115,9 @@ class PartProducts:
         """The products of a chunk, in blocks of the depth where there are several."""
         if not self.in_blocks:
             self._split_rows(share, 0)
-            needs_f32 = self._needs_f32(share)
 
             def product(panel: Size, tile: Size) -> None:
+                needs_f32 = self.splitting.needs_f32(plus(share.slot, tile))
                 if_else(needs_f32, lambda: self._in_f32(share, tile, panel), lambda: self._by_parts(share, tile, panel, 0))
                 self._outputs(share, tile, panel)
 
@@ -125,10 +125,9 @@ class PartProducts:
             return
         self._each(share, lambda panel, tile: self._clear(share, tile, panel))
         loop(0, self.packing.blocks, 1, lambda block: self._block(share, block))
-        needs_f32 = self._needs_f32(share)
 
         def result(panel: Size, tile: Size) -> None:
-            when(needs_f32, lambda: self._in_f32(share, tile, panel))
+            when(self.splitting.needs_f32(plus(share.slot, tile)), lambda: self._in_f32(share, tile, panel))
             self._outputs(share, tile, panel)
 
         self._each(share, result)
@@ -158,9 +157,6 @@ class PartProducts:
     def _split_panel(self, share: Share, block: Size, panel: Size) -> None:
         if self.panels is not None:
             self.panels.split(self._panel(block, panel), self.splitting.steps(block), share.thread)
-
-    def _needs_f32(self, share: Share) -> ir.Value:
-        return self.splitting.needs_f32(share.slot, plus(share.slot, share.count))
 
     def _rows(self, row: Size) -> Size:
         """The rows of a tile that begins with a row."""

@@ -12,10 +12,14 @@ BYTES = 2               # of bf16
 OF_ROWS, OF_WEIGHT = 0.7, 0.5   # of the second cache, that parts of the rows at hand take, or of a weight that stays there
 WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
 
-# nanoseconds of a Xeon with AMX, whose ratios matter. In a step of the depth: the product of a tile with a panel whose parts stay in the
-# cache, or are made there; to read such a panel; to read and split another one; to split the rows of a tile. Then the sums of a tile and a
-# panel, and a multiply-add in f32
-PRODUCT, FAR_PRODUCT, READ_NEAR, SPLIT_FAR, SPLIT_ROWS, SUMS, IN_F32 = 150, 175, 150, 370, 170, 200, 0.01
+# nanoseconds of a Xeon with AMX, whose ratios matter
+PRODUCT = 150           # of a step of a tile and a panel, whose parts are packed
+FAR_PRODUCT = 175       # where they are made when the kernel runs
+READ_NEAR = 150         # to read a step of a panel that is packed in parts
+SPLIT_FAR = 370         # to read and split one that is packed in f32
+SPLIT_ROWS = 170        # of a step of a tile's rows
+SUMS = 200              # of a tile and a panel, to write and read their sums
+IN_F32 = 0.01           # of a multiply-add, where numbers are not split
 
 
 def is_near(packing: PartsPacking, machine: CpuMachine) -> bool:

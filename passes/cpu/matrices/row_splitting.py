@@ -78,18 +78,13 @@ class RowSplitting:
         zero = arith.ConstantOp(self.bits, 0).result
         return arith.select(below(0, block), read(self.greatest, slot), zero)
 
-    def needs_f32(self, begin: Size, end: Size) -> ir.Value:
-        """Whether one of the tiles in these slots has a number that is no sum of parts, or all are so small that products would be lost."""
+    def needs_f32(self, slot: Size) -> ir.Value:
+        """Whether the tile in a slot has a number that is no sum of parts, or all are so small that products would be lost."""
         least, most = (int(np.float32(number).view(np.int32)) for number in (LEAST, LARGEST))
         start, extent, zero = (arith.ConstantOp(self.bits, number).result for number in (least, most - least, 0))
-
-        def look(slot: Size, found: ir.Value) -> list[ir.Value]:
-            greatest = read(self.greatest, slot)
-            outside = arith.cmpi(arith.CmpIPredicate.uge, arith.subi(greatest, start), extent)
-            return [arith.ori(found, arith.andi(outside, arith.cmpi(arith.CmpIPredicate.ne, greatest, zero)))]
-
-        found, = loop(begin, end, 1, look, [arith.ConstantOp(ir.IntegerType.get_signless(1), 0).result])
-        return found
+        greatest = read(self.greatest, slot)
+        outside = arith.cmpi(arith.CmpIPredicate.uge, arith.subi(greatest, start), extent)
+        return arith.andi(outside, arith.cmpi(arith.CmpIPredicate.ne, greatest, zero))
 
     def _load(self, row: Size, column: Size, count: int) -> ir.Value:
         """A vector of a row, with zeros after so many numbers."""
