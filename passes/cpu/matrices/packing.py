@@ -10,6 +10,7 @@ from legato.analysis.structured.groups import depth_of
 
 FEW = 16                # channels of an image, from which on a matrix is filled by those of one column
 PAIR = 2                # elements of bf16 in a lane of 32 bits
+BYTES = 2               # of an element
 DEPTH = 16              # pairs of channels that a matrix sums
 COLUMNS = 32            # features of a panel: two matrices
 STEP = PAIR * DEPTH     # elements that a step of a product sums
@@ -131,7 +132,7 @@ class PartsPacking:
     @property
     def split_bytes(self) -> int:
         """The bytes of all parts."""
-        return self.blocks * self.panels * self.in_block * self.parts * STEP * COLUMNS * np.dtype(ml_dtypes.bfloat16).itemsize
+        return self.blocks * self.panels * self.in_block * self.parts * STEP * COLUMNS * BYTES
 
     def pack(self, weight: np.ndarray, result: np.ndarray) -> None:
         """Writes a weight of any rank, whose magnitudes are below 2^127, to ``result``, padded with zeros."""

@@ -1,10 +1,11 @@
 """Panels of a weight of f32 in parts of bf16, for products of matrices that split one after the other when they run."""
 from __future__ import annotations
 
-from legato.core.mlir import ir, memref, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, scratch, times, value_of
+from legato.core.mlir import ir, vector
+from legato.core.vector_loops import Size, Vectors, loop, plus, times, value_of
 from legato.passes.cpu.matrices.number_parts import pairs_of_parts
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, STEP, PartsPacking
+from legato.passes.cpu.matrices.steps import scratch_rows
 from legato.passes.cpu.next_blocks import fetch_part, flattened
 
 
@@ -14,10 +15,8 @@ class PanelSplitting:
 
     def __init__(self, weights: ir.Value, packing: PartsPacking, vectors: Vectors, threads: int):
         self.weights, self.packing, self.vectors = weights, packing, vectors
-        shape = [threads, packing.in_block, packing.parts, DEPTH, COLUMNS * PAIR]
-        self.flat, self.parts = flattened(weights), scratch(*shape, element=ir.BF16Type.get())
-        in_pairs = ir.MemRefType.get([*shape[:-1], COLUMNS, PAIR], ir.BF16Type.get())
-        self.matrices = memref.ExpandShapeOp(in_pairs, self.parts, [[0], [1], [2], [3], [4, 5]], [], in_pairs.shape).result
+        self.flat = flattened(weights)
+        self.parts, self.matrices = scratch_rows(threads, packing.in_block, packing.parts, DEPTH, COLUMNS * PAIR)
 
     def split(self, panel: Size, steps: Size, thread: Size) -> None:
         """Splits the first steps of a panel."""

@@ -1,10 +1,11 @@
 """The loops of a product of f32 by AMX: what ``tir-split-products`` makes of a kernel.
 
 A number of f32 is the sum of three of bf16, and a product of two numbers the sum of the products of their parts, of which six are above
-f32's precision. Rows are split when the kernel runs, a block of the depth at a time; the weight is packed in parts.
+f32's precision. Rows are split when the kernel runs, a block of the depth at a time. The weight is packed in parts, or, if it comes from
+memory, in f32, and split then, panel by panel.
 
-Numbers from 2^100 on, infinities and NaNs are not sums of such parts. The rows of a tile that has one are multiplied in f32, by the sums of
-the weight's parts. So are rows without a number of 2^-50 and more, whose products the instructions might take for zeros, as they do with
+Numbers from 2^100 on, infinities and NaNs are not sums of such parts. The rows of a tile that has one are multiplied in f32, by the
+weight's numbers. So are rows without a number of 2^-50 and more, whose products the instructions might take for zeros, as they do with
 denormal numbers. Beside greater numbers, those below 2^-110 lose their lower parts.
 """
 from __future__ import annotations

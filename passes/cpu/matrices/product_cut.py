@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from legato.core.interfaces import CpuMachine
 from legato.core.vector_loops import Size, least, minus, plus, quotient, remainder, times
-from legato.passes.cpu.matrices.packing import DEPTH, STEP, PartsPacking
+from legato.passes.cpu.matrices.packing import BYTES, STEP, PartsPacking
+from legato.passes.cpu.matrices.panel_products import WORTH_IT
+from legato.passes.cpu.matrices.products import SIDE
 
-ROWS = 2 * DEPTH        # of a tile: two matrices
-BYTES = 2               # of bf16
+ROWS = 2 * SIDE         # of a tile: two matrices
 OF_ROWS, OF_WEIGHT = 0.7, 0.5   # of the second cache, that parts of the rows at hand take, or of a weight that stays there
-WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
 
 # nanoseconds of a Xeon with AMX, whose ratios matter
 PRODUCT = 150           # of a step of a tile and a panel, whose parts are packed

@@ -11,7 +11,7 @@ from legato.core.vector_loops import Size, Vectors, below, least, loop, minus, p
 from legato.passes.cpu.matrices.number_parts import bits_of, pairs_of_parts
 from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
 from legato.passes.cpu.matrices.product_cut import ROWS
-from legato.passes.cpu.matrices.products import SIDE
+from legato.passes.cpu.matrices.steps import scratch_rows
 
 LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
 LEAST = 2.0 ** -50      # of the greatest number: products of parts with those of a weight that is as small are not denormal
@@ -25,10 +25,7 @@ class RowSplitting:
     def __init__(self, left: ir.Value, source: Callable[[Size], list[Size]], packing: PartsPacking, vectors: Vectors, slots: int):
         self.left, self.source, self.packing, self.vectors = left, source, packing, vectors
         self.bits = ir.IntegerType.get_signless(32)
-        shape = [slots, packing.in_block, packing.parts, ROWS, STEP]
-        self.parts = scratch(*shape, element=ir.BF16Type.get())
-        in_pairs = ir.MemRefType.get([*shape[:-1], SIDE, PAIR], ir.BF16Type.get())
-        self.pairs = memref.ExpandShapeOp(in_pairs, self.parts, [[0], [1], [2], [3], [4, 5]], [], in_pairs.shape).result
+        self.parts, self.pairs = scratch_rows(slots, packing.in_block, packing.parts, ROWS, STEP)
         self.greatest = scratch(slots, element=self.bits)
 
     def steps(self, block: Size) -> Size:
@@ -60,15 +57,14 @@ class RowSplitting:
 
             return loop(0, rows, 1, one, [greatest])
 
-        # zeros follow the last number of a row, in the step that is not whole
-        number, rest = divmod(self.packing.depth, STEP)
-        whole = self.steps(block) if not rest else least(self.packing.in_block, minus(number, times(block, self.packing.in_block)))
-        greatest, = loop(0, whole, 1, steps, [v.zeros(self.bits)])
+        whole, rest = divmod(self.packing.depth, STEP)      # in a step that is not whole, zeros follow the last number of a row
+        behind = minus(whole, start)
+        greatest, = loop(0, least(self.packing.in_block, behind) if rest else self.steps(block), 1, steps, [v.zeros(self.bits)])
         most = v.reduce("maxui", greatest)
         write(most if block == 0 else arith.maxui(most, self._greatest(slot, block)), self.greatest, slot)
         if rest:
             def last() -> None:
-                greatest, = steps(minus(number, times(block, self.packing.in_block)), v.zeros(self.bits), rest)
+                greatest, = steps(behind, v.zeros(self.bits), rest)
                 write(arith.maxui(v.reduce("maxui", greatest), read(self.greatest, slot)), self.greatest, slot)
 
             when(self.packing.blocks == 1 or below(self.packing.blocks - 2, block), last)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, memref, vector
-from legato.core.vector_loops import Size, Vectors, value_of
+from legato.core.vector_loops import Size, Vectors, scratch, value_of
 from legato.dialects.tir import intrinsics
 from legato.dialects.tir.markers import FLUSHES
 from legato.passes.cpu.matrices.packing import PAIR
@@ -43,9 +43,10 @@ def rounded(vectors: Vectors, value: ir.Value) -> ir.Value:
     return marked(arith.TruncFOp(bf16, value).result, FLUSHES)
 
 
-def scratch_rows(rows: int, depth: int) -> tuple[ir.Value, ir.Value]:
-    """A buffer of rows of bf16, and its view in pairs: [rows, depth / 2, 2]."""
-    bf16 = ir.BF16Type.get()
-    made = memref.AllocOp(ir.MemRefType.get([rows, depth], bf16), [], [], alignment=64).result
-    shape = [rows, depth // PAIR, PAIR]
-    return made, memref.ExpandShapeOp(ir.MemRefType.get(shape, bf16), made, [[0], [1, 2]], [], shape).result
+def scratch_rows(*shape: int) -> tuple[ir.Value, ir.Value]:
+    """A buffer of rows of bf16 [..., depth], and its view in pairs: [..., depth / 2, 2]."""
+    bf16, (*outer, depth) = ir.BF16Type.get(), shape
+    made = scratch(*shape, element=bf16)
+    in_pairs, rank = [*outer, depth // PAIR, PAIR], len(outer)
+    groups = [*([axis] for axis in range(rank)), [rank, rank + 1]]
+    return made, memref.ExpandShapeOp(ir.MemRefType.get(in_pairs, bf16), made, groups, [], in_pairs).result

@@ -15,8 +15,7 @@ class SizeValues:
     def __init__(self, symbols: Mapping[str, ir.Value], before: ir.Operation) -> None:
         self._symbols = symbols
         self._before = before
-        self._made: dict[Size | Room, ir.Value] = {}
-        self._parts: dict[object, ir.Value] = {}
+        self._made: dict[object, ir.Value] = {}     # by size, room, and what sizes are computed from
 
     def __call__(self, size: Size | Room) -> ir.Value:
         if size not in self._made:
@@ -25,7 +24,7 @@ class SizeValues:
         return self._made[size]
 
     def _size(self, size: Size) -> ir.Value:
-        return materialize(size, self._symbols, unchecked=True, made=self._parts)
+        return materialize(size, self._symbols, unchecked=True, made=self._made)
 
     def together(self, sizes: Sequence[Room]) -> None:
         """Computes rooms, most calls' at once."""

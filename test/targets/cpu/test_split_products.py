@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from harness import Net
 
+from legato.passes.cpu.split_products import is_splittable
 from legato.targets.cpu.machine import Machine
 
 RNG = np.random.default_rng(11)
@@ -119,3 +120,12 @@ def test_weights_that_are_no_sums_of_parts_stay():
     net = Net(TARGET("bf16x6", 1), first=None)
     net.output(net.op("relax.matmul", [net.input((64, 64)), net.weight(w)]))
     assert not any(".parts" in key for key in net.lowered("fused").weights)
+
+
+def test_columns_of_small_numbers_stay():
+    """A column needs a number of 2^-50 and more, wherever it is, unless all are zero."""
+    w = numbers(64, 64)
+    w[:, 5], w[:-1, 6], w[:, 7] = 0, 1e-30, 1e-30
+    assert not is_splittable(w)
+    w[:, 7] = 0
+    assert is_splittable(w)
