@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import array_of, numpy_dtype
+from legato.core.halves import is_half
 from legato.core.ir_helpers import body, copy, find, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
@@ -19,7 +20,6 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 BITS = 16
-HALVES = (ir.F16Type, ir.BF16Type)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Half:
     @classmethod
     def of(cls, type_: ir.Type) -> Half | None:
         """That of a vector's elements; None for others."""
-        return cls(type_.element_type) if isinstance(type_, ir.VectorType) and isinstance(type_.element_type, HALVES) else None
+        return cls(type_.element_type) if isinstance(type_, ir.VectorType) and is_half(type_) else None
 
     @property
     def lowest(self) -> int:

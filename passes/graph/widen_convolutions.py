@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
@@ -48,17 +49,17 @@ class WidenConvolutions(ModulePass):
 def widen(op: ir.Operation, machine: CpuMachine, reader: Reader, made: dict[ir.Value, np.ndarray]) -> None:
     """Widens one convolution, or computes its filter. ``made``: the filters that were made before."""
     image, weight = op.operands
-    is_half = isinstance(image.type.element_type, (ir.F16Type, ir.BF16Type))
-    if multiplies_pairs(op, machine) if is_half else reader.constants.array(weight) is not None:
+    halves = is_half(image.type)
+    if multiplies_pairs(op, machine) if halves else reader.constants.array(weight) is not None:
         return
     filters = reader.array(weight)
     if filters is None:
         return
     if weight not in made:
-        made[weight] = np.ascontiguousarray(filters.astype(F32) if is_half else filters)
+        made[weight] = np.ascontiguousarray(filters.astype(F32) if halves else filters)
     with ir.InsertionPoint(op), op.location:
         constant = reader.constants.build(made[weight], reader.constants.name_of(weight, op.results[0], default="filter"))
-        if not is_half:
+        if not halves:
             op.operands[1] = constant
             return
         sums = present(relax.op_class(op)).build(relax.astype(image, dtype=F32), constant, **relax.attributes_of(op))
@@ -70,9 +71,9 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
     of images of known sizes, not of volumes, by constant filters, in the lanes of vectors (AVX512-BF16)."""
     attrs = relax.attributes_of(op)
     layout, filters = attrs["kernel_layout"], op.operands[1].type.shape
-    is_half = isinstance(op.operands[0].type.element_type, ir.BF16Type)
+    is_bf16 = isinstance(op.operands[0].type.element_type, ir.BF16Type)
     reads = prod(size for axis, size in zip(layout, filters) if axis not in "IO") / prod(attrs["strides"])
-    if not machine.multiplies_pairs or not is_half or not fills_lanes(filters[layout.index("O")], attrs["groups"], reads, machine):
+    if not machine.multiplies_pairs or not is_bf16 or not fills_lanes(filters[layout.index("O")], attrs["groups"], reads, machine):
         return False
     if attrs["groups"] == 1:
         return True
