@@ -235,9 +235,14 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
     across, j, x, pair = steps.split(n, [tiles.across, -1, 4, PAIR])
     steps.reorder([down, across, y, x, i, half, j, pair])
     bind_warps(steps, down, across, tiles, WARPS)
+    give_to_warp(steps, y, x, (i, half, j), pair, vectors)
+
+
+def give_to_warp(steps: Steps, y: str, x: str, repeated: Sequence[str], pair: str, vectors: bool) -> None:
+    """Gives the threads of a warp the rows and columns of a matrix that they have; they go through the ``repeated`` loops themselves."""
     steps.bind(y, "threadIdx.y")
     steps.bind(x, "threadIdx.x")
-    for loop in (i, half, j):
+    for loop in repeated:
         steps.unroll(loop)
     if vectors:
         steps.vectorize(pair)
