@@ -14,7 +14,8 @@ from legato.analysis.structured import AttentionForm
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
 from legato.targets.gpu.attention import fuses_attention, padded, parts_of
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import ENOUGH, keeps_lanes
+from legato.targets.gpu.product_tiles import ENOUGH
+from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
 from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, give_to_warp, share
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm, multiplied_as
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu import products
+from legato.targets.gpu import product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
 
@@ -50,7 +50,7 @@ class MatrixTiles:
         return self.down * self.across
 
 
-class SlicedTile(products.DeepTile, Protocol):
+class SlicedTile(product_tiles.DeepTile, Protocol):
     """The tile of a block of threads, in steps of depth, which slices may share."""
 
     @property
@@ -71,7 +71,7 @@ def choose(form: ProductForm) -> MatrixTiles:
         return NARROW[0]
     if columns is not None and columns <= NARROW[1].columns:
         return NARROW[1]
-    return products.largest(form, TILES, FILLED) or TILES[-1]
+    return product_tiles.largest(form, TILES, FILLED) or TILES[-1]
 
 
 def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
@@ -80,7 +80,7 @@ def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
     if products.split_depth(form, tiles.rows, tiles.columns)[1] == 1:
         return None
     sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
-    return SLICED if products.blocks_of(sizes, SLICED) >= products.ENOUGH // 4 else None
+    return SLICED if product_tiles.blocks_of(sizes, SLICED) >= product_tiles.ENOUGH // 4 else None
 
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
