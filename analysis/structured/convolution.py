@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from legato.analysis.structured.contraction import ContractionForm
-from legato.analysis.structured.elements import Index, Term, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.elements import Index, Term
+from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import producer
 from legato.analysis.structured.window import WindowAxis, steps_of
@@ -25,7 +25,7 @@ ENOUGH_FEATURES = 16    # pairs are multiplied in the lanes of vectors of as man
 
 
 @dataclass(frozen=True)
-class ConvolutionForm:
+class ConvolutionForm(Epilogue):
     """A kernel's convolution in f32, its input and filter being arguments of the kernel, or views of them. The filter may be bf16."""
 
     kernel: KernelOps
@@ -36,8 +36,8 @@ class ConvolutionForm:
     """The zeros before the first row, and the first column."""
     ends: tuple[int, int]
     """The zeros after the last ones."""
-    out: Index
-    """The index of the kernel's result."""
+    made: Index
+    """The index of what the epilogue makes, which is the kernel's result."""
     depth: WindowAxis | None = None
     """The windows across the slices of volumes."""
 
@@ -62,7 +62,7 @@ class ConvolutionForm:
         if len(begins) == 3 and depth is None:
             return None
         form = cls(kernel, contraction, source, pair(begins[-2:], 0), pair(ends[-2:], 0), out, depth)
-        return form if form._is_traceable() else None
+        return form if form.is_traceable([]) else None
 
     @property
     def op(self) -> ir.Operation:
@@ -119,9 +119,9 @@ class ConvolutionForm:
         return 1
 
     @property
-    def made(self) -> Index:
-        """The index of what the epilogue makes, which is the kernel's result."""
-        return self.out
+    def out(self) -> Index:
+        """The index of the kernel's result."""
+        return self.made
 
     @property
     def memory(self) -> list[ir.Value]:
@@ -132,23 +132,6 @@ class ConvolutionForm:
     def result(self) -> ir.Value:
         """The convolution's result, of which the epilogue makes the kernel's."""
         return self.op.results[0]
-
-    @property
-    def returned(self) -> ir.Value:
-        """The kernel's result."""
-        return self.kernel.ops[-1].operands[0]
-
-    @cached_property
-    def reads(self) -> list[tuple[ir.Value, Index]]:
-        """The elements that the epilogue reads, besides those of the convolution's result."""
-        return [one for one in tensor_leaves(self.kernel, self.returned, self.out, self.result) if one[0] != self.result]
-
-    def _is_traceable(self) -> bool:
-        try:
-            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.out, self.result) if tensor == self.result}
-            return own == {self.terms} and all(is_given(tensor) for tensor, _ in self.reads)
-        except Untraceable:
-            return False
 
 
 def are_few(features: int, channels: int, lanes: int) -> bool:

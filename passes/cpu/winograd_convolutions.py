@@ -103,5 +103,5 @@ def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike, packing: Fil
         packed = bufferization.ToBufferOp(ir.MemRefType.get(packing.shape, element), form.filter, read_only=True).result
         builder(form, tiles, buffers, packed).build()
 
-    into_loops(form.kernel.function, form.op.location, [form.source, *(value for value, _ in form.reads)], build)
+    into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build)
     retype(form.kernel.function, form.filter, packing.shape, element)
