@@ -47,6 +47,17 @@ def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
     return ir.StringAttr(attributes[name]).value if name in attributes else None
 
 
+def plain_attribute(value: object) -> ir.Attribute | None:
+    """A truth value, a number (i64, f64) or a text of Python as an attribute; None for another value."""
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get_f64(value)
+    return ir.StringAttr.get(value) if isinstance(value, str) else None
+
+
 def mixed(op: ir.Operation, name: str) -> list[int | ir.Value]:
     """The ``offsets``, ``sizes`` or ``strides`` of a slice: numbers, and values where only the call knows them."""
     dynamic = iter(getattr(op.opview, name))

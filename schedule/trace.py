@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from legato.core.ir_helpers import body, copy
+from legato.core.ir_helpers import body, copy, plain_attribute
 from legato.core.mlir import ir, transform
 from legato.dialects.tir.loops import before_end
 from legato.dialects.tir.schedule_ops import PREFIX
@@ -71,14 +71,8 @@ def attribute_of(value: Any) -> ir.Attribute:
     """A Python value as an attribute of a step. ScheduleError for a value of another type."""
     if isinstance(value, ir.Attribute):
         return value
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get_f64(value)
+    if (plain := plain_attribute(value)) is not None:
+        return plain
     if isinstance(value, ir.AffineMap):
         return ir.AffineMapAttr.get(value)
     if isinstance(value, (list, tuple)) and all(isinstance(v, int) for v in value):

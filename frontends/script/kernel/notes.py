@@ -3,6 +3,7 @@
 import ast
 from typing import Any
 
+from legato.core.ir_helpers import plain_attribute
 from legato.core.mlir import ir
 from legato.frontends.script.language.marks import report, without_prefix
 from legato.frontends.script.language.source import Source
@@ -40,14 +41,6 @@ def constants(dictionary: ast.expr | None) -> dict[str, Any]:
 
 def attribute(value: Any) -> ir.Attribute | None:
     """A Python constant as an attribute; None for what has none."""
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get_f64(value)
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
     if isinstance(value, dict):
         entries = {key: attribute(v) for key, v in value.items()}
         found = {key: v for key, v in entries.items() if isinstance(key, str) and v is not None}
@@ -55,4 +48,4 @@ def attribute(value: Any) -> ir.Attribute | None:
     if isinstance(value, (list, tuple)):
         made = [attribute(v) for v in value]
         return None if any(one is None for one in made) else ir.ArrayAttr.get([one for one in made if one is not None])
-    return None
+    return plain_attribute(value)

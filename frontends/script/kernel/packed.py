@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from legato.core.ir_helpers import ancestors
+from legato.core.ir_helpers import ancestors, plain_attribute
 from legato.core.mlir import ir, memref
 from legato.dialects import tir
 from legato.dialects.relax.dims import product
@@ -74,16 +74,10 @@ def argument(parser: KernelParser, node: ast.expr) -> ir.Attribute | tuple[ir.Va
         return value.value, value.dtype
     if isinstance(value, PointerValue):
         return value.value, "pointer"
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get_f64(value)
-    if isinstance(value, str):
-        if "\0" in value:
-            raise parser.error("the text has a zero in it: texts end there", node)
-        return ir.StringAttr.get(value)
+    if isinstance(value, str) and "\0" in value:
+        raise parser.error("the text has a zero in it: texts end there", node)
+    if (plain := plain_attribute(value)) is not None:
+        return plain
     raise parser.error("a packed function takes buffers, parts of buffers, numbers, texts and addresses", node)
 
 
