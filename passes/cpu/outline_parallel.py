@@ -5,7 +5,7 @@ that does more, such as a reduction among threads, stays as it is, and needs an 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar
@@ -53,26 +53,17 @@ def loop_of(region: ir.Operation) -> ir.Operation | None:
 def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number: int) -> None:
     """Replaces one parallel region by a call."""
     caller = _function_around(region)
-    body = loop.regions[0]
     captured = _captured(caller, loop)
     axes = len(loop.operands) // 3
     bounds = [list(loop.operands)[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
     with ir.InsertionPoint(module.body):
-        part = _declare(f"{caller.attributes['sym_name'].value}_part_{number}", "!llvm.func<void (ptr, i64, i64)>")
-    for name in ("target_cpu", "target_features", "passthrough", "prefer_vector_width", PRIM_FUNC):
-        if name in caller.attributes:
-            part.attributes[name] = caller.attributes[name]
-    part.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
-    asked = [op.owner.attributes["value"].value for op in region.operands]
-    part.attributes[THREADS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), max(asked, default=1))
-
+        part = _part(caller, region, number)
     kept = [value for value in captured if not _is_constant(value)]
     type_ = ir.Type.parse(f"!llvm.struct<({', '.join(_short(value.type) for value in kept)})>")
 
     i64 = ir.IntegerType.get_signless(64)
     entry = ir.Block.create_at_start(part.regions[0], [_pointer(), i64, i64])
     at, first, end = entry.arguments
-    inner = list(body.blocks)
     with ir.InsertionPoint(entry):
         for value, replaced in _loaded(captured, at, type_):
             _replace(value, replaced, captured[value])
@@ -86,34 +77,52 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
         for count in counts[1:]:
             steps = _binary("llvm.mul", steps, count)
         _call(PARALLEL, [code, context, steps])
+    _run_steps(entry, first, end, list(loop.regions[0].blocks), lambda step: _indices(step, own, inner_counts))
+    region.erase()
+
+
+def _part(caller: ir.Operation, region: ir.Operation, number: int) -> ir.Operation:
+    """A function, at the insertion point, for the steps of a region: compiled as its caller is, and marked with the threads asked for."""
+    part = _declare(f"{caller.attributes['sym_name'].value}_part_{number}", "!llvm.func<void (ptr, i64, i64)>")
+    for name in ("target_cpu", "target_features", "passthrough", "prefer_vector_width", PRIM_FUNC):
+        if name in caller.attributes:
+            part.attributes[name] = caller.attributes[name]
+    part.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+    asked = [op.owner.attributes["value"].value for op in region.operands]
+    part.attributes[THREADS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), max(asked, default=1))
+    return part
+
+
+def _run_steps(entry: ir.Block, first: ir.Value, end: ir.Value, body: Sequence[ir.Block],
+               indices: Callable[[ir.Value], Sequence[ir.Value]]) -> None:
+    """Continues a function behind its entry: the body of a loop nest for each step from ``first`` to ``end``, and the return. ``indices``:
+    the variables of the nest at a step, which are built at the insertion point."""
+    i64 = ir.IntegerType.get_signless(64)
     head = ir.Block.create_after(entry, i64)
     with ir.InsertionPoint(entry):
         _branch(head, [first])
     step = head.arguments[0]
-    leave = None
     with ir.InsertionPoint(head):
         compared = _op("llvm.icmp", [step, end], ir.IntegerType.get_signless(1), predicate=_integer(2))   # slt
-    for block in inner:
-        block.append_to(part.regions[0])
-    leave = ir.Block.create_after(inner[-1])
+    for block in body:
+        block.append_to(head.region)
+    leave = ir.Block.create_after(body[-1])
     with ir.InsertionPoint(leave):
         ir.Operation.create("llvm.return")
-    variables = list(inner[0].arguments)
-    begin = ir.Block.create_after(head)
+    begin, variables = ir.Block.create_after(head), list(body[0].arguments)
     with ir.InsertionPoint(begin):
-        for variable, value in zip(variables, _indices(step, own, inner_counts), strict=True):
+        for variable, value in zip(variables, indices(step), strict=True):
             variable.replace_all_uses_with(value)
-        _branch(inner[0], [])
+        _branch(body[0], [])
     for _ in variables:
-        inner[0].erase_argument(0)
+        body[0].erase_argument(0)
     with ir.InsertionPoint(head):
         ir.Operation.create("llvm.cond_br", [], [compared], {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}, [begin, leave])
-    for op in [end for block in inner if (end := terminator(block)).name == "omp.yield"]:
+    for op in [last for block in body if (last := terminator(block)).name == "omp.yield"]:
         with ir.InsertionPoint(op):
             one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
             _branch(head, [_binary("llvm.add", step, one)])
         op.erase()
-    region.erase()
 
 
 def _function_around(op: ir.Operation) -> ir.Operation:
