@@ -24,7 +24,7 @@ from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
 from legato.passes.cpu.matrices.product_cut import ProductCut, is_near
 from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
-from legato.passes.graph.functions import Constants
+from legato.passes.graph.functions import Constants, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -87,7 +87,8 @@ def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] 
         return None
     product, weight = found
     enough = product.rows >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
-    return (product, ir.BlockArgument(weight)) if enough and isinstance(weight, ir.BlockArgument) else None
+    is_weight = isinstance(weight, ir.BlockArgument) and has_one_use(weight)    # ops that read it, too, would read its parts
+    return (product, ir.BlockArgument(weight)) if enough and is_weight else None
 
 
 def product_of_matrices(form: PairProductForm | None) -> tuple[RowProduct, ir.Value] | None:
@@ -142,7 +143,7 @@ def is_worth_it(cut: ProductCut) -> bool:
 
 
 def is_splittable(weight: np.ndarray) -> bool:
-    """Whether all numbers are sums of parts, and those of each column not so small that their products would lose some."""
+    """Whether all numbers are small enough for products of parts, and those of each column not so small that their products would lose some."""
     if weight.size == 0:
         return False
     numbers, rows = weight.reshape(-1), weight.reshape(-1, weight.shape[-1])
