@@ -143,7 +143,7 @@ def is_worth_it(cut: ProductCut) -> bool:
 
 
 def is_splittable(weight: np.ndarray) -> bool:
-    """Whether all numbers are small enough for products of parts, and those of each column not so small that their products would lose some."""
+    """Whether no number is too great for products of parts, and those of each column not so small that their products lose some."""
     if weight.size == 0:
         return False
     numbers, rows = weight.reshape(-1), weight.reshape(-1, weight.shape[-1])
