@@ -26,7 +26,7 @@ from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_times import is_near
 from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
-from legato.passes.graph.functions import Constants
+from legato.passes.graph.functions import Constants, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -84,7 +84,8 @@ def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] 
         return None
     product, weight = found
     enough = (product.each if product.rows is None else product.rows) >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
-    return (product, ir.BlockArgument(weight)) if enough and isinstance(weight, ir.BlockArgument) else None
+    is_weight = isinstance(weight, ir.BlockArgument) and has_one_use(weight)    # ops that read it, too, would read its parts
+    return (product, ir.BlockArgument(weight)) if enough and is_weight else None
 
 
 def product_of_matrices(kernel: StructuredKernel) -> tuple[RowProduct, ir.Value] | None:
@@ -146,7 +147,7 @@ def are_splittable(weight: ir.BlockArgument, sites: Sequence[ir.Operation], cons
 
 
 def is_splittable(weight: np.ndarray) -> bool:
-    """Whether all numbers are sums of parts, and those of each column not so small that their products would lose some."""
+    """Whether no number is too great for products of parts, and those of each column not so small that their products lose some."""
     if weight.size == 0:
         return False
     numbers, rows = weight.reshape(-1), weight.reshape(-1, weight.shape[-1])

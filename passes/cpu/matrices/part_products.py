@@ -4,9 +4,9 @@ A number of f32 is the sum of three of bf16, and a product of two numbers the su
 f32's precision. Rows are split when the kernel runs, a block of the depth at a time. The weight is packed in parts, or, if it comes from
 memory, in f32, and split then, panel by panel.
 
-Numbers from 2^100 on, infinities and NaNs are not sums of such parts. The rows of a tile that has one are multiplied in f32, by the
-weight's numbers. So are rows without a number of 2^-50 and more, whose products the instructions might take for zeros, as they do with
-denormal numbers. Beside greater numbers, those below 2^-110 lose their lower parts.
+Numbers from 2^63 on, infinities and NaNs are not split: products of their parts may be infinite, of two signs. The rows of a tile that
+has one are multiplied in f32, by the weight's numbers. So are rows without a number of 2^-50 and more, whose products the instructions
+might take for zeros, as they do with denormal numbers. Beside greater numbers, those below 2^-110 lose their lower parts.
 """
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_many_runs_on_two_threads():
 
 def test_rows_with_numbers_that_are_no_sums_of_parts():
     def change(x):
-        x[3, 5], x[7, 2], x[-1, 0], x[40, 30] = np.inf, np.nan, 3e38, 2.0**100
+        x[3, 5], x[7, 2], x[-1, 0], x[40, 30] = np.inf, np.nan, 3e38, 2.0**63
 
     for found, exact, _ in products(TARGET("bf16x6", 1), (*SHAPES[:4], SHAPES[-3]), change):
         finite = np.abs(exact) < np.finfo(np.float32).max
@@ -73,6 +73,27 @@ def test_small_numbers():
 
     for found, exact, magnitudes in products(TARGET("bf16x6", 1), (*SHAPES[2:4], SHAPES[-3]), change, bias=0):
         assert (np.abs(found - exact) <= ERRORS["bf16x6"] * magnitudes).all() and exact.any()
+
+
+@pytest.mark.parametrize("scales", [(62, 61), (85, 62), (99, 40), (40, 99)])
+def test_products_that_are_infinite(scales):
+    """They are infinities, not NaNs: products of parts have two signs."""
+    net = Net(TARGET("bf16x6", 1), first=None)
+    x, w = (np.exp2(scale + RNG.random(shape)).astype(np.float32) for scale, shape in zip(scales, ((96, 2048), (2048, 32))))
+    w[:, ::2] *= np.float32(2.0**-20)
+    net.output(net.op("relax.matmul", [net.input(x.shape), net.weight(w)]))
+    with np.errstate(over="ignore"):
+        exact = (x.astype(np.float64) @ w).astype(np.float32)
+    assert np.isinf(exact).any()
+    np.testing.assert_allclose(net.run(x)[0], exact, rtol=1e-5)
+
+
+def test_a_weight_that_is_added_to_its_product():
+    x, w = numbers(96, 96), numbers(96, 96)
+    net = Net(TARGET("bf16x6", 1), first=None)
+    weight = net.weight(w)
+    net.output(net.op("relax.add", [net.op("relax.matmul", [net.input(x.shape), weight]), weight]))
+    np.testing.assert_allclose(net.run(x)[0], x.astype(np.float64) @ w + w, rtol=0, atol=1e-4)
 
 
 def test_what_is_surely_faster_is_split_by_default():
