@@ -14,7 +14,6 @@ from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.ops import COMBINERS
 from legato.core.ir_helpers import body, everything
 from legato.core.mlir import func, ir
-from legato.dialects.tir.kernel import out_count
 from legato.dialects.tir.loops import REDUCE, BlockOp, constant_of
 from legato.dialects.tir.walk import blocks
 
@@ -128,14 +127,6 @@ class BlockKernel(StructuredKernel):
         super().__init__(function)
         self.lowered = lowered
         self.blocks = [KernelBlock(block) for block in blocks(lowered.operation)]
-
-    @cached_property
-    def output_buffers(self) -> list[ir.Value]:
-        """The buffers of the kernel's outputs."""
-        arguments = list(self.lowered.arguments)
-        last = arguments[len(arguments) - out_count(self.lowered):]
-        tops = [op.operation for op in self.lowered.body.blocks[0].operations if op.operation.name == "bufferization.to_buffer"]
-        return [op.results[0] for op in tops if op.operands[0] in last]
 
     def is_own(self, buffer: ir.Value) -> bool:
         """Whether a buffer is made by the kernel, and no parameter."""

@@ -11,6 +11,7 @@ from legato.checking.buffers import PATTERN, memory_dtype
 from legato.checking.coroutines import make_coroutines
 from legato.checking.launches import emulate_launches
 from legato.checking.vectors import lower_vectors
+from legato.core.halves import has_halves
 from legato.core.ir_helpers import everything, find
 from legato.core.mlir import arith, ir, linalg
 from legato.core.upstream import run_on
@@ -67,7 +68,7 @@ def lower(module: Module, context: PassContext, target: str) -> dict[str, tuple[
     if any(name.startswith("tir.") for name in {op.name for op in everything(operation)}):
         for one in (LegalizeIntrinsics(TargetText(target)), LowerIntrinsics(TargetText(target))):
             one.run(module, PassContext(context.resolve_target))
-    if uses_halves(operation):
+    if has_halves(operation):
         run_on(operation, HALVES)
     run_on(operation, f"func.func(convert-linalg-to-loops),{DOWN}")
     make_coroutines(module, coroutines)
@@ -80,15 +81,6 @@ def copies_as_loops(module: Module) -> None:
         with ir.InsertionPoint(op), op.location:
             linalg.copy(op.operands[0], outs=[op.operands[1]])
         op.erase()
-
-
-def uses_halves(operation: ir.Operation) -> bool:
-    """Whether something under an op computes in f16 or bf16."""
-    def half(type_: ir.Type) -> bool:
-        element = type_.element_type if isinstance(type_, ir.VectorType | ir.MemRefType) else type_
-        return isinstance(element, ir.F16Type | ir.BF16Type)
-
-    return any(half(value.type) for op in everything(operation) for value in (*op.operands, *op.results))
 
 
 def poison_allocations(module: Module) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from legato.codegen.engine import Engine
 from legato.codegen.entry.library import EntryUnit
-from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
+from legato.codegen.search_visits import EXTERNS, VISITS
 from legato.core import background, search
 from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
 from legato.core.errors import LegatoError
@@ -25,105 +25,14 @@ WORTH_IT = 50      # ops of a graph
 ROOM = 1 << 10     # addresses that a search finds; where there are more, it is done again
 
 
-# The native functions
-
-class Found(Struct):
-    """What a search knows (``Words``, addresses of names or types), and what it has found."""
-
-    known: Words
-    known_count: int
-    found: Words
-    count: int
-    room: int
-
-
-@extern()
-def mlirOperationGetName(op: Pointer) -> Pointer: ...
-@extern()
-def mlirOperationGetNumResults(op: Pointer) -> int: ...
-@extern()
-def mlirOperationGetResult(op: Pointer, number: int) -> Pointer: ...
-@extern()
-def mlirValueGetType(value: Pointer) -> Pointer: ...
-@extern()
-def mlirValueGetFirstUse(value: Pointer) -> Pointer: ...
-
-
-def take_named(op: Pointer, into: Found) -> Int32:
-    """Finds an op whose name is known."""
-    if is_known(int(mlirOperationGetName(op)), into):
-        take(int(op), into)
-    return 0
-
-
-def take_kind(op: Pointer, into: Found) -> Int32:
-    """Finds an op whose name is not known yet."""
-    name = int(mlirOperationGetName(op))
-    if not is_known(name, into):
-        learn(name, into)
-        take(int(op), into)
-    return 0
-
-
-def take_types(op: Pointer, into: Found) -> Int32:
-    """Finds the types of an op's results that are not known yet."""
-    for number in range(mlirOperationGetNumResults(op)):
-        type_ = int(mlirValueGetType(mlirOperationGetResult(op, number)))
-        if not is_known(type_, into):
-            learn(type_, into)
-            take(type_, into)
-    return 0
-
-
-def take_unused(op: Pointer, into: Found) -> Int32:
-    """Finds an op with results that have no uses."""
-    results = int(mlirOperationGetNumResults(op))
-    for number in range(results):
-        if mlirValueGetFirstUse(mlirOperationGetResult(op, number)):
-            return 0
-    if results:
-        take(int(op), into)
-    return 0
-
-
-def count_op(op: Pointer, into: Found) -> Int32:
-    """Counts an op."""
-    into.count += 1
-    return 0
-
-
-def is_known(value: int, to: Found) -> bool:
-    """Whether a name or a type is known, the last ones first: neighbours are alike."""
-    for number in reversed(range(to.known_count)):
-        if to.known[number] == value:
-            return True
-    return False
-
-
-def learn(value: int, to: Found) -> None:
-    """Makes a name or a type known, if there is room."""
-    if to.known_count < to.room:
-        to.known[to.known_count] = value
-        to.known_count += 1
-
-
-def take(value: int, to: Found) -> None:
-    """Counts what is found, and keeps it if there is room."""
-    if to.count < to.room:
-        to.found[to.count] = value
-    to.count += 1
-
-
-# Their use
-
 class NativeSearch:
     """Searches by visits of native functions."""
 
     def __init__(self) -> None:
-        unit = EntryUnit((take_named, take_kind, take_types, take_unused, count_op))
+        unit = EntryUnit(VISITS)
         library = ctypes.PyDLL(str(importlib.import_module(LIBRARY).__file__))
         self._engine = Engine(unit.module(), alone=True)
-        for called in (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirValueGetType, mlirValueGetFirstUse):
+        for called in EXTERNS:
             # an engine that finds them itself shows all of LLVM to libraries that have their own, such as Mesa's drivers
             self._engine.define(called.__name__, present(ctypes.cast(getattr(library, called.__name__), ctypes.c_void_p).value))
         addresses = (self._engine.address(symbol) for symbol in unit.symbols)

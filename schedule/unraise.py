@@ -1,17 +1,16 @@
 """Lowers structured kernels to loops and blocks, which schedule primitives work on."""
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from typing import Any
 
 from legato.analysis.structured import StructuredOp
 from legato.core.ir_helpers import body, constant_number, copy, everything, find, index, terminator
-from legato.core.mlir import arith, bufferization, func, ir, memref, scf
+from legato.core.mlir import arith, bufferization, func, ir, scf
 from legato.core.upstream import run_on
 from legato.dialects import tir
-from legato.dialects.tir.loops import DYNAMIC, SERIAL, SPATIAL, before_end, constant_of, make_block, make_buffer
+from legato.dialects.tir.loops import DYNAMIC, SERIAL, SPATIAL, before_end, constant_of, make_block
 from legato.schedule.buffer_primitives import expression
 from legato.schedule.loop_primitives import nest
-from legato.schedule.reshapes import VIEWS, Index, Joined, groups_of, place, single, slice_indices, source
+from legato.schedule.reshapes import VIEWS, Index, Joined, single, slice_indices
 from legato.schedule.starts import begins_with_fills, copy_overwritten, separate_starts, starts
 from legato.schedule.state import ScheduleError
 from legato.schedule.structured import (
@@ -28,6 +27,7 @@ from legato.schedule.structured import (
     memref_type,
     split_loops,
 )
+from legato.schedule.tensor_buffers import TensorBuffers
 
 GENERALIZE = "canonicalize,linalg-generalize-named-ops,cse"
 STRUCTURED = ("func.return", "tensor.empty", "tensor.dim", "tensor.pad", "tensor.insert_slice", *VIEWS)
@@ -74,8 +74,7 @@ class _Rewriter:
     def __init__(self, kernel: func.FuncOp):
         self.kernel = kernel
         self.block = kernel.body.blocks[0]
-        self.buffers: dict[ir.Value, ir.Value] = {}  # the buffer of each tensor that is no view and not computed in another's place
-        self.overwritten: dict[ir.Value, ir.Value] = {}  # by the result: the tensor that an op computes it in
+        self.tensors = TensorBuffers(kernel)
         self.fills: dict[ir.Value, ir.Operation] = {}
         self.names: dict[str, int] = {}
 
@@ -86,78 +85,25 @@ class _Rewriter:
         with place, ir.Location.unknown():
             for argument in self.block.arguments:
                 if isinstance(argument.type, ir.RankedTensorType):
-                    self.buffers[argument] = bufferization.ToBufferOp(memref_type(argument.type), argument).result
+                    self.tensors.buffers[argument] = bufferization.ToBufferOp(memref_type(argument.type), argument).result
         for op in operations[:-1]:
             for result, start in zip(op.results, starts(op)):
-                self.overwritten[result] = start
+                self.tensors.overwritten[result] = start
             with ir.InsertionPoint(last), op.location:
                 self.op(op)
         with ir.InsertionPoint(last), last.location:
             for number, (value, out) in enumerate(zip(list(last.operands), self.outputs())):
-                if self.root(value) != out:
+                if self.tensors.root(value) != out:
                     self.copy(value, out, identity(value.type.rank))
-                last.operands[number] = bufferization.ToTensorOp(value.type, self.buffers[out], restrict=True, writable=True).result
+                last.operands[number] = bufferization.ToTensorOp(value.type, self.tensors.buffers[out], restrict=True, writable=True).result
         sizes = [op for op in find(self.kernel.operation, "tensor.dim") if not isinstance(op.operands[0].owner, ir.Block)]
         others = [op for op in reversed(operations[:-1]) if op not in sizes]
         for op in sizes:
             self.replace_size(op)
         for op in others:
             is_scalar = op.name.startswith(SCALARS) and not isinstance(op.results[0].type, ir.RankedTensorType)
-            if not is_scalar and not (op.name == "arith.constant" and op.results[0] in self.buffers):
+            if not is_scalar and not (op.name == "arith.constant" and op.results[0] in self.tensors.buffers):
                 op.erase()
-
-    def root(self, value: ir.Value) -> ir.Value:
-        """The tensor that a value is a view of, or is computed in."""
-        while (nearer := source(value, self.overwritten.get)) is not None:
-            value = nearer[0]
-        return value
-
-    def element(self, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> tuple[ir.Value, list[ir.Value]]:
-        """The buffer of a tensor, and the indices there of an element at ``indices``, expressions of ``axes``. ScheduleError for a tensor
-        without one: the result of an op that is kept."""
-        try:
-            found, places = place(value, indices, self.overwritten.get)
-        except ScheduleError as error:
-            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: {error}") from None
-        if found not in self.buffers and not isinstance(found.owner, ir.Block) and found.owner.name == "arith.constant":
-            operations = [op.operation for op in self.block.operations]
-            with ir.InsertionPoint(operations[operations.index(found.owner.operation) + 1]):
-                self.buffers[found] = bufferization.ToBufferOp(memref_type(found.type), found, read_only=True).result
-        if found not in self.buffers:
-            made = "an argument" if isinstance(found.owner, ir.Block) else found.owner.name
-            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a tensor is made by {made}")
-        return self.buffers[found], [expression(one, list(axes)) for one in places]
-
-    def load(self, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> ir.Value:
-        """The element of a tensor."""
-        return memref.LoadOp(*self.element(value, indices, axes)).result
-
-    def store(self, element: ir.Value, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> None:
-        """Writes the element of a tensor."""
-        memref.StoreOp(element, *self.element(value, indices, axes))
-
-    def size(self, value: ir.Value, axis: int, made: bool = True) -> int | ir.Value:
-        """The size of an axis, at the insertion point. Not ``made``: without the buffers that the kernel makes, which are behind its
-        scalars."""
-        if not value.type.is_dynamic_dim(axis):
-            return value.type.shape[axis]
-        if value in self.buffers and (made or isinstance(value.owner, ir.Block)):
-            return memref.DimOp(self.buffers[value], index(axis)).result
-        start = self.overwritten.get(value)
-        if start is not None:
-            return self.size(start, axis, made)
-        op = value.owner.operation
-        dynamic = [a for a in range(value.type.rank) if value.type.is_dynamic_dim(a)].index(axis)
-        if op.name in ("tensor.expand_shape", "tensor.extract_slice"):   # a slice's offsets are known
-            return op.operands[1 + dynamic]
-        if op.name == "tensor.empty":
-            return op.operands[dynamic]
-        if op.name == "tensor.cast":
-            return self.size(op.operands[0], axis, made)
-        if op.name == "tensor.collapse_shape":
-            sizes = [self.size(op.operands[0], a, made) for a in groups_of(op)[axis]]
-            return reduce(lambda a, b: arith.muli(a, b), [index(one) if isinstance(one, int) else one for one in sizes])
-        raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a size of {op.name} is not known")
 
     def replace_size(self, op: ir.Operation) -> None:
         """Computes what a ``tensor.dim`` of a tensor that goes gives from arguments and scalars, and erases it."""
@@ -166,7 +112,7 @@ class _Rewriter:
             raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: which size a tensor.dim gives is not known")
         if any(op.results[0].uses):
             with ir.InsertionPoint(op), op.location:
-                size = self.size(op.operands[0], int(axis), made=False)
+                size = self.tensors.size(op.operands[0], int(axis), made=False)
                 op.results[0].replace_all_uses_with(index(size) if isinstance(size, int) else size)
         op.erase()
 
@@ -176,12 +122,12 @@ class _Rewriter:
     def op(self, op: ir.Operation) -> None:
         if op.name == "tensor.empty":
             if any(op.results[0].uses):     # not one whose reader was tied to an output
-                self.make(op.results[0], list(op.operands))
+                self.tensors.make(op.results[0], list(op.operands))
         elif op.name == "tensor.dim":
             axis = constant_of(op.operands[1])
             if axis is None:
                 raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: it has the size of an axis that is not known")
-            size = self.size(op.operands[0], axis)
+            size = self.tensors.size(op.operands[0], axis)
             op.results[0].replace_all_uses_with(index(size) if isinstance(size, int) else size)
         elif op.name == "arith.constant":
             op.move_before(self.block.operations[0].operation)
@@ -196,10 +142,6 @@ class _Rewriter:
         elif op.name == "linalg.generic":
             self.generic(op)
 
-    def make(self, value: ir.Value, sizes: Sequence[ir.Value]) -> None:
-        """A buffer of the kernel's own for a tensor."""
-        self.buffers[value] = make_buffer(memref_type(value.type), f"buffer_{len(self.buffers)}", "global", sizes)
-
     def pad(self, op: ir.Operation) -> None:
         """A block that copies what is padded, and writes the padding around it."""
         given, value = op.operands[0], terminator(op.regions[0].blocks[0]).operands[0]
@@ -207,11 +149,11 @@ class _Rewriter:
             raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: it pads with values that depend on the place")
         pads = [index(one) if isinstance(one, int) else one for one in edges(op)]
         low, high = pads[:given.type.rank], pads[given.type.rank:]
-        sizes = [self.size(given, axis) for axis in range(given.type.rank)]
+        sizes = [self.tensors.size(given, axis) for axis in range(given.type.rank)]
         sources = [index(one) if isinstance(one, int) else one for one in sizes]
         shape = op.results[0].type.shape
         extents = [size if size != DYNAMIC else arith.addi(arith.addi(one, a), b) for size, one, a, b in zip(shape, sources, low, high)]
-        self.make(op.results[0], [one for one in extents if isinstance(one, ir.Value)])
+        self.tensors.make(op.results[0], [one for one in extents if isinstance(one, ir.Value)])
         block = self.loops("pad", [SPATIAL] * len(shape), extents)
         with before_end(block.block):
             axes, inside = list(block.block.arguments), None
@@ -225,15 +167,15 @@ class _Rewriter:
             dims = identity(len(axes))
             found = value
             if inside is None:
-                found = self.load(given, dims, axes)
+                found = self.tensors.load(given, dims, axes)
             else:
                 either = scf.IfOp(inside, [value.type], has_else=True)
                 with ir.InsertionPoint(either.then_block):
-                    scf.YieldOp([self.load(given, dims, places)])
+                    scf.YieldOp([self.tensors.load(given, dims, places)])
                 with ir.InsertionPoint(either.else_block):
                     scf.YieldOp([value])
                 found = either.results[0]
-            self.store(found, op.results[0], dims, axes)
+            self.tensors.store(found, op.results[0], dims, axes)
 
     def insert(self, op: ir.Operation) -> None:
         """A block that copies a tensor to its place in another."""
@@ -246,10 +188,10 @@ class _Rewriter:
 
     def copy(self, given: ir.Value, target: ir.Value, places: Sequence[Index]) -> None:
         """A block that copies all of a tensor to these places of another."""
-        block = self.loops("copy", [SPATIAL] * given.type.rank, [self.size(given, axis) for axis in range(given.type.rank)])
+        block = self.loops("copy", [SPATIAL] * given.type.rank, [self.tensors.size(given, axis) for axis in range(given.type.rank)])
         with before_end(block.block):
             axes = list(block.block.arguments)
-            self.store(self.load(given, identity(given.type.rank), axes), target, places, axes)
+            self.tensors.store(self.tensors.load(given, identity(given.type.rank), axes), target, places, axes)
 
     def fill(self, op: ir.Operation) -> None:
         result = op.results[0]
@@ -258,22 +200,22 @@ class _Rewriter:
             self.fills[result] = op
             return
         value = op.operands[0] if op.name == "linalg.fill" else filled_value(op)
-        root = self.root(result)     # all of it is filled, where it is a view of all
+        root = self.tensors.root(result)     # all of it is filled, where it is a view of all
         target = root if element_count(root) == element_count(result) else result
-        block = self.loops("fill", [SPATIAL] * target.type.rank, [self.size(target, axis) for axis in range(target.type.rank)])
+        block = self.loops("fill", [SPATIAL] * target.type.rank, [self.tensors.size(target, axis) for axis in range(target.type.rank)])
         with before_end(block.block):
-            self.store(value, target, identity(target.type.rank), list(block.block.arguments))
+            self.tensors.store(value, target, identity(target.type.rank), list(block.block.arguments))
 
     def generic(self, op: ir.Operation) -> None:
-        structured = StructuredOp(op)
+        structured, tensors = StructuredOp(op), self.tensors
         inputs = len(op.operands) - len(op.results)
         known = [self.fills[v] for v in list(op.operands)[inputs:] if v in self.fills]     # all or none
-        split = split_loops(structured, self.overwritten.get)
+        split = split_loops(structured, tensors.overwritten.get)
         kinds, extents, places = [], [], []
         for loop, kind in enumerate(kinds_of(structured)):
             operand, axis = next((o, list(structured.loops_of(n)).index(loop)) for n, o in enumerate(op.operands)
                                  if loop in structured.loops_of(n))
-            parts = split.get(loop, (self.size(operand, axis),))
+            parts = split.get(loop, (tensors.size(operand, axis),))
             dims = [ir.AffineExpr.get_dim(len(kinds) + n) for n in range(len(parts))]
             places.append(dims[0] if loop not in split else Joined(tuple(dims), tuple(split[loop])))
             extents += parts
@@ -284,24 +226,25 @@ class _Rewriter:
             with before_end(block.init_block):
                 for fill, value, m in zip(known, list(op.operands)[inputs:], structured.maps[inputs:]):
                     constant = fill.operands[0] if fill.name == "linalg.fill" else filled_value(fill)
-                    self.store(constant, value, applied(m, places), list(block.init_block.arguments))
+                    tensors.store(constant, value, applied(m, places), list(block.init_block.arguments))
         with before_end(block.block):
             axes = list(block.block.arguments)
             mapping: dict[ir.Value, ir.Value] = {}
             for argument, value, m in zip(inner.arguments, op.operands, structured.maps):
                 if list(argument.uses):
-                    mapping[argument] = self.load(value, applied(m, places), axes) if isinstance(value.type, ir.RankedTensorType) else value
+                    is_tensor = isinstance(value.type, ir.RankedTensorType)
+                    mapping[argument] = tensors.load(value, applied(m, places), axes) if is_tensor else value
             for one in body(inner):
                 if one.name == "linalg.index":
                     mapping[one.results[0]] = expression(single(places[one.attributes["dim"].value]), axes)
                 elif one.name == "tensor.extract":
                     indices = [mapping.get(v, v) for v in list(one.operands)[1:]]
-                    mapping[one.results[0]] = self.load(one.operands[0], identity(len(indices)), indices)
+                    mapping[one.results[0]] = tensors.load(one.operands[0], identity(len(indices)), indices)
                 else:
                     mapping = copy([one], mapping)
                     contract(mapping[one.results[0]].owner.operation)
-            for number, value in enumerate(terminator(inner).operands):
-                self.store(mapping.get(value, value), op.operands[inputs + number], applied(structured.maps[inputs + number], places), axes)
+            for value, out, m in zip(terminator(inner).operands, list(op.operands)[inputs:], structured.maps[inputs:], strict=True):
+                tensors.store(mapping.get(value, value), out, applied(m, places), axes)
 
     def loops(self, name: str, kinds: list[str], extents: Sequence[int | ir.Value], init: bool = False) -> Any:
         """Loops over the axes, with a block inside."""

@@ -21,6 +21,8 @@ from legato.core.mlir import ir
 TERMS = {"linalg.conv_1d_nwc_wcf": ("n", "w", "f"), "linalg.conv_2d_nhwc_hwcf": ("n", "h", "w", "f"),
          "linalg.conv_3d_ndhwc_dhwcf": ("n", "d", "h", "w", "f")}
 
+ENOUGH_FEATURES = 16    # pairs are multiplied in the lanes of vectors of as many
+
 
 @dataclass(frozen=True)
 class ConvolutionForm:
@@ -152,6 +154,15 @@ class ConvolutionForm:
 def are_few(features: int, channels: int, lanes: int) -> bool:
     """Whether a convolution has so few features, and enough channels, that lanes of vectors had better be channels."""
     return features <= lanes // 4 and channels >= lanes // 2
+
+
+def fills_lanes(features: int, groups: int, reads: float, lanes: int) -> bool:
+    """Whether a convolution of so many features has enough in each group for pairs in the lanes of vectors: more than half a vector, as
+    f32 takes twice the steps. Each element of the image, which is copied, is to be read as often as by one tap of ``ENOUGH_FEATURES``.
+    ``reads``: by how many taps, on average; ``lanes``: of a vector of f32."""
+    if groups > 1:
+        return 2 * features // groups > lanes
+    return features >= ENOUGH_FEATURES or (2 * features > lanes and features * reads >= ENOUGH_FEATURES)
 
 
 def unpadded(value: ir.Value, before: int = 1, inner: int = 1, number: float = 0) -> tuple[ir.Value, list[int], list[int]] | None:

@@ -12,14 +12,14 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import array_of, numpy_dtype
+from legato.core.halves import is_half
 from legato.core.ir_helpers import body, copy, find, terminator
-from legato.core.mlir import arith, ir, scf
+from legato.core.mlir import arith, func, ir, scf
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 BITS = 16
-HALVES = (ir.F16Type, ir.BF16Type)
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,17 @@ class IntegerMaxima(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:
-            while maxima := _together(module):
-                loop = maxima[0].loop
-                with loop.location, ir.InsertionPoint(loop):
-                    rewrite(loop, maxima)
+            for function in module.functions():
+                while maxima := _of_one_loop(function):     # a loop's copy has the maxima of another type, and those inside, as other ops
+                    loop = maxima[0].loop
+                    with loop.location, ir.InsertionPoint(loop):
+                        rewrite(loop, maxima)
 
 
-def _together(module: Module) -> list[Maxima]:
-    """Those of one loop, and of one type."""
+def _of_one_loop(function: func.FuncOp) -> list[Maxima]:
+    """The maxima of the first loop of a function that has any, of one type."""
     found: list[Maxima] = []
-    for op in find(module.module.operation, "arith.truncf"):
+    for op in find(function, "arith.truncf"):
         maxima = Maxima.of(op)
         if maxima is not None and (not found or (maxima.loop == found[0].loop and maxima.half == found[0].half)):
             found.append(maxima)
@@ -57,7 +58,7 @@ class Half:
     @classmethod
     def of(cls, type_: ir.Type) -> Half | None:
         """That of a vector's elements; None for others."""
-        return cls(type_.element_type) if isinstance(type_, ir.VectorType) and isinstance(type_.element_type, HALVES) else None
+        return cls(type_.element_type) if isinstance(type_, ir.VectorType) and is_half(type_) else None
 
     @property
     def lowest(self) -> int:

@@ -21,6 +21,7 @@ import numpy as np
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
+from legato.analysis.structured.convolution import fills_lanes
 from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.analysis.structured.ops import producer
 from legato.core.interfaces import CpuMachine
@@ -38,7 +39,6 @@ from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tile
 from legato.passes.cpu.matrices.packing import FEW, PairTiles, overlapping_shape, pack_filters, packed_shape, read_shape
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import Constants, defining_op
-from legato.passes.graph.widen_convolutions import fills_lanes
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -182,5 +182,5 @@ def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
     _, rows, columns, features = form.result_shape
     summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]
     reads = prod(form.filter_shape[:2]) / prod(form.strides)
-    enough = fills_lanes(form.groups * features, form.groups, reads, machine)
+    enough = fills_lanes(form.groups * features, form.groups, reads, machine.lanes(32))
     return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and enough and summed >= LEAST

@@ -15,6 +15,7 @@ from typing import ClassVar
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.pool import PoolForm
 from legato.analysis.structured.window import WindowAxis
+from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import (
@@ -281,5 +282,4 @@ def combined(name: str, element: ir.Value, so_far: ir.Value) -> ir.Value:
 
 def widened(value: ir.Value) -> ir.Value:
     """A vector of halves as f32; another one as it is."""
-    halves = ir.F16Type.get(), ir.BF16Type.get()
-    return arith.extf(ir.VectorType.get(value.type.shape, ir.F32Type.get()), value) if value.type.element_type in halves else value
+    return arith.extf(ir.VectorType.get(value.type.shape, ir.F32Type.get()), value) if is_half(value.type) else value

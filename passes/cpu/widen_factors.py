@@ -14,6 +14,7 @@ from typing import ClassVar
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.ops import DYNAMIC, producer
 from legato.core.elementwise import elementwise
+from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import copy, terminator
 from legato.core.mlir import arith, ir, tensor
@@ -50,7 +51,7 @@ def widen(op: StructuredOp, calls: Sequence[ir.Operation], machine: CpuMachine) 
         return False
     rows = [number for number in (0, 1) if column not in op.loops_of(number)]
     wide = op.outputs[0].type.element_type
-    if len(rows) != 1 or not _is_half(op.inputs[rows[0]].type.element_type) or not isinstance(wide, ir.F32Type):
+    if len(rows) != 1 or not is_half(op.inputs[rows[0]].type.element_type) or not isinstance(wide, ir.F32Type):
         return False
     form = ContractionForm.of_op(op)
     if form is not None and (form.group is not None or any(takes(op, form, calls, machine) for takes in (packs_pairs, convolves_groups))):
@@ -61,10 +62,6 @@ def widen(op: StructuredOp, calls: Sequence[ir.Operation], machine: CpuMachine) 
     with ir.InsertionPoint(op.op), op.op.location:
         _rebuild(op, rows[0], _widened(op.inputs[rows[0]], wide))
     return True
-
-
-def _is_half(type_: ir.Type) -> bool:
-    return isinstance(type_, (ir.F16Type, ir.BF16Type))
 
 
 def _is_row(op: StructuredOp, operand: int) -> bool:

@@ -49,8 +49,9 @@ class WinogradConvolutions(ModulePass):
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "whose sizes of blocks are used")
 
-    def entitlement(self) -> Rounding:
-        return Rounding(relative=2.0**-7, specials=False) if "matmul-precision=bf16" in self.target else self.rounding
+    def entitlement(self, context: PassContext) -> Rounding:
+        machine = context.target(self.target).cpu
+        return Rounding(relative=2.0**-7, specials=False) if machine is not None and machine.rounds_factors else self.rounding
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)

@@ -5,28 +5,24 @@ stages nor another warp.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, everything, find, index, move_before, substitute, terminator
-from legato.core.mlir import arith, ir, scf
+from legato.core.ir_helpers import find, index
+from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
-from legato.dialects.tir.markers import FACTOR_TYPES, STAGES, TENSOR_MAPS
+from legato.dialects.tir.markers import STAGES, TENSOR_MAPS
 from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT
 from legato.passes.gpu import warpgroup_code as code
-from legato.passes.gpu.copy_loop import BARRIER, PURE, STORES, CopyLoop, copy_loop
-from legato.passes.gpu.warpgroup_code import SharedTile, plus
+from legato.passes.gpu.copy_loop import copy_loop
+from legato.passes.gpu.specialized_kernel import BARRIER_BYTES, WARPGROUP, SpecializedKernel
+from legato.passes.gpu.warpgroup_code import SharedTile
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
-WARPGROUP = 4                     # warps
 WARP = (4, 8)                     # threads of a warp along x and y
-THREADS = 128                     # of a warpgroup
-COPYING, MULTIPLYING = 40, 232    # registers of a thread of the warpgroup that copies, and of the two others that there are
-FILLING, BESIDE = 104, 200        # likewise, where it computes the elements of a tile
-BARRIER_BYTES = 8
 GRID, BLOCK, SHARED, PARAMETERS = slice(1, 4), slice(4, 7), 10, 11     # of a launch's operandSegmentSizes
 
 
@@ -144,177 +140,3 @@ def relaunch(launch: ir.Operation, warps: int, shared: int, maps: Sequence[ir.Va
         attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
         ir.Operation.create("gpu.launch_func", [], [*sizes, code.integer(32, shared), *given, *maps], attributes)
     launch.erase()
-
-
-class SpecializedKernel:
-    """Rewrites the body of one kernel. ``stages``: the steps whose tiles have memory; ``warps``: those that multiply."""
-
-    def __init__(self, kernel: ir.Operation, of: CopyLoop, tiles: dict[ir.Value, SharedTile], maps: dict[ir.Operation, ir.Value],
-                 stages: int, warps: int):
-        self.kernel, self.of, self.tiles, self.maps, self.stages, self.warps = kernel, of, tiles, maps, stages, warps
-        self.size = sum(tile.size for tile in tiles.values())
-        self.memory: ir.Value
-
-    def build(self) -> None:
-        """Makes the barriers, one branch for the warpgroup that copies and one for the others, which do what the kernel did."""
-        block = self.kernel.regions[0].blocks[0]
-        old = body(block)
-        with ir.InsertionPoint.at_block_begin(block), self.of.loop.location:
-            x, y, z = (ir.Operation.create("gpu.thread_id", [ir.IndexType.get()], [], {
-                "dimension": ir.Attribute.parse(f"#gpu<dim {axis}>")}).results[0] for axis in "xyz")
-            self.memory = code.dynamic_memory()
-            alone = arith.AndIOp(equal(x, 0), equal(y, 0)).result
-            with inside(arith.AndIOp(alone, equal(z, 0)).result):
-                for stage in range(self.stages):
-                    code.make_barrier(self.full(index(stage)), 1 + (THREADS if self.of.fills else 0))
-                    code.make_barrier(self.empty(index(stage)), self.warps)
-                code.publish_barriers()
-            ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse("#gpu.barrier_scope<workgroup>")})
-            copying = arith.CmpIOp(arith.CmpIPredicate.uge, z, index(self.warps)).result
-            roles = scf.IfOp(copying, has_else=True)
-            with ir.InsertionPoint(roles.else_block):
-                end = scf.YieldOp([]).operation
-            with ir.InsertionPoint(roles.then_block):
-                if self.warps == 2 * WARPGROUP:
-                    code.set_registers(FILLING if self.of.fills else COPYING, more=False)
-                first = arith.AndIOp(alone, equal(z, self.warps)).result
-                if self.of.fills:
-                    self.copy(first, arith.SubIOp(z, index(self.warps)).result)
-                else:
-                    with inside(first):
-                        self.copy(None, z)
-                scf.YieldOp([])
-        with ir.InsertionPoint(end), self.of.loop.location:
-            if self.warps == 2 * WARPGROUP:
-                code.set_registers(BESIDE if self.of.fills else MULTIPLYING, more=True)
-        move_before([op for op in old if op.name == "memref.alloca"], body(block)[0])    # LLVM promotes the entry's allocations
-        move_before([op for op in old if op.name not in ("gpu.return", "memref.alloca")], end)
-        self.multiply(alone)
-
-    def step(self, variable: ir.Value, bounds: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
-        """Of a step of the loop its stage, and the parity of the stage's turn."""
-        lower, _, by = bounds
-        number = arith.DivUIOp(arith.SubIOp(variable, lower).result, by).result
-        turn = arith.DivUIOp(number, index(self.stages)).result
-        return arith.RemUIOp(number, index(self.stages)).result, arith.RemUIOp(turn, index(2)).result
-
-    def full(self, stage: ir.Value) -> ir.Value:
-        """The address of the mbarrier whose phase is over when a stage's tiles have come."""
-        return plus(self.memory, plus(arith.MulIOp(stage, index(BARRIER_BYTES)).result, self.stages * self.size))
-
-    def empty(self, stage: ir.Value) -> ir.Value:
-        """The address of the mbarrier whose phase is over when a stage's tiles have been read."""
-        return plus(self.full(stage), self.stages * BARRIER_BYTES)
-
-    def places(self, stage: ir.Value) -> dict[ir.Value, ir.Value]:
-        """The addresses of a stage's tiles, by their buffers."""
-        at = plus(self.memory, arith.MulIOp(stage, index(self.size)).result)
-        found, offset = {}, 0
-        for buffer, tile in self.tiles.items():
-            found[buffer] = plus(at, offset)
-            offset += tile.size
-        return found
-
-    def copy(self, first: ir.Value | None, z: ir.Value) -> None:
-        """The loop of the thread that copies, or of its warpgroup, where that fills tiles, too: ``first`` is the condition of the one then,
-        and ``z`` a thread's number among four warps. A stage is free from the beginning: a barrier's phase before its first is over."""
-        mapping: dict[ir.Value, ir.Value] = {op.results[0]: z for op in find(self.kernel, "gpu.thread_id")
-                                             if "z" in str(op.attributes["dimension"]) and op.results[0] != z} if first is not None else {}
-        known = rebuilder(mapping)
-        bounds = [known(v) for v in list(self.of.loop.operands)[:3]]
-        loop = scf.ForOp(*bounds)
-        mapping[self.of.loop.regions[0].blocks[0].arguments[0]] = loop.induction_variable
-        with ir.InsertionPoint(loop.body):
-            mapping = dict(mapping)
-            known = rebuilder(mapping)
-            stage, parity = self.step(loop.induction_variable, bounds)
-            code.wait_for(self.empty(stage), arith.SubIOp(index(1), parity).result)
-            full, places = self.full(stage), self.places(stage)
-            copied = [(one, [known(v) for v in list(one.operands)[4:]]) for one in self.of.copies]
-            with ir.InsertionPoint.current if first is None else inside(first):
-                code.expect(full, sum(self.tiles[one.operands[1]].size for one in self.of.copies))
-                for one, at in copied:
-                    target = one.operands[1]
-                    code.copy_tile(self.tiles[target], places[target], self.maps[one], at, full)
-            if first is not None:
-                self.fill(known, mapping, places)
-                code.publish_stores()
-                code.arrive(full)
-            scf.YieldOp([])
-
-    def fill(self, known: Callable[[ir.Value], ir.Value], mapping: dict[ir.Value, ir.Value], places: dict[ir.Value, ir.Value]) -> None:
-        """What threads compute of a step's tiles, with stores to where wgmma looks for the elements."""
-        own = {result for op in self.of.fills for inner in everything(op) for result in inner.results}
-        arguments = {value for op in self.of.fills for inner in everything(op) for region in inner.regions for block in region.blocks
-                     for value in block.arguments}
-        for op in self.of.fills:
-            for inner in everything(op):
-                for value in inner.operands:
-                    if value not in own and value not in arguments and value not in mapping and value not in places:
-                        mapping[value] = known(value)
-        for op in self.of.fills:
-            new = op.clone()
-            substitute(new, mapping)
-            mapping.update(zip(op.results, new.results))
-            for inner in everything(new):
-                if inner.name in STORES and inner.operands[1] in places:
-                    with ir.InsertionPoint(inner), inner.location:
-                        buffer, value = inner.operands[1], inner.operands[0]
-                        row, column = list(inner.operands)[2:]
-                        code.store_in_tile(self.tiles[buffer], places[buffer], row, column, value)
-                    inner.erase()
-
-    def multiply(self, alone: ir.Value) -> None:
-        """Turns the kernel's own loop into that of the warps that multiply."""
-        loop = self.of.loop
-        with ir.InsertionPoint(self.of.first), loop.location:
-            stage, parity = self.step(loop.regions[0].blocks[0].arguments[0], list(loop.operands)[:3])
-            code.wait_for(self.full(stage), parity)
-            places = self.places(stage)
-        stores = [op for op in self.of.fills if any(inner.name in STORES for inner in everything(op))]
-        for op in (self.of.first, self.of.guard, *stores, self.of.second):    # what else was for the stores is dead
-            op.erase()
-        for product in self.of.products:
-            left, right, row, sums = product.operands
-            turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
-            with ir.InsertionPoint(product), product.location:
-                own = [str(self.tiles[one].element) for one in (left, right)]
-                types = [one.value for one in product.attributes[FACTOR_TYPES]] if FACTOR_TYPES in product.attributes else own
-                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums, types)
-            product.results[0].replace_all_uses_with(new)
-            product.erase()
-        with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:
-            with inside(alone):
-                code.arrive(self.empty(stage))
-        if STAGES in loop.attributes:
-            del loop.attributes[STAGES]
-
-
-def equal(value: ir.Value, number: int) -> ir.Value:
-    """Whether an index is a number."""
-    return arith.CmpIOp(arith.CmpIPredicate.eq, value, index(number)).result
-
-
-def inside(test: ir.Value) -> ir.InsertionPoint:
-    """The insertion point under a condition."""
-    made = scf.IfOp(test)
-    with ir.InsertionPoint(made.then_block):
-        return ir.InsertionPoint(scf.YieldOp([]).operation)
-
-
-def rebuilder(mapping: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value]:
-    """A function that computes a value of the kernel again, at the insertion point."""
-    def known(value: ir.Value) -> ir.Value:
-        if value in mapping or isinstance(value.owner, ir.Block):
-            return mapping.get(value, value)
-        op = value.owner.operation
-        if not op.name.startswith(PURE):
-            raise PassFailed(f"the place of a copy by tma_tile comes from {op.name}, which the warp that copies does not have", op)
-        operands = [known(v) for v in op.operands]
-        new = op.clone()
-        for number, operand in enumerate(operands):
-            new.operands[number] = operand
-        mapping[value] = new.results[list(op.results).index(value)]
-        return mapping[value]
-
-    return known

@@ -34,19 +34,20 @@ class ExpandConstants(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             products: set[ir.Value] = set()     # and what is computed from their elements: tiles of them have vectors of their own
+            made: dict[tuple[ir.Value, tuple[int, ...]], ir.Value] = {}
             for op in graph_ops(function):
                 if op.name.startswith(PRODUCTS):
                     products.update(op.results)
                 elif getattr(relax.op_class(op), "ELEMENTWISE", False) and len(op.results) == 1:
                     if products.isdisjoint(op.operands):
-                        expand(op, machine, constants)
+                        expand(op, machine, constants, made)
                     else:
                         products.add(op.results[0])
             erase_dead(function, constants)
 
 
-def expand(op: ir.Operation, machine: CpuMachine, constants: Constants) -> None:
-    """Repeats the constants among the operands of one op."""
+def expand(op: ir.Operation, machine: CpuMachine, constants: Constants, made: dict[tuple[ir.Value, tuple[int, ...]], ir.Value]) -> None:
+    """Repeats the constants among the operands of one op. ``made``: those made for ops before it, by the constant and the shape."""
     result = dims.dims(op.results[0].type)
     for place, operand in enumerate(op.operands):
         shape = expanded(dims.dims(operand.type), result, machine.lanes(32))
@@ -55,9 +56,12 @@ def expand(op: ir.Operation, machine: CpuMachine, constants: Constants) -> None:
         array = constants.array(operand)
         if array is None or array.itemsize * prod(shape) > MOST_BYTES:
             continue
-        with ir.InsertionPoint(op), op.location:
-            repeated = np.ascontiguousarray(np.broadcast_to(array, shape))
-            op.operands[place] = constants.build(repeated, constants.name_of(operand))
+        known = made.get((operand, tuple(shape)))
+        if known is None or known.owner.operation.block != op.block:     # that of another block may not dominate the op
+            with ir.InsertionPoint(op), op.location:
+                repeated = np.ascontiguousarray(np.broadcast_to(array, shape))
+                known = made[operand, tuple(shape)] = constants.build(repeated, constants.name_of(operand))
+        op.operands[place] = known
 
 
 def expanded(shape: list[dims.Size], result: list[dims.Size], lanes: int) -> list[int] | None:

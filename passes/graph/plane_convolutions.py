@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from legato.analysis.structured.convolution import are_few
+from legato.analysis.structured.convolution import ENOUGH_FEATURES, are_few
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -17,7 +17,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, relax_functions, replace_uses, top_ops
 from legato.passes.graph.layout.rules import is_faster_by_columns
-from legato.passes.graph.widen_convolutions import FEW, multiplies_pairs
+from legato.passes.graph.widen_convolutions import multiplies_pairs
 from legato.passes.graph.windows import windows
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -58,7 +58,7 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
     if weight is None or weight.name != CONSTANT:
         return False
     features, channels, *taps = op.operands[1].type.shape
-    if multiplies_pairs(op, machine) or (machine.rounds_factors and machine.multiplies_pairs and features >= FEW):
+    if multiplies_pairs(op, machine) or (machine.rounds_factors and machine.multiplies_pairs and features >= ENOUGH_FEATURES):
         return True
     attrs = relax.attributes_of(op)
     strides, padding = attrs["strides"], attrs["padding"]

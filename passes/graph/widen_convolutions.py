@@ -9,7 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.analysis.structured.convolution import fills_lanes
 from legato.core.dtypes import numpy_dtype
+from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
@@ -22,8 +24,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 OPS = ("relax.conv1d", "relax.conv2d", "relax.conv3d")
 F32 = np.dtype(np.float32)
-FEW = 16            # features: pairs are multiplied in the lanes of vectors of as many
-FEW_CHANNELS = 8    # of a group: with fewer, loops on the channels of a tap take longer than the products
+LEAST_POSITIONS = 16     # of the result of a convolution in groups
+LEAST_CHANNELS = 8       # of a group: with fewer, loops on the channels of a tap take longer than the products
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,17 @@ class WidenConvolutions(ModulePass):
 def widen(op: ir.Operation, machine: CpuMachine, reader: Reader, made: dict[ir.Value, np.ndarray]) -> None:
     """Widens one convolution, or computes its filter. ``made``: the filters that were made before."""
     image, weight = op.operands
-    is_half = isinstance(image.type.element_type, (ir.F16Type, ir.BF16Type))
-    if multiplies_pairs(op, machine) if is_half else reader.constants.array(weight) is not None:
+    halves = is_half(image.type)
+    if multiplies_pairs(op, machine) if halves else reader.constants.array(weight) is not None:
         return
     filters = reader.array(weight)
     if filters is None:
         return
     if weight not in made:
-        made[weight] = np.ascontiguousarray(filters.astype(F32) if is_half else filters)
+        made[weight] = np.ascontiguousarray(filters.astype(F32) if halves else filters)
     with ir.InsertionPoint(op), op.location:
         constant = reader.constants.build(made[weight], reader.constants.name_of(weight, op.results[0], default="filter"))
-        if not is_half:
+        if not halves:
             op.operands[1] = constant
             return
         sums = present(relax.op_class(op)).build(relax.astype(image, dtype=F32), constant, **relax.attributes_of(op))
@@ -70,9 +72,10 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
     of images of known sizes, not of volumes, by constant filters, in the lanes of vectors (AVX512-BF16)."""
     attrs = relax.attributes_of(op)
     layout, filters = attrs["kernel_layout"], op.operands[1].type.shape
-    is_half = isinstance(op.operands[0].type.element_type, ir.BF16Type)
+    is_bf16 = isinstance(op.operands[0].type.element_type, ir.BF16Type)
     reads = prod(size for axis, size in zip(layout, filters) if axis not in "IO") / prod(attrs["strides"])
-    if not machine.multiplies_pairs or not is_half or not fills_lanes(filters[layout.index("O")], attrs["groups"], reads, machine):
+    fills = fills_lanes(filters[layout.index("O")], attrs["groups"], reads, machine.lanes(32))
+    if not machine.multiplies_pairs or not is_bf16 or not fills:
         return False
     if attrs["groups"] == 1:
         return True
@@ -82,13 +85,5 @@ def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:
     sizes = [dims.dims(value.type)[place] for value in (op.operands[0], op.results[0]) for place in places]
     weight = defining_op(op.operands[1])
     known = weight is not None and weight.name == CONSTANT and all(isinstance(size, int) for size in sizes)
-    return known and filters[layout.index("I")] >= FEW_CHANNELS and prod(op.results[0].type.shape[place] for place in places) >= FEW
-
-
-def fills_lanes(features: int, groups: int, reads: float, machine: CpuMachine) -> bool:
-    """Whether a convolution of so many features has enough in each group for pairs in the lanes of vectors: more than half a vector, as
-    f32 takes twice the steps. Each element of the image, which is copied, is to be read as often as by one tap of ``FEW``. ``reads``: by
-    how many taps, on average."""
-    if groups > 1:
-        return 2 * features // groups > machine.lanes(32)
-    return features >= FEW or (2 * features > machine.lanes(32) and features * reads >= FEW)
+    positions = prod(op.results[0].type.shape[place] for place in places)
+    return known and filters[layout.index("I")] >= LEAST_CHANNELS and positions >= LEAST_POSITIONS

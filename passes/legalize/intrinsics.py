@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from legato.core import search
 from legato.core.errors import Refusal
+from legato.core.halves import is_half
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
 from legato.core.ir_helpers import element_of, find, kinds
 from legato.core.locations import model_name
@@ -90,11 +90,6 @@ def knows(rule: RuleLike, context: IntrinsicContext) -> bool:
     return not rule.dtypes or context.dtype in rule.dtypes or (context.dtype in HALF and "f32" in rule.dtypes)
 
 
-def is_half(type_: ir.Type) -> bool:
-    """Whether the type is f16 or bf16, or a vector of them."""
-    return str(element_of(type_)) in HALF
-
-
 class Intrinsics(Conversion):
     """Applies the rules of one moment to the scalar and vector ops of one module."""
 
@@ -166,8 +161,3 @@ def enclosing(op: ir.Operation) -> str | None:
     while parent is not None and parent.name not in FUNCTIONS:
         parent = parent.operation.parent
     return None if parent is None else ir.StringAttr(parent.attributes["sym_name"]).value
-
-
-def computes_in_halves(module: ir.Module) -> bool:
-    """Whether any value of the module is, or holds, f16 or bf16."""
-    return any(isinstance(element_of(type_), (ir.F16Type, ir.BF16Type)) for type_ in search.by.result_types(module.operation))

@@ -3,11 +3,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.halves import has_halves
 from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir
 from legato.core.records import RuleRecord
 from legato.dialects.module import Module
-from legato.passes.legalize.intrinsics import computes_in_halves
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 
@@ -21,7 +21,7 @@ class IntrinsicsPass(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.report["target"] = context.target(self.target)
-        if self.only_with_halves and not computes_in_halves(module.module):
+        if self.only_with_halves and not has_halves(module.module):
             return
         with module.context, ir.Location.unknown():
             type(self).rewrite(module.module, target, context.report.setdefault("intrinsics", []))

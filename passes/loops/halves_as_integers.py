@@ -10,22 +10,22 @@ cast to f16 and back, and a sum that f16 must hold would be kept in f32.
 Upstream's arith-expand{include-bf16=true} makes the same arithmetic of bf16's casts, but of no f16's, and leaves bf16 as the type of
 buffers, vectors and constants, which this pass changes for both: the walk over all types would stay, for 10 lines saved.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from legato.core import search
 from legato.core.dtypes import array_of
-from legato.core.ir_helpers import element_of, find, walk
+from legato.core.halves import HALVES, has_halves, is_half
+from legato.core.ir_helpers import walk
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
+from legato.passes.loops.half_bits import HalfBits, from_bf16, from_f16, like, to_bf16, to_f16
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
-HALVES = (ir.BF16Type, ir.F16Type)
 CASTS = ("arith.extf", "arith.truncf")
 INTRINSIC = "llvm.call_intrinsic"
 LANES = 16      # of f32 in a register of AVX-512
@@ -45,14 +45,7 @@ class HalvesAsIntegers(ModulePass):
         rounds = machine is not None and machine.has("avx512bf16")
         if has_halves(module.module):
             with module.context, ir.Location.unknown():
-                halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else (ir.BF16Type, ir.F16Type), rounds)
-
-
-def has_halves(module: ir.Module) -> bool:
-    """Whether a value of a module is a half float, or made of them: what no op makes is a parameter, or comes from one."""
-    signatures = [op.attributes["function_type"].value for op in find(module, "func.func")]
-    types = [*search.by.result_types(module.operation), *(type_ for of in signatures for type_ in (*of.inputs, *of.results))]
-    return any(is_half(type_, HALVES) for type_ in types)
+                halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else HALVES, rounds)
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
@@ -67,7 +60,7 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
         if halves:
             casts.append((op, is_half(halves[0], (ir.BF16Type,))))
         else:
-            if op.name in CASTS and "fastmath" in op.attributes and any(is_half(v.type, HALVES) for v in (*op.operands, *op.results)):
+            if op.name in CASTS and "fastmath" in op.attributes and any(is_half(v.type) for v in (*op.operands, *op.results)):
                 op.attributes["fastmath"] = rounding
             others.append(op)
         return ir.WalkResult.ADVANCE
@@ -89,11 +82,6 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
             op.operands[place] = arith.BitcastOp(type_, op.operands[place]).result
 
 
-def is_half(type_: ir.Type, kinds: Kinds) -> bool:
-    """Whether the type, or its element type, is one of ``kinds``."""
-    return isinstance(element_of(type_), tuple(kinds))
-
-
 def as_integer(type_: ir.Type, kinds: Kinds) -> ir.Type:
     """The type with i16 in place of the element types ``kinds``; other types as they are."""
     i16 = ir.IntegerType.get_signless(16)
@@ -102,11 +90,6 @@ def as_integer(type_: ir.Type, kinds: Kinds) -> ir.Type:
     if isinstance(type_, ir.MemRefType):
         return ir.MemRefType.get(type_.shape, i16, type_.layout, type_.memory_space)
     return like(type_, i16)
-
-
-def like(type_: ir.Type, element: ir.Type) -> ir.Type:
-    """A vector of ``element`` with the shape of ``type_``; ``element`` itself where ``type_`` is no vector."""
-    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
 
 
 def retype(op: ir.Operation, kinds: Kinds) -> None:
@@ -142,58 +125,10 @@ def bits_of(attribute: ir.Attribute, kinds: Kinds) -> ir.Attribute:
     return ir.DenseElementsAttr.get(array_of(attribute).view(np.int16), type=integers)
 
 
-class _Bits:
-    """Builds integer arithmetic on scalars or vectors of one shape at the insertion point. Operands may be Python ints."""
-
-    def __init__(self, shape: ir.Type) -> None:
-        """``shape``: a type with the common shape."""
-        self.f32, self.i16, self.i32 = (like(shape, t) for t in (
-            ir.F32Type.get(), ir.IntegerType.get_signless(16), ir.IntegerType.get_signless(32)))
-
-    def constant(self, value: int, type_: ir.Type | None = None) -> ir.Value:
-        type_ = type_ or self.i32
-        attribute = ir.IntegerAttr.get(element_of(type_), value - (1 << 32) if value >> 31 else value)
-        if isinstance(type_, ir.VectorType):
-            attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
-        return arith.ConstantOp(type_, attribute).result
-
-    def binary(self, build: Callable[..., ir.OpView], a: ir.Value, b: ir.Value | int) -> ir.Value:
-        return build(a, self.constant(b) if isinstance(b, int) else b).result
-
-    def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
-        return self.binary(arith.AddIOp, a, b)
-
-    def masked(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
-        return self.binary(arith.AndIOp, a, b)
-
-    def joined(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
-        return self.binary(arith.OrIOp, a, b)
-
-    def left(self, a: ir.Value, count: int) -> ir.Value:
-        return self.binary(arith.ShLIOp, a, count)
-
-    def right(self, a: ir.Value, count: int) -> ir.Value:
-        return self.binary(arith.ShRUIOp, a, count)
-
-    def below(self, a: ir.Value, b: int) -> ir.Value:
-        """Unsigned a < b."""
-        return arith.CmpIOp(arith.CmpIPredicate.ult, a, self.constant(b)).result
-
-    def select(self, condition: ir.Value, a: ir.Value | int, b: ir.Value | int) -> ir.Value:
-        a, b = (self.constant(v) if isinstance(v, int) else v for v in (a, b))
-        return arith.SelectOp(condition, a, b).result
-
-    def as_float(self, a: ir.Value | int) -> ir.Value:
-        return arith.BitcastOp(self.f32, self.constant(a) if isinstance(a, int) else a).result
-
-    def of(self, x: ir.Value, type_: ir.Type | None = None) -> ir.Value:
-        return arith.BitcastOp(type_ or self.i32, x).result
-
-
 def _extended(op: ir.Operation, brain: bool) -> ir.Value:
     """A half float as f32 or f64. The operand still has its half type here; ``retype`` changes it afterwards."""
     x, result = op.operands[0], op.results[0].type
-    bits = _Bits(x.type)
+    bits = HalfBits(x.type)
     half = arith.ExtUIOp(bits.i32, bits.of(x, bits.i16)).result
     wide = from_bf16(bits, half) if brain else from_f16(bits, half)
     return wide if wide.type == result else arith.ExtFOp(result, wide).result
@@ -202,7 +137,7 @@ def _extended(op: ir.Operation, brain: bool) -> ir.Value:
 def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
     """A float as the bits of a half float (i16), rounded to nearest even; a NaN stays a NaN."""
     x = op.operands[0]
-    bits = _Bits(x.type)
+    bits = HalfBits(x.type)
     if x.type != bits.f32:
         x = arith.TruncFOp(bits.f32, x).result
     half = to_bf16(bits, x) if brain else to_f16(bits, x)
@@ -237,45 +172,3 @@ def _rounded_register(value: ir.Value) -> ir.Value:
         "intrin": ir.StringAttr.get("llvm.x86.avx512bf16.cvtneps2bf16.512"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])})
     return arith.BitcastOp(like(value.type, ir.IntegerType.get_signless(16)), made.results[0]).result
-
-
-def from_bf16(bits: _Bits, half: ir.Value) -> ir.Value:
-    """f32 from bf16 bits in an i32: the bits are the upper half of the f32."""
-    return bits.as_float(bits.left(half, 16))
-
-
-def to_bf16(bits: _Bits, x: ir.Value) -> ir.Value:
-    """bf16 bits, in an i32, of an f32: rounded to nearest even; a NaN becomes a quiet NaN."""
-    pattern = bits.of(x)
-    odd = bits.masked(bits.right(pattern, 16), 1)
-    rounded = bits.add(bits.add(pattern, 0x7FFF), odd)
-    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, x, x).result
-    return bits.right(bits.select(is_nan, bits.joined(pattern, 0x00400000), rounded), 16)
-
-
-def from_f16(bits: _Bits, half: ir.Value) -> ir.Value:
-    """f32 from f16 bits in an i32: exponent and fraction shifted, exponent rebiased; subnormals are normalized by a subtraction in
-    f32."""
-    magnitude = bits.left(bits.masked(half, 0x7FFF), 13)
-    normal = bits.add(magnitude, (127 - 15) << 23)
-    special = bits.add(normal, (128 - 16) << 23)  # infinities and NaN
-    small = bits.of(arith.SubFOp(bits.as_float(bits.add(normal, 1 << 23)), bits.as_float(113 << 23)).result)
-    finite = bits.select(bits.below(magnitude, 1 << 23), small, normal)
-    found = bits.select(bits.below(magnitude, 0x7C00 << 13), finite, special)
-    return bits.as_float(bits.joined(found, bits.left(bits.masked(half, 0x8000), 16)))
-
-
-def to_f16(bits: _Bits, x: ir.Value) -> ir.Value:
-    """f16 bits, in an i32, of an f32: rounded to nearest even. Results that are subnormal are rounded by an addition in f32."""
-    pattern = bits.of(x)
-    sign = bits.masked(pattern, 0x80000000)
-    magnitude = bits.binary(arith.XOrIOp, pattern, sign)
-    odd = bits.masked(bits.right(magnitude, 13), 1)
-    normal = bits.right(bits.add(bits.add(magnitude, (((15 - 127) << 23) + 0xFFF) & 0xFFFFFFFF), odd), 13)
-    shift = ((127 - 15) + (23 - 10) + 1) << 23
-    sum_ = arith.AddFOp(bits.as_float(magnitude), bits.as_float(shift)).result
-    small = bits.add(bits.of(sum_), -shift & 0xFFFFFFFF)
-    special = bits.select(bits.below(magnitude, (255 << 23) + 1), 0x7C00, 0x7E00)  # overflow to infinity, or NaN
-    finite = bits.select(bits.below(magnitude, 113 << 23), small, normal)
-    found = bits.select(bits.below(magnitude, (127 + 16) << 23), finite, special)
-    return bits.joined(found, bits.right(sign, 16))

@@ -120,8 +120,8 @@ class ModulePass:
         """Changes `module` in place. Raises LegatoError, preferably PassFailed with the op."""
         raise NotImplementedError(f"{type(self).__name__} has no run method")
 
-    def entitlement(self) -> Rounding:
-        """What the pass, with these options, may change about results."""
+    def entitlement(self, context: PassContext) -> Rounding:
+        """What the pass, with these options, may change about results; ``context`` resolves a target among them."""
         return self.rounding
 
     @classmethod

@@ -130,7 +130,7 @@ class PassPipeline:
                     self._run_one(work, module, context, scope)
             if observer is not None:
                 step = work[0] if isinstance(work, list) else work
-                observer.after(",".join(names_of([step])), str(step), number + 1, len(steps), rounding_of(step), module, context)
+                observer.after(",".join(names_of([step])), str(step), number + 1, len(steps), rounding_of(step, context), module, context)
 
     def _observer(self, context: PassContext) -> PassObserver | None:
         return self.observer or context.observer
@@ -280,12 +280,12 @@ class PassPipeline:
         error.reproducer = str(wanted.path)
 
 
-def rounding_of(step: Step) -> Rounding:
+def rounding_of(step: Step, context: PassContext) -> Rounding:
     """What a step may change about results."""
     if isinstance(step, PythonStep):
-        return step.pass_.entitlement()
+        return step.pass_.entitlement(context)
     if isinstance(step, ExternalStep):
-        inside = [rounding_of(one) for one in step.steps]
+        inside = [rounding_of(one, context) for one in step.steps]
         return Rounding(max((one.ulps for one in inside), default=0), max((one.relative for one in inside), default=0),
                         all(one.specials for one in inside))
     return REORDERED

@@ -62,13 +62,14 @@ class SliceFuser(Fuser):
         """A group for each concatenation that is not part of another one."""
         calls = {op.operation: self.call(op) for op in block.operations
                  if isinstance(op, func.CallOp) and op.attributes["callee"].value in self.moves}
+        places = {op: place for place, op in enumerate(calls)}
         groups, taken = [], set[ir.Operation]()
         for call in reversed(calls.values()):
             if call.op.operation in taken or call.callee not in self.inserts:
                 continue
             members = self.read_by(call, calls, MAX_CALLS - 1)
             taken |= {member.op.operation for member in members}
-            groups.append(FusionGroup(sorted([*members, call], key=list(calls.values()).index)))
+            groups.append(FusionGroup(sorted([*members, call], key=lambda one: places[one.op.operation])))
         return groups[::-1]
 
     def read_by(self, call: Call, calls: dict[ir.Operation, Call], most: int) -> list[Call]:

@@ -14,9 +14,10 @@ from legato.analysis.structured import AttentionForm
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
 from legato.targets.gpu.attention import fuses_attention, padded, parts_of
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import ENOUGH, keeps_lanes
+from legato.targets.gpu.product_tiles import ENOUGH
+from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, share
+from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, give_to_warp, share
 
 FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
 WIDTH = 2          # bytes of an element
@@ -155,14 +156,7 @@ def each_element(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles
     j, x, pair = steps.split(n, [-1, 4, PAIR])
     steps.reorder([warp, y, x, i, half, j, pair])
     bind_warps(steps, warp, "", tiles.warps, WARPS)
-    steps.bind(y, "threadIdx.y")
-    steps.bind(x, "threadIdx.x")
-    for loop in (i, half, j):
-        steps.unroll(loop)
-    if vectors:
-        steps.vectorize(pair)
-    else:
-        steps.unroll(pair)
+    give_to_warp(steps, y, x, (i, half, j), pair, vectors)
 
 
 def each_row(steps: Steps, loop: str, tiles: MatrixAttentionTiles) -> None:

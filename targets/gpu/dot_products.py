@@ -10,9 +10,9 @@ from dataclasses import replace
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import ProductForm
 from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, DOT_STEPS
-from legato.targets.gpu import products, tensor_cores
+from legato.targets.gpu import product_tiles, products, tensor_cores
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import ProductTiles
+from legato.targets.gpu.product_tiles import ProductTiles
 from legato.targets.gpu.steps import Steps
 
 DEPTH, SHARED_DEPTH = 64, 32     # steps of depth of a tile, and of one of several slices
@@ -35,9 +35,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     intrinsic = intrinsic_of(form)
     if intrinsic is None or any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
-    tiles = products.sliced(form) or products.choose(form)
-    if tiles == products.TILES[0]:      # whose sums and words leave registers for one block only
-        tiles = products.TILES[1]
+    tiles = product_tiles.sliced(form) or product_tiles.choose(form)
+    if tiles == product_tiles.TILES[0]:      # whose sums and words leave registers for one block only
+        tiles = product_tiles.TILES[1]
     tiles = replace(tiles, depth=DEPTH if tiles.slices == 1 else SHARED_DEPTH)
     if not products.fits(form, tiles.rows, tiles.columns, machine):
         return None

@@ -8,9 +8,10 @@ from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm
 from legato.analysis.structured import StructuredKernel
-from legato.targets.gpu import cooperative, products, tensor_cores, warpgroups
+from legato.targets.gpu import cooperative, product_tiles, tensor_cores, warpgroups
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import BlockTile, product_in, rows_for
+from legato.targets.gpu.product_tiles import BlockTile, rows_for
+from legato.targets.gpu.products import product_in
 
 ONE = (1, 1)
 
@@ -46,6 +47,8 @@ def largest_tile(kernel: BlockKernel, form: ProductForm, machine: Gpu) -> BlockT
     columns, matrices = form.extent(form.columns) or 0, tensor_cores.intrinsic_of(form, machine) is not None
     if not matrices and cooperative.schedule(kernel, machine) is not None:
         return None
-    table = products.TILES if not matrices else tensor_cores.TILES if warpgroups.schedule(kernel, machine) is None else warpgroups.TILES
-    filled = tensor_cores.FILLED if matrices else products.FILLED
+    table, filled = product_tiles.TILES, product_tiles.FILLED
+    if matrices:
+        table = tensor_cores.TILES if warpgroups.schedule(kernel, machine) is None else warpgroups.TILES
+        filled = tensor_cores.FILLED
     return table[0] if columns >= filled * (table[0].columns * -(-columns // table[0].columns)) else None

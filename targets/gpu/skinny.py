@@ -10,7 +10,8 @@ from math import gcd
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.products import ENOUGH, around, lanes, product_in
+from legato.targets.gpu.product_tiles import ENOUGH
+from legato.targets.gpu.products import around, lanes, product_in
 from legato.targets.gpu.quantized import FEW_ROWS, steps_in_a_word
 from legato.targets.gpu.steps import Steps
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm, multiplied_as
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu import products
+from legato.targets.gpu import product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
 
@@ -50,7 +50,7 @@ class MatrixTiles:
         return self.down * self.across
 
 
-class SlicedTile(products.DeepTile, Protocol):
+class SlicedTile(product_tiles.DeepTile, Protocol):
     """The tile of a block of threads, in steps of depth, which slices may share."""
 
     @property
@@ -71,7 +71,7 @@ def choose(form: ProductForm) -> MatrixTiles:
         return NARROW[0]
     if columns is not None and columns <= NARROW[1].columns:
         return NARROW[1]
-    return products.largest(form, TILES, FILLED) or TILES[-1]
+    return product_tiles.largest(form, TILES, FILLED) or TILES[-1]
 
 
 def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
@@ -80,7 +80,7 @@ def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
     if products.split_depth(form, tiles.rows, tiles.columns)[1] == 1:
         return None
     sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
-    return SLICED if products.blocks_of(sizes, SLICED) >= products.ENOUGH // 4 else None
+    return SLICED if product_tiles.blocks_of(sizes, SLICED) >= product_tiles.ENOUGH // 4 else None
 
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
@@ -235,9 +235,14 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
     across, j, x, pair = steps.split(n, [tiles.across, -1, 4, PAIR])
     steps.reorder([down, across, y, x, i, half, j, pair])
     bind_warps(steps, down, across, tiles, WARPS)
+    give_to_warp(steps, y, x, (i, half, j), pair, vectors)
+
+
+def give_to_warp(steps: Steps, y: str, x: str, repeated: Sequence[str], pair: str, vectors: bool) -> None:
+    """Gives the threads of a warp the rows and columns of a matrix that they have; they go through the ``repeated`` loops themselves."""
     steps.bind(y, "threadIdx.y")
     steps.bind(x, "threadIdx.x")
-    for loop in (i, half, j):
+    for loop in repeated:
         steps.unroll(loop)
     if vectors:
         steps.vectorize(pair)

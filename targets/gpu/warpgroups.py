@@ -13,7 +13,7 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm, axes_of
 from legato.core.mlir import ir
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
-from legato.targets.gpu import products
+from legato.targets.gpu import product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
@@ -45,7 +45,7 @@ def choose(form: ProductForm) -> WarpgroupTiles | None:
     rows, columns = (form.extent(axes) for axes in (form.rows, form.columns))
     if any(size is not None and size < TILES[-1].rows for size in (rows, columns)):
         return None
-    return products.largest(form, TILES, Fraction(2, 3)) or TILES[-1]
+    return product_tiles.largest(form, TILES, Fraction(2, 3)) or TILES[-1]
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:

@@ -87,7 +87,7 @@ class Round(legato.ModulePass):
     name = "test-round"
     says: bool = True
 
-    def entitlement(self):
+    def entitlement(self, context):
         return Rounding(relative=2.0**-8) if self.says else REORDERED
 
     def run(self, module, context):
@@ -109,7 +109,7 @@ def test_exact_passes_are_held_to_every_bit():
     class Exact(Round):
         name = "test-exact"
 
-        def entitlement(self):
+        def entitlement(self, context):
             return EXACT
 
     with pytest.raises(legato.CheckFailed, match="entitled to: no change of any bit"):

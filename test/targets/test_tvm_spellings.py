@@ -35,7 +35,7 @@ def test_what_has_no_counterpart():
 
 @pytest.mark.parametrize("text", ["llvm", "llvm{threads=2}", "vulkan", " llvm "])
 def test_ours_stay(text):
-    Catalog().resolve(text)
+    assert Catalog().resolve(text).name == text.strip().partition("{")[0]
 
 
 def test_a_target_of_the_users_may_have_such_a_name():

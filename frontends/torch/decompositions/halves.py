@@ -1,10 +1,10 @@
-"""The types whose numbers torch computes with in f32, and rounds at the end; and ops of which the exporter rounds each step."""
+"""Ops on f16 and bf16 that torch computes in f32, and rounds once at the end; its exporter rounds each step."""
 from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
-HALVES = (torch.float16, torch.bfloat16)
+HALVES = (torch.float16, torch.bfloat16)    # the types of such
 aten = torch.ops.aten
 _EXACT = ("amin", "amax")      # reductions that round nothing
 

@@ -6,8 +6,9 @@ those of single elements at many places, have one row with the least and the gre
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from legato.core.ir_helpers import index
+from legato.core.ir_helpers import index, mixed
 from legato.core.mlir import arith, ir, memref, vector
+from legato.core.vector_loops import value_of
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 UNKNOWN = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -182,9 +183,7 @@ def _copy(op: ir.Operation) -> list[IndexCheck]:
 
 def _subview(op: ir.Operation) -> list[IndexCheck]:
     """Each axis ends inside of the source. A part without elements may be anywhere."""
-    view = op.opview
-    offsets, sizes, strides = (_mixed(dynamic, static) for dynamic, static in (
-        (view.offsets, view.static_offsets), (view.sizes, view.static_sizes), (view.strides, view.static_strides)))
+    offsets, sizes, strides = ([value_of(size) for size in mixed(op, name)] for name in ("offsets", "sizes", "strides"))
     source = op.operands[0]
     empty = _any_is_zero(sizes)
     rows = []
@@ -196,11 +195,10 @@ def _subview(op: ir.Operation) -> list[IndexCheck]:
 
 def _reinterpret(op: ir.Operation) -> list[IndexCheck]:
     """A new shape ends inside of the source's memory, which is known where its own layout begins at its first element."""
-    view, source = op.opview, op.operands[0]
+    source = op.operands[0]
     if source.type.rank == 0 or not isinstance(source.type, ir.MemRefType) or source.type.get_strides_and_offset()[1] != 0:
         return []
-    offset, = _mixed(view.offsets, view.static_offsets)
-    sizes, strides = _mixed(view.sizes, view.static_sizes), _mixed(view.strides, view.static_strides)
+    (offset,), sizes, strides = ([value_of(size) for size in mixed(op, name)] for name in ("offsets", "sizes", "strides"))
     last = offset
     for size, stride in zip(sizes, strides, strict=True):
         last = arith.addi(last, arith.muli(arith.subi(size, index(1)), stride))
@@ -232,12 +230,6 @@ def _cast(op: ir.Operation) -> list[IndexCheck]:
             size = size_of(source, axis)
             rows.append(IndexCheck(axis, index(-1), index(want - 1), size, arith.cmpi(arith.CmpIPredicate.eq, size, index(want))))
     return rows
-
-
-def _mixed(dynamic: list[ir.Value], static: list[int]) -> list[ir.Value]:
-    """Numbers as index values: those that are given, and constants for the others."""
-    given = iter(dynamic)
-    return [next(given) if number == DYNAMIC else index(number) for number in static]
 
 
 def _any_is_zero(sizes: list[ir.Value]) -> ir.Value:

@@ -9,7 +9,7 @@ from legato.analysis.structured.elements import Index, Term
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
-from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, times
+from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, remainder, times
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow
 
@@ -54,6 +54,13 @@ class DirectLoops(WindowLoops):
         each, before = (sum(one.repeats for one in tiles) for tiles in (self.tiles, self.tiles[:self.tiles.index(tile)]))
         number = plus(quotient(minus(start, tile.start), tile.positions), before)
         return each * self.rows, plus(times(row.number, each), number)
+
+    def turns(self, row: WindowRow, tile: Positions, start: Size, count: int) -> list[Size]:
+        """Which of the next ``count`` pieces of a filter the tile that starts at ``start`` fetches: each tile others, in turns, so that all
+        tiles of an image fetch all."""
+        visits, visit = self.visit(row, tile, start)
+        each = -(-count // visits)
+        return [remainder(plus(times(visit, each), number), count) for number in range(each)]
 
     def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""

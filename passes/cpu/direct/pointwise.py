@@ -183,8 +183,5 @@ class PointwiseRows(DirectLoops):
 
     def _fetched(self, row: WindowRow, tile: Positions, start: Size) -> list[Size]:
         """The vectors that a tile fetches, for each channel, by their first features."""
-        vectors = self.panels.vectors
-        visits, visit = self.visit(row, tile, start)
-        each = -(-vectors // visits)
         width = self.panels.lanes * self.panels.pair
-        return [times(remainder(plus(times(visit, each), number), vectors), width) for number in range(each)]
+        return [times(vector, width) for vector in self.turns(row, tile, start, self.panels.vectors)]

@@ -179,12 +179,8 @@ class SpreadLoops(DirectLoops):
         return first, least(plus(first, size), self.blocks.channels)
 
     def _fetch(self, row: WindowRow, tile: Positions, start: Size, block: Size, tap: Size, channel: ir.Value) -> None:
-        """Fetches a part of the filter's vectors that the next unit multiplies with a channel into the second cache: each tile another one,
-        in turns, so that all tiles of an image fetch all. Behind the filter's end that does no harm."""
-        lines = self.columns.taps * self.blocks.vectors
-        visits, visit = self.visit(row, tile, start)
-        each = -(-lines // visits)
-        for number in range(each):
-            line = remainder(plus(times(visit, each), number), lines)
+        """Fetches a part of the filter's vectors that the next unit multiplies with a channel into the second cache. Behind the filter's
+        end that does no harm."""
+        for line in self.turns(row, tile, start, self.columns.taps * self.blocks.vectors):
             place = plus(block, quotient(line, self.columns.taps)), tap, channel, remainder(line, self.columns.taps), 0
             memref.PrefetchOp(self.filters, [*map(value_of, place)], False, 2, True)

@@ -45,3 +45,24 @@ func.func @kept(%x: tensor<2x4xf32>, %y: tensor<?x4xf32, #relax.dims<["n", 4]>>,
   %3 = "relax.add"(%2, %four) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
   return %0, %1, %3 : tensor<2x4xf32>, tensor<?x4xf32, #relax.dims<["n", 4]>>, tensor<2x4xf32>
 }
+
+// A constant that two ops read is repeated once; in a branch it is repeated again.
+// CHECK-LABEL: func.func @shared
+// CHECK: "relax.constant"
+// CHECK-NOT: "relax.constant"
+// CHECK: scf.if
+// CHECK: "relax.constant"
+// CHECK-NOT: "relax.constant"
+// CHECK: return
+func.func @shared(%x: tensor<2x4xf32>, %b: i1) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %c = "relax.constant"() {value = dense<[[1.0], [2.0]]> : tensor<2x1xf32>} : () -> tensor<2x1xf32>
+  %0 = "relax.multiply"(%x, %c) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %1 = "relax.add"(%0, %c) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %2 = scf.if %b -> tensor<2x4xf32> {
+    %3 = "relax.subtract"(%x, %c) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+    scf.yield %3 : tensor<2x4xf32>
+  } else {
+    scf.yield %x : tensor<2x4xf32>
+  }
+  return %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>
+}

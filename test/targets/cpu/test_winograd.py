@@ -10,6 +10,9 @@ from thoroughly import first_of
 
 import legato
 from legato.core import cpu
+from legato.passes.cpu.winograd_convolutions import WinogradConvolutions
+from legato.passes.pipeline.base import PassContext
+from legato.targets.catalog import Catalog
 from legato.targets.cpu import winograd
 from legato.targets.cpu.machine import LEVELS
 
@@ -237,3 +240,11 @@ def test_calls_of_one_kernel_have_their_own_filters():
     assert text.count('tir.state = "scheduled"') == 1
     check(g, "llvm", text.count('.winograd"'))
     assert len({line[line.index("{weight"):] for line in text.splitlines() if '.winograd"' in line}) == 2
+
+
+@pytest.mark.parametrize("precision, relative", [("f32", 2e-5), ("bf16x6", 2e-5), ("bf16", 2.0**-7)])
+def test_what_checks_allow(precision, relative):
+    """Only matmul-precision=bf16 lets transformed inputs and weights be rounded."""
+    target = f"llvm{{cpu=sapphirerapids matmul-precision={precision}}}"
+    allowed = WinogradConvolutions(target).entitlement(PassContext(Catalog().resolve))
+    assert (allowed.relative, allowed.specials) == (relative, False)
