@@ -171,7 +171,7 @@ def test_what_is_multiplied_in_parts():
 
 def test_convolutions_of_unknown_images():
     """By default, where one image has enough positions."""
-    net, w = Net("llvm{threads=2}", first=None), numbers(64, 128, 1, 1)
+    net, w = Net("llvm{threads=2}", first=None), numbers(512, 128, 1, 1)
     x = net.input(("n", 128, 14, 14))
     net.output(net.op("relax.conv2d", [x, net.weight(w)], strides=[1, 1], data_layout="NCHW", kernel_layout="OIHW"))
     assert any(".parts" in key for key in net.lowered("fused").weights)
