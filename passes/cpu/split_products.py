@@ -137,8 +137,10 @@ def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut |
 
 
 def pays(product: RowProduct, cut: ProductCut | OpenCut) -> bool:
-    """Whether a product surely takes less time in parts, of whatever number of rows."""
-    return cut.pays if isinstance(cut, ProductCut) else cut.least_rows(product.each) == product.each
+    """Whether a product surely takes less time in parts; one of an unknown number of rows may take as long where there are few."""
+    if isinstance(cut, ProductCut):
+        return cut.pays
+    return cut.compared(product.each) <= 1 and cut.least_rows(product.each) is not None
 
 
 def are_splittable(weight: ir.BlockArgument, sites: Sequence[ir.Operation], constants: Constants) -> bool:

@@ -58,10 +58,14 @@ class OpenCut:
         turns = -(-chunks * by_panels // self.threads)
         return time_of(turns * tiles, -(-self.packing.panels // by_panels), turns, self.packing)
 
+    def compared(self, rows: int) -> float:
+        """The time of so many rows, of what they take in f32."""
+        return self.time(rows) / time_in_f32(rows, self.packing, self.threads)
+
     def least_rows(self, step: int = 1) -> int | None:
         """The least multiple of ``step`` that surely takes less time than in f32, and no greater one takes much more, as those just above
         whole tiles may; None: none."""
-        compared = [self.time(rows) / time_in_f32(rows, self.packing, self.threads) for rows in range(step, MANY + step, step)]
+        compared = [self.compared(rows) for rows in range(step, MANY + step, step)]
         first = max((number + 1 for number, ratio in enumerate(compared) if ratio >= AT_MOST), default=0)
         return next((number * step for number, ratio in enumerate(compared[first:], first + 1) if ratio < SURELY), None)
 
