@@ -39,7 +39,7 @@ class SplitManyRows(ModulePass):
     parts: int = option(3, "of bf16 that numbers are split into: 3 for all of their 24 bits, 2 for 16")
     surely: bool = option(False, "only for so many rows that products surely take less time in parts")
 
-    def entitlement(self) -> Rounding:
+    def entitlement(self, context: PassContext) -> Rounding:
         return Rounding(relative=2.0**-15) if self.parts == 2 else self.rounding
 
     def run(self, module: Module, context: PassContext) -> None:
