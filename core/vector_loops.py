@@ -54,9 +54,9 @@ def most(a: Size, b: Size) -> Size:
     return _fold(a, b, max, arith.maxsi)
 
 
-def rounded_up(a: Size, b: int) -> Size:
+def rounded_up(a: Size, b: Size) -> Size:
     """The number of blocks of b that cover a."""
-    return quotient(plus(a, b - 1), b)
+    return quotient(plus(a, minus(b, 1)), b)
 
 
 def loop(lower: Size, upper: Size, step: int, body: Body, starts: Sequence[ir.Value] = ()) -> list[ir.Value]:

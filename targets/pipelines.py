@@ -64,8 +64,7 @@ LLVM = ("tir-expand-metadata,func.func(canonicalize{region-simplify=disabled top
 CLEAN = "reconcile-unrealized-casts,llvm.func(cse,canonicalize{region-simplify=disabled top-down=false})"
 
 # by matmul-precision, of f32 that AMX multiplies in parts of bf16
-SPLIT_PRODUCTS = {"bf16x3": "tir-split-products{target=%s parts=2},", "bf16x6": "tir-split-products{target=%s},",
-                  None: "tir-split-products{target=%s surely=true},"}
+SPLIT_PRODUCTS = {"bf16x3": "target=%s parts=2", "bf16x6": "target=%s", None: "target=%s surely=true"}
 
 
 def cpu_stages(target: "Target") -> Stages:
@@ -81,7 +80,9 @@ def cpu_stages(target: "Target") -> Stages:
     integers = INTEGERS if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
-    split = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"), "")
+    parts = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"))
+    split = f"tir-split-products{{{parts}}}," if parts else ""
+    many_rows = f"tir-split-many-rows{{{parts}}}," if parts else ""
     products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
@@ -95,12 +96,13 @@ def cpu_stages(target: "Target") -> Stages:
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
                   f"tir-pair-products{{target=%s}},"
                   f"{winograd}{split}"
-                  f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pack-weights{{target=%s}}"),
+                  f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},{many_rows}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
                       "tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
-        ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
+        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,"
+                       "tir-profile-main"),
         ("llvm", f"tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
                  f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),

@@ -1,8 +1,8 @@
 """tir-split-products: products of f32 by constant weights as products of bf16, by instructions on matrices (AMX), with f32's precision."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,17 +14,19 @@ from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.dtypes import mlir_type
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
-from legato.core.mlir import bufferization, ir
+from legato.core.mlir import bufferization, func, ir
 from legato.core.vector_loops import Size, quotient, remainder, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
-from legato.passes.cpu.matrices.product_cut import ProductCut, is_near
+from legato.passes.cpu.matrices.product_cut import ProductCut
+from legato.passes.cpu.matrices.product_times import is_near
 from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
-from legato.passes.graph.functions import Constants
+from legato.passes.graph.functions import Constants, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -32,7 +34,6 @@ from legato.passes.structured.pack_weights import calls_by_callee
 
 LEAST_ROWS = 64     # fewer take as long as the weight takes to be read
 SAMPLE = 16         # rows of a weight in which a column mostly has a number that is not small
-SURELY = 0.93       # of the time in f32, that a product takes at most where it is split only if that surely pays
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,12 @@ class SplitProducts(ModulePass):
                     continue
                 product, weight = found
                 cut = cut_of(product, self.parts, machine)
-                if self.surely and not is_worth_it(cut):
+                if self.surely and not pays(product, cut):
                     continue
-                if not all(is_splittable(present(constants.array(call.operands[weight.arg_number]))) for call in sites):
+                if not are_splittable(weight, sites, constants):
                     continue
                 packing = cut.packing
-                tensors = [product.left, *(value for value, _ in product.form.reads)]
-                into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, weight, cut, machine))
-                retype(kernel, weight, packing.shape, mlir_type(packing.dtype))
+                multiply_parts(kernel, product, weight, cut, packing.shape, machine)
                 suffix = f"parts{self.parts}"
                 for call in sites:
                     give_transformed(call, weight.arg_number, constants, made, suffix, packing.shape, packing.dtype, packing.pack)
@@ -80,35 +79,35 @@ class SplitProducts(ModulePass):
 
 def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] | None:
     """The product of a kernel, and its weight; None where it has none of enough rows."""
-    contraction = kernel.contraction
-    found = product_of_matrices(PairProductForm.of(kernel, contraction, ir.F32Type))
-    found = found or product_at_positions(ConvolutionForm.of(kernel, contraction))
+    found = product_of_matrices(kernel) or product_at_positions(ConvolutionForm.of(kernel, kernel.contraction))
     if found is None:
         return None
     product, weight = found
-    enough = product.rows >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
-    return (product, ir.BlockArgument(weight)) if enough and isinstance(weight, ir.BlockArgument) else None
+    enough = (product.each if product.rows is None else product.rows) >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
+    is_weight = isinstance(weight, ir.BlockArgument) and has_one_use(weight)    # ops that read it, too, would read its parts
+    return (product, ir.BlockArgument(weight)) if enough and is_weight else None
 
 
-def product_of_matrices(form: PairProductForm | None) -> tuple[RowProduct, ir.Value] | None:
+def product_of_matrices(kernel: StructuredKernel) -> tuple[RowProduct, ir.Value] | None:
     """A product of two matrices."""
+    form = PairProductForm.of(kernel, kernel.contraction, ir.F32Type)
     if form is None or form.outer:
         return None
     row, column = present(form.contraction.row), form.contraction.column
-    rows, columns = form.contraction.extents[row], form.contraction.extents[column]
+    columns = form.contraction.extents[column]
     plain = form.left.type.rank == form.right.type.rank == 2 and form.left_index[0] == term(row)
-    if not plain or rows is None or columns is None:
+    if not plain or columns is None:
         return None
-    return RowProduct(form, form.left, rows, form.depth, columns, lambda at: {term(row): at}, term(column)), form.right
+    return RowProduct(form, form.left, 1, form.depth, columns, lambda at: {term(row): at}, term(column)), form.right
 
 
 def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Value] | None:
     """A convolution whose windows are single positions, in images of known size."""
     if form is None or form.depth is not None or tuple(form.filter_shape[:2]) != (1, 1):
         return None
-    images, height, width, features = form.result_shape
+    _, height, width, features = form.result_shape
     sides, strides = form.source.type.shape[1:3], form.strides
-    known = min(form.source.type.shape) >= 0 and tuple(form.begins) == (0, 0)
+    known = min([*sides, form.filter_shape[2]]) >= 0 and form.source.type.rank == 4 and tuple(form.begins) == (0, 0)
     inside = all((count - 1) * stride < side for count, stride, side in zip((height, width), strides, sides))
     if not known or not inside or form.filter.type.element_type != ir.F32Type.get():
         return None
@@ -122,27 +121,35 @@ def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.V
         return [image, *(times(one, stride) for one, stride in zip(at, strides))]
 
     all_rows = strides == (1, 1) and (height, width) == tuple(sides)
-    rows, depth = images * height * width, form.filter_shape[2]
 
     def places(row: Size) -> dict[Term, Size]:
         return dict(zip("nhw", position(row)))
 
-    return RowProduct(form, form.source, rows, depth, features, places, "f", None if all_rows else source), form.filter
+    product = RowProduct(form, form.source, height * width, form.filter_shape[2], features, places, "f", None if all_rows else source)
+    return product, form.filter
 
 
-def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut:
+def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut | OpenCut:
     """How a product is computed. A weight that comes from memory is split when the kernel runs: its parts are longer than its numbers."""
     packing = PartsPacking(product.depth, product.columns, parts)
-    return ProductCut.best(product.rows, packing if is_near(packing, machine) else replace(packing, at_run_time=True), machine)
+    packing = packing if is_near(packing, machine) else replace(packing, at_run_time=True)
+    return OpenCut.of(packing, machine) if product.rows is None else ProductCut.best(product.rows, packing, machine)
 
 
-def is_worth_it(cut: ProductCut) -> bool:
-    """Whether a product surely takes less time in parts."""
-    return cut.time < SURELY * cut.time_in_f32
+def pays(product: RowProduct, cut: ProductCut | OpenCut) -> bool:
+    """Whether a product surely takes less time in parts; one of an unknown number of rows may take as long where there are few."""
+    if isinstance(cut, ProductCut):
+        return cut.pays
+    return cut.compared(product.each) <= 1 and cut.least_rows(product.each) is not None
+
+
+def are_splittable(weight: ir.BlockArgument, sites: Sequence[ir.Operation], constants: Constants) -> bool:
+    """Whether all calls of a kernel give it a weight that can be split."""
+    return all(is_splittable(present(constants.array(call.operands[weight.arg_number]))) for call in sites)
 
 
 def is_splittable(weight: np.ndarray) -> bool:
-    """Whether all numbers are sums of parts, and those of each column not so small that their products would lose some."""
+    """Whether no number is too great for products of parts, and those of each column not so small that their products lose some."""
     if weight.size == 0:
         return False
     numbers, rows = weight.reshape(-1), weight.reshape(-1, weight.shape[-1])
@@ -154,8 +161,13 @@ def is_splittable(weight: np.ndarray) -> bool:
     return bool(((greatest == 0) | (greatest >= LEAST)).all())
 
 
-def build_loops(product: RowProduct, weight: ir.BlockArgument, cut: ProductCut, machine: CpuMachine, buffers: Buffers) -> None:
-    """Builds the loops of one kernel at the insertion point."""
-    type_ = ir.MemRefType.get(cut.packing.shape, mlir_type(cut.packing.dtype))
-    packed = bufferization.ToBufferOp(type_, weight, read_only=True).result
-    PartProducts(product, cut, machine, buffers, packed).build()
+def multiply_parts(function: func.FuncOp, product: RowProduct, weight: ir.BlockArgument, cut: ProductCut | OpenCut, shape: Sequence[int],
+                   machine: CpuMachine) -> None:
+    """Replaces the ops of a kernel by loops. ``shape``: of the weight that they read."""
+    type_ = ir.MemRefType.get(shape, mlir_type(cut.packing.dtype))
+
+    def build(buffers: Buffers) -> None:
+        PartProducts(product, cut, machine, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
+
+    into_loops(function, product.form.result.owner.location, [product.left, *(value for value, _ in product.form.reads)], build)
+    retype(function, weight, shape, type_.element_type)

@@ -13,7 +13,7 @@ from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
 from legato.passes.cpu.matrices.product_cut import ROWS
 from legato.passes.cpu.matrices.steps import scratch_rows
 
-LARGEST = 2.0 ** 100    # from here on, products of parts might be infinite where that of the numbers is not
+LARGEST = 2.0 ** 63     # products of parts of smaller numbers are finite: infinite ones have two signs, and their sum is NaN
 LEAST = 2.0 ** -50      # of the greatest number: products of parts with those of a weight that is as small are not denormal
 MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
 

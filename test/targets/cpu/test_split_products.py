@@ -55,7 +55,7 @@ def test_many_runs_on_two_threads():
 
 def test_rows_with_numbers_that_are_no_sums_of_parts():
     def change(x):
-        x[3, 5], x[7, 2], x[-1, 0], x[40, 30] = np.inf, np.nan, 3e38, 2.0**100
+        x[3, 5], x[7, 2], x[-1, 0], x[40, 30] = np.inf, np.nan, 3e38, 2.0**63
 
     for found, exact, _ in products(TARGET("bf16x6", 1), (*SHAPES[:4], SHAPES[-3]), change):
         finite = np.abs(exact) < np.finfo(np.float32).max
@@ -73,6 +73,27 @@ def test_small_numbers():
 
     for found, exact, magnitudes in products(TARGET("bf16x6", 1), (*SHAPES[2:4], SHAPES[-3]), change, bias=0):
         assert (np.abs(found - exact) <= ERRORS["bf16x6"] * magnitudes).all() and exact.any()
+
+
+@pytest.mark.parametrize("scales", [(62, 61), (85, 62), (99, 40), (40, 99)])
+def test_products_that_are_infinite(scales):
+    """They are infinities, not NaNs: products of parts have two signs."""
+    net = Net(TARGET("bf16x6", 1), first=None)
+    x, w = (np.exp2(scale + RNG.random(shape)).astype(np.float32) for scale, shape in zip(scales, ((96, 2048), (2048, 32))))
+    w[:, ::2] *= np.float32(2.0**-20)
+    net.output(net.op("relax.matmul", [net.input(x.shape), net.weight(w)]))
+    with np.errstate(over="ignore"):
+        exact = (x.astype(np.float64) @ w).astype(np.float32)
+    assert np.isinf(exact).any()
+    np.testing.assert_allclose(net.run(x)[0], exact, rtol=1e-5)
+
+
+def test_a_weight_that_is_added_to_its_product():
+    x, w = numbers(96, 96), numbers(96, 96)
+    net = Net(TARGET("bf16x6", 1), first=None)
+    weight = net.weight(w)
+    net.output(net.op("relax.add", [net.op("relax.matmul", [net.input(x.shape), weight]), weight]))
+    np.testing.assert_allclose(net.run(x)[0], x.astype(np.float64) @ w + w, rtol=0, atol=1e-4)
 
 
 def test_what_is_surely_faster_is_split_by_default():
@@ -112,6 +133,61 @@ def test_convolutions_of_single_positions(threads):
     assert sum(".parts" in key for key in net.lowered("fused").weights) == len(wanted)
     for found, exact in zip(net.run(*arrays), wanted, strict=True):
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_unknown_rows(threads):
+    """Few rows are multiplied in f32, many in parts: of a weight that both read."""
+    shapes, rows = ((64, 200), (768, 96), (3104, 130)), (0, 1, 63, 64, 65, 300, 1100)
+    net, weights, added = Net(TARGET("bf16x6", threads), first=None), [], []
+    for depth, columns in shapes:
+        weights.append(numbers(depth, columns))
+        added.append(numbers(columns))
+        product = net.op("relax.matmul", [net.input((f"n{depth}", depth)), net.weight(weights[-1])])
+        net.output(net.op("relax.relu", [net.op("relax.add", [product, net.weight(added[-1])])]))
+    lowered = net.lowered("fused")
+    assert str(lowered.module).count("tir.form_of") == len(shapes) and len(lowered.weights) == 2 * len(shapes)
+    for count in rows:
+        arrays = [numbers(count, depth) for depth, _ in shapes]
+        if count > 1:
+            arrays[0][-1, 5], arrays[1][0, 0] = np.inf, np.nan
+        for x, w, b, found in zip(arrays, weights, added, net.run(*arrays), strict=True):
+            with np.errstate(invalid="ignore"):
+                exact, magnitudes = x.astype(np.float64) @ w + b, np.abs(x).astype(np.float64) @ np.abs(w) + np.abs(b)
+            wanted, finite = np.where(exact < 0, 0, exact), np.isfinite(exact)
+            np.testing.assert_array_equal(found[~finite], wanted[~finite])
+            error = np.abs(found[finite] - wanted[finite]) / magnitudes[finite]
+            assert (error <= (2.0**-20 if count < 64 else ERRORS["bf16x6"])).all()
+
+
+def test_what_is_multiplied_in_parts():
+    """From the number of rows on that a form is for: two parts have 16 bits of a number."""
+    net, x = Net(TARGET("bf16x3", 1), first=None), np.float32(1 + 2.0**-9 + 2.0**-20)
+    net.output(net.op("relax.matmul", [net.input(("n", 64)), net.weight(np.eye(64, 128, dtype=np.float32))]))
+    for rows, wanted in ((1, x), (63, x), (64, 1 + 2.0**-9), (200, 1 + 2.0**-9)):
+        found = net.run(np.full((rows, 64), x))[0]
+        np.testing.assert_array_equal(np.diag(found[:64, :64]), wanted)
+
+
+def test_convolutions_of_unknown_images():
+    """By default, where one image has enough positions."""
+    net, w = Net("llvm{threads=2}", first=None), numbers(512, 128, 1, 1)
+    x = net.input(("n", 128, 14, 14))
+    net.output(net.op("relax.conv2d", [x, net.weight(w)], strides=[1, 1], data_layout="NCHW", kernel_layout="OIHW"))
+    assert any(".parts" in key for key in net.lowered("fused").weights)
+    for images in (0, 1, 5):
+        given = numbers(images, 128, 14, 14)
+        exact = np.einsum("nchw,fc->nfhw", given.astype(np.float64), w[:, :, 0, 0])
+        np.testing.assert_allclose(net.run(given)[0], exact, rtol=0, atol=1e-4)
+
+
+def test_few_columns_of_unknown_rows_have_one_form():
+    """So do weights that are no sums of parts, and depths that are no whole steps."""
+    net, large = Net(TARGET("bf16x6", 1), first=None), numbers(64, 200)
+    large[3, 4] = 2.0**101
+    for w in (numbers(64, 8), numbers(70, 200), large):
+        net.output(net.op("relax.matmul", [net.input(("n", len(w))), net.weight(w)]))
+    assert "tir.form_of" not in str(net.lowered("fused").module)
 
 
 def test_weights_that_are_no_sums_of_parts_stay():

@@ -1,4 +1,4 @@
-"""tir-choose-by-rows: the forms of a kernel for numbers of rows become branches in it, among which the host chooses."""
+"""tir-choose-by-rows: the forms of a kernel for numbers of rows become branches in it."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -10,8 +10,7 @@ from legato.core.ir_helpers import body, copy, everything, find, index
 from legato.core.mlir import arith, func, ir, memref, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.kernel import out_count
-from legato.dialects.tir.markers import FORM_OF, ROWS
+from legato.dialects.tir.markers import FORM_OF, OUT, ROWS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 TO_BUFFER, TO_TENSOR = "bufferization.to_buffer", "bufferization.to_tensor"
@@ -21,9 +20,9 @@ IN_BUFFERS = ("memref.", "arith.", "affine.", "gpu.", "scf.", "vector.", "math."
 
 @dataclass(frozen=True)
 class ChooseByRows(ModulePass):
-    """Puts the launches of each form that ``tir-copy-for-rows`` made of a kernel into the kernel, under the condition that its unknown
-    sizes are the form's number, or the product of those of a result as many as the form is for at least, and the kernel's own under the
-    opposite. A form without launches, or whose kernel has none, is erased."""
+    """Puts what each form of a kernel (``tir-copy-for-rows``, ``tir-split-many-rows``) does into the kernel, under the condition that its
+    unknown sizes are the form's number, or the product of those of a result as many as the form is for at least, and what the kernel does
+    itself under the opposite. Both must be on buffers, or be launches on those of their tensors; a form is erased if one of them is not."""
 
     name: ClassVar[str] = "tir-choose-by-rows"
 
@@ -34,14 +33,16 @@ class ChooseByRows(ModulePass):
                 if FORM_OF not in form.attributes:
                     continue
                 kernel = kernels[form.attributes[FORM_OF].value]
-                if is_launched(kernel) and is_launched(form):
+                if is_on_buffers(kernel) and is_on_buffers(form):
                     join(kernel, form)
                 form.operation.erase()
 
 
-def is_launched(kernel: func.FuncOp) -> bool:
-    """Whether a kernel is launches on buffers, which are those of its tensors."""
+def is_on_buffers(kernel: func.FuncOp) -> bool:
+    """Whether the arguments of a kernel are buffers, or it is launches on buffers, which are those of its tensors."""
     entry = kernel.body.blocks[0]
+    if all(isinstance(argument.type, ir.MemRefType) for argument in entry.arguments):
+        return True
     inputs = [op.operands[0] for op in body(entry) if op.name == TO_BUFFER]
     return (bool(find(kernel.operation, "gpu.launch")) and len(set(inputs)) == len(inputs) and all(v in entry.arguments for v in inputs)
             and all(op.name.startswith(IN_BUFFERS) for op in everything(kernel) if op != kernel.operation))
@@ -50,17 +51,20 @@ def is_launched(kernel: func.FuncOp) -> bool:
 def join(kernel: func.FuncOp, form: func.FuncOp) -> None:
     """Makes a branch of what a kernel does, whose other side is what its form does."""
     entry = kernel.body.blocks[0]
-    buffers = {list(entry.arguments).index(op.operands[0]): op.results[0] for op in body(entry) if op.name == TO_BUFFER}
     own = [op for op in body(entry) if op.name not in (TO_BUFFER, TO_TENSOR)]
-    for buffer in buffers.values():
-        buffer.owner.operation.move_before(own[0])
+    buffers = {number: argument for number, argument in enumerate(entry.arguments) if isinstance(argument.type, ir.MemRefType)}
+    for op in body(entry):
+        if op.name == TO_BUFFER:
+            op.move_before(own[0])
+            buffers[list(entry.arguments).index(op.operands[0])] = op.results[0]
     with ir.InsertionPoint(own[0]), kernel.location:
         least, most = ir.DenseI64ArrayAttr(form.attributes[ROWS])
-        results = [buffers[number] for number in range(len(entry.arguments) - out_count(kernel), len(entry.arguments))]
+        results = [buffers[number] for number, attributes in enumerate(kernel.arg_attrs) if OUT in attributes]
         branch = scf.IfOp(are(buffers.values(), least) if least == most else are_many(results, least), has_else=True)
         with ir.InsertionPoint(branch.then_block):
-            mapping: dict[ir.Value, ir.Value] = {}
             arguments = list(form.body.blocks[0].arguments)
+            same = [number for number, argument in enumerate(arguments) if argument.type == buffers[number].type]
+            mapping: dict[ir.Value, ir.Value] = {arguments[number]: buffers[number] for number in same}
             inside = [op for op in body(form.body.blocks[0]) if op.name != TO_TENSOR]
             for op in inside:
                 if op.name == TO_BUFFER:

@@ -80,3 +80,24 @@ func.func private @structured(%x: tensor<?x4xf32>, %y: tensor<?x4xf32> {tir.out}
   %2 = bufferization.to_tensor %1 restrict writable : memref<?x4xf32> to tensor<?x4xf32>
   return %2 : tensor<?x4xf32>
 }
+
+// Kernels on buffers.
+// CHECK-NOT: @on_buffers_many_rows
+// CHECK: func.func private @on_buffers(%[[X:.*]]: memref<?x4xf32>, %[[Y:.*]]: memref<?x4xf32> {tir.out})
+// CHECK: %[[SIZE:.*]] = memref.dim %[[Y]], %{{.*}} : memref<?x4xf32>
+// CHECK: arith.cmpi sge, %[[SIZE]], %{{.*}} : index
+// CHECK: scf.if
+// CHECK: memref.load %[[X]]
+// CHECK: memref.store %{{.*}}, %[[Y]]
+// CHECK: } else {
+// CHECK: memref.copy %[[X]], %[[Y]]
+func.func private @on_buffers_many_rows(%x: memref<?x4xf32>, %y: memref<?x4xf32> {tir.out}) attributes {tir.prim_func, tir.form_of = @on_buffers, tir.rows = array<i64: 9, -1>} {
+  %c1 = arith.constant 1 : index
+  %v = memref.load %x[%c1, %c1] : memref<?x4xf32>
+  memref.store %v, %y[%c1, %c1] : memref<?x4xf32>
+  return
+}
+func.func private @on_buffers(%x: memref<?x4xf32>, %y: memref<?x4xf32> {tir.out}) attributes {tir.prim_func} {
+  memref.copy %x, %y : memref<?x4xf32> to memref<?x4xf32>
+  return
+}

@@ -1,0 +1,41 @@
+"""The time that a product of f32 in parts of bf16 takes, and the sizes that it depends on."""
+from legato.core.interfaces import CpuMachine
+from legato.passes.cpu.matrices.packing import BYTES, STEP, PartsPacking
+from legato.passes.cpu.matrices.products import SIDE
+
+ROWS = 2 * SIDE         # of a tile: two matrices
+OF_ROWS, OF_WEIGHT = 0.7, 0.5   # of the second cache, that parts of the rows at hand take, or of a weight that stays there
+
+# nanoseconds of a Xeon with AMX, whose ratios matter
+PRODUCT = 150           # of a step of a tile and a panel, whose parts are packed
+FAR_PRODUCT = 175       # where they are made when the kernel runs
+READ_NEAR = 150         # to read a step of a panel that is packed in parts
+SPLIT_FAR = 370         # to read and split one that is packed in f32
+SPLIT_ROWS = 170        # of a step of a tile's rows
+SUMS = 200              # of a tile and a panel, to write and read their sums
+IN_F32 = 0.01           # of a multiply-add, where numbers are not split
+SURELY = 0.93           # of the time in f32, that a product takes at most that surely pays
+
+
+def time_of(tiles: int, panels: int, chunks: int, packing: PartsPacking) -> float:
+    """Of some tiles by some panels, when parts of a chunk of the tiles are at hand at a time."""
+    if packing.at_run_time:
+        of_step = tiles * FAR_PRODUCT + chunks * SPLIT_FAR
+    else:
+        of_step = tiles * PRODUCT + READ_NEAR
+    return panels * (packing.steps * of_step + tiles * SUMS) + tiles * packing.steps * SPLIT_ROWS
+
+
+def time_in_f32(rows: int, packing: PartsPacking, threads: int) -> float:
+    """Of a thread, where numbers are not split."""
+    return rows * packing.depth * packing.columns * IN_F32 / threads
+
+
+def is_near(packing: PartsPacking, machine: CpuMachine) -> bool:
+    """Whether a weight in parts stays in a core's second cache."""
+    return packing.split_bytes <= machine.l2_bytes * OF_WEIGHT
+
+
+def tiles_at_hand(packing: PartsPacking, machine: CpuMachine) -> int:
+    """The tiles of rows whose parts stay in a core's second cache, for a block of the depth."""
+    return max(1, int(machine.l2_bytes * OF_ROWS) // (ROWS * packing.in_block * STEP * packing.parts * BYTES))

@@ -1,0 +1,32 @@
+// RUN: legato-opt %s --tir-split-many-rows='target=llvm{cpu=sapphirerapids threads=1}' | filecheck %s
+// RUN: legato-opt %s --tir-split-many-rows='target=llvm{cpu=sapphirerapids threads=1} surely=true' | filecheck %s --check-prefix=SURELY
+// RUN: legato-opt %s --tir-split-many-rows='target=llvm{cpu=znver4}' | filecheck %s --check-prefix=PLAIN
+
+// The form for many rows reads the weight as tir-pack-weights will pack it for the kernel itself, and splits its panels.
+// PLAIN-NOT: tir.form_of
+// SURELY-NOT: tir.form_of
+// CHECK-LABEL: func.func private @product_many_rows(
+// CHECK-SAME: %{{.*}}: tensor<?x64xf32>, %{{.*}}: tensor<2x64x1x64xf32>, %{{.*}}: tensor<?x128xf32>
+// CHECK-SAME: tir.form_of = @product
+// CHECK-SAME: tir.rows = array<i64: 64, -1>
+// CHECK: memref.dim %{{.*}} : memref<?x64xf32>
+// CHECK: vector.load %{{.*}} : memref<2x64x1x64xf32>, vector<16xf32>
+// CHECK: memref.prefetch %{{.*}} : memref<2x64x1x64xf32>
+// CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
+// CHECK-LABEL: func.func private @product(
+// CHECK-SAME: tensor<64x128xf32>
+// CHECK: linalg.matmul
+func.func @main(%x: tensor<?x64xf32>) -> tensor<?x128xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<64x128xf32>} : () -> tensor<64x128xf32>
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %1 = tensor.empty(%n) : tensor<?x128xf32>
+  %2 = func.call @product(%x, %0, %1) : (tensor<?x64xf32>, tensor<64x128xf32>, tensor<?x128xf32>) -> tensor<?x128xf32>
+  return %2 : tensor<?x128xf32>
+}
+func.func private @product(%x: tensor<?x64xf32>, %w: tensor<64x128xf32>, %y: tensor<?x128xf32> {tir.out}) -> tensor<?x128xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x128xf32>) -> tensor<?x128xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0 : tensor<?x128xf32>) -> tensor<?x128xf32>
+  return %1 : tensor<?x128xf32>
+}
