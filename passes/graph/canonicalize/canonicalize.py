@@ -3,34 +3,16 @@ from dataclasses import dataclass
 
 from legato.dialects.module import Module
 from legato.passes.graph.canonicalize import (
-    affine as canonicalize_affine,
-)
-from legato.passes.graph.canonicalize import (
-    algebra as canonicalize_algebra,
-)
-from legato.passes.graph.canonicalize import (
-    attention as canonicalize_attention,
-)
-from legato.passes.graph.canonicalize import (
-    branches as canonicalize_branches,
-)
-from legato.passes.graph.canonicalize import (
-    convolutions as canonicalize_convolutions,
-)
-from legato.passes.graph.canonicalize import (
-    dequantized as canonicalize_dequantized,
-)
-from legato.passes.graph.canonicalize import (
-    division as canonicalize_division,
-)
-from legato.passes.graph.canonicalize import (
-    fusions as canonicalize_fusions,
-)
-from legato.passes.graph.canonicalize import (
-    integers as canonicalize_integers,
-)
-from legato.passes.graph.canonicalize import (
-    shapes as canonicalize_shapes,
+    affine,
+    algebra,
+    attention,
+    branches,
+    convolutions,
+    dequantized,
+    division,
+    fusions,
+    integers,
+    shapes,
 )
 from legato.passes.graph.canonicalize.calls import merge_pure_calls
 from legato.passes.graph.functions import Constants, erase_dead, relax_functions
@@ -38,8 +20,7 @@ from legato.passes.graph.require_sizes import ErasedRequirements
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (canonicalize_algebra, canonicalize_division, canonicalize_shapes, canonicalize_convolutions, canonicalize_affine,
-            canonicalize_branches, canonicalize_fusions, canonicalize_attention, canonicalize_integers, canonicalize_dequantized)
+FAMILIES = (algebra, division, shapes, convolutions, affine, branches, fusions, attention, integers, dequantized)
 MAX_SWEEPS = 64
 
 
