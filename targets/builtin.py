@@ -54,6 +54,7 @@ DOT_PRODUCTS = 61        # the first chip with dp4a
 NVIDIA_PRECISIONS = (None, "f32", "tf32")
 SUBGROUP, SUBGROUPS = 32, ("4", "8", "16", "32", "64", "128")      # threads, where nothing is said; and what can be
 HOST, NONE = "host", "none"         # of a Vulkan target's matrices: those of this machine's device, and none
+PARTS = {None: 3, "bf16x6": 3, "bf16x3": 2}     # of bf16 that numbers of f32 are split into, by matmul-precision
 FLAGS = ("check-bounds", "fill-memory")   # off where they are None
 
 
@@ -65,7 +66,8 @@ def _machine(options: Mapping[str, Any]) -> Machine:
         if options[name] not in (None, True, False):
             raise LegatoError(f"option '{name}' wants true or false, found '{options[name]}'")
     machine = Machine.host(threads=threads) if cpu == "host" else Machine.named(cpu, threads=threads)
-    return replace(machine, rounds_factors=precision == "bf16")
+    parts = PARTS.get(precision, 0) if machine.has("amx-bf16") else 0
+    return replace(machine, rounds_factors=precision == "bf16", parts=parts, always_parts=precision is not None)
 
 
 def _nvidia(options: Mapping[str, Any]) -> Gpu:

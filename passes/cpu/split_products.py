@@ -20,12 +20,12 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.matrices.magnitudes import LARGEST, LEAST
 from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import PartProducts, RowProduct
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_times import is_near
-from legato.passes.cpu.matrices.row_splitting import LARGEST, LEAST
 from legato.passes.graph.functions import Constants, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding

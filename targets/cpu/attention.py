@@ -2,6 +2,7 @@
 from dataclasses import dataclass
 
 from legato.analysis.structured import AttentionForm, StructuredKernel
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose
@@ -15,6 +16,14 @@ ONE_BY_ONE = 4     # up to here, rows read keys and values again faster than the
 FEW_KEYS = 64      # below, scores take as little time as copies of transposed keys
 ROWS, COLUMNS = 32, 32     # of a tile of products of matrices: two by two registers
 PAIR_BYTES = 6     # of a score and its exponential in bf16
+PART_KEYS = 256    # of a block whose products are in parts of numbers
+SURELY = 0.93      # of the time in f32, that these take at most
+
+# nanoseconds of a Xeon with AMX, whose ratios matter
+STEP_NS = 196      # of a tile by a tile along 32 elements of the depth, in three parts
+SOFTMAX_NS = 540   # of a tile of scores, to make the parts of their exponentials, and of its share in copies
+PRODUCT_NS = 0.0105     # of a multiply-add in f32
+WEIGHT_NS = 0.3    # of a score in f32
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
@@ -26,7 +35,8 @@ class AttentionTiles:
     panels once; ``keys``, a multiple of a tile's columns: those whose scores are computed before they are used; ``copied``: which of
     "query", "key" and "value" are copied into the order in which they are read, the others being read in place; ``one_by_one``: so many
     rows or fewer are computed one by one, and read keys and values in place (0: not any); ``pairs``: whether other rows are computed by
-    instructions on pairs of bf16, which have copies of their own, ``matrices``: on matrices of these; ``registers``: the names of those
+    instructions on pairs of bf16, which have copies of their own, ``matrices``: on matrices of these, ``parts``: on as many parts of f32's
+    numbers (0: of numbers rounded to bf16); ``registers``: the names of those
     that hold vectors; ``threads``: parts that run in parallel.
     """
 
@@ -39,6 +49,7 @@ class AttentionTiles:
     one_by_one: int
     pairs: bool
     matrices: bool
+    parts: int
     registers: tuple[str, ...]
     threads: int
 
@@ -56,20 +67,23 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     lanes = machine.lanes(32)
     vectors = 1 if keys is not None and keys <= lanes else VECTORS
     panel = vectors * lanes
-    pairs = _in_pairs(form, machine)
+    parts = machine.parts if _in_parts(form, machine) else 0
+    pairs = parts > 0 or _in_pairs(form, machine)
     matrices = pairs and machine.has("amx-bf16")
     if pairs:
         vectors, panel = COLUMNS // lanes, COLUMNS
-    if matrices:
+    if parts:
+        tile = ROWS
+    elif matrices:
         tile = ROWS if rows is None or rows > ROWS // 2 else ROWS // 2
     else:
         tile = choose(rows, panel, lanes, machine.registers, panel).rows[0]
     cached = machine.l2_bytes // (4 * 4 * (depth + columns))  # rows of two operands in a quarter of the L2 cache
-    most = min(machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), cached)
+    most = min(PART_KEYS if parts else machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), cached)
     queries, keys_at_once = _block(rows, cached, tile), _block(keys, most, panel)
     few = ONE_BY_ONE if _one_by_one(form) else 0
     copied = tuple(name for name in _copied(form) if name == "query" and few) if pairs else _copied(form)
-    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, pairs, matrices, machine.vector_registers,
+    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, pairs, matrices, parts, machine.vector_registers,
                           _threads(form, machine))
 
 
@@ -80,6 +94,22 @@ def _in_pairs(form: AttentionForm, machine: Machine) -> bool:
         return False
     half = ir.F16Type.get()
     return form.in_bf16 or (machine.rounds_factors and half not in _float_types(form))
+
+
+def _in_parts(form: AttentionForm, machine: Machine) -> bool:
+    """Whether the products are those of numbers of f32 in parts of bf16, which has to take less time surely if it was not asked for. Of an
+    unknown number of rows or keys there may be few, or some above whole tiles."""
+    rows, keys, depth, columns = (form.extent(term) for term in "mnde")
+    if not machine.parts or not all(isinstance(t, ir.F32Type) for t in _float_types(form)):
+        return False
+    if machine.always_parts:
+        return (rows or ROWS) > ROWS // 2 and (keys or COLUMNS) > COLUMNS // 2
+    if rows is None or keys is None:
+        return False
+    depth, columns = present(depth), present(columns)
+    steps = -(-depth // COLUMNS) + -(-columns // COLUMNS)
+    in_parts = -(-rows // ROWS) * -(-keys // COLUMNS) * (steps * STEP_NS + SOFTMAX_NS)
+    return in_parts < SURELY * rows * keys * ((depth + columns) * PRODUCT_NS + WEIGHT_NS)
 
 
 def _pays(form: AttentionForm, machine: Machine) -> bool:

@@ -18,7 +18,8 @@ class Machine:
     last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 256 KiB, 2 MiB).
     transpose_rows: from this number of rows on, a matmul gains by a transpose of a weight that is contiguous along the reduction (8: with
     AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s). rounds_factors: factors of f32 may be rounded to bf16, as the target's
-    matmul-precision says.
+    matmul-precision says; parts: of bf16 that numbers of f32 may be split into, where AMX multiplies those faster (0: none);
+    always_parts: or wherever it can.
     """
     cpu: str
     features: str
@@ -30,6 +31,8 @@ class Machine:
     l3_bytes: int = DEFAULT_CACHES.l3
     transpose_rows: int = 8
     rounds_factors: bool = False
+    parts: int = 0
+    always_parts: bool = False
 
     def __post_init__(self) -> None:
         if self.threads < 1:

@@ -27,6 +27,7 @@ from legato.core.vector_loops import (
 )
 from legato.passes.cpu.attention.matrix_rows import MatrixRows
 from legato.passes.cpu.attention.pair_rows import PairRows
+from legato.passes.cpu.attention.part_rows import PartRows
 from legato.passes.cpu.attention.row_by_row import RowByRow
 from legato.passes.cpu.attention.state import AttentionState
 from legato.passes.cpu.attention.vector_rows import VectorRows
@@ -41,7 +42,8 @@ class AttentionBlocks:
         self.form, self.tiles, self.buffers = form, tiles, buffers
         self.state = AttentionState(form, tiles, buffers)
         self.at, self.end = self.state.at, self.state.keys
-        self.pairs = MatrixRows(self.state) if tiles.matrices else PairRows(self.state) if tiles.pairs else None
+        rows = PartRows if tiles.parts else MatrixRows if tiles.matrices else PairRows
+        self.pairs = rows(self.state) if tiles.pairs else None
         self.tiled = self.pairs or VectorRows(self.state)
         hides = not self.state.single and may_hide(form)
         self.visible = VisibleKeys(form, self.state.operands, self.state.keys) if hides else None

@@ -104,17 +104,21 @@ class MatrixRows:
 
         loop(0, times(rounded_up(self.at.keys, STEP), DEPTH), 1, pair)
 
-    def _element(self, scalar: BodyScalar, lane: str, at: Size, extent: Size, **places: Size) -> ir.Value:
-        """A vector of elements of a factor along one of its loops in bf16, with zeros beyond its extent. Keys are counted from the block's
-        first one."""
+    def _element(self, scalar: BodyScalar, lane: str, at: Size, extent: Size | None, **places: Size) -> ir.Value:
+        """A vector of elements of a factor along one of its loops, as products read them, with zeros beyond its extent (None: none is
+        beyond). Keys are counted from the block's first one."""
         count = None
-        if not (isinstance(at, int) and isinstance(extent, int) and at + self.lanes <= extent):
+        if extent is not None and not (isinstance(at, int) and isinstance(extent, int) and at + self.lanes <= extent):
             count = minus(extent, at)
             if isinstance(count, int) and count <= 0:
                 return self._zeros()
         places[lane] = plus(at, self.at.first_key) if lane == "n" else at
-        value = rounded(self.vectors, self.operands.elements(lane, count, **places).scalar(scalar))
+        value = self._as_read(self.operands.elements(lane, count, **places).scalar(scalar))
         return value if count is None else arith.select(self.vectors.mask(count), value, self._zeros())
+
+    def _as_read(self, value: ir.Value) -> ir.Value:
+        """A vector of a factor as products read it."""
+        return rounded(self.vectors, value)
 
     def _zeros(self) -> ir.Value:
         return self.vectors.zeros(ir.BF16Type.get())
@@ -128,6 +132,9 @@ class MatrixRows:
         """Builds the loops at the insertion point, after copies of keys and values."""
         self._pack_keys()
         self._pack_values()
+        self._tiles()
+
+    def _tiles(self) -> None:
         loop(0, self.at.rows, self.tiles.rows, self._tile)
 
     def _tile(self, row: ir.Value) -> None:

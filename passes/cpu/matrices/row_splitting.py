@@ -3,19 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, below, least, loop, minus, plus, read, scratch, times, value_of, when, write
-from legato.passes.cpu.matrices.number_parts import bits_of, pairs_of_parts
+from legato.passes.cpu.matrices.magnitudes import Magnitudes
+from legato.passes.cpu.matrices.number_parts import pairs_of_parts
 from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
-from legato.passes.cpu.matrices.product_cut import ROWS
+from legato.passes.cpu.matrices.product_times import ROWS
 from legato.passes.cpu.matrices.steps import scratch_rows
-
-LARGEST = 2.0 ** 63     # products of parts of smaller numbers are finite: infinite ones have two signs, and their sum is NaN
-LEAST = 2.0 ** -50      # of the greatest number: products of parts with those of a weight that is as small are not denormal
-MAGNITUDE = 0x7FFFFFFF  # all bits but the sign
 
 
 class RowSplitting:
@@ -24,9 +19,9 @@ class RowSplitting:
 
     def __init__(self, left: ir.Value, source: Callable[[Size], list[Size]], packing: PartsPacking, vectors: Vectors, slots: int):
         self.left, self.source, self.packing, self.vectors = left, source, packing, vectors
-        self.bits = ir.IntegerType.get_signless(32)
+        self.magnitudes = Magnitudes(vectors)
         self.parts, self.pairs = scratch_rows(slots, packing.in_block, packing.parts, ROWS, STEP)
-        self.greatest = scratch(slots, element=self.bits)
+        self.greatest = scratch(slots, element=self.magnitudes.bits)
 
     def steps(self, block: Size) -> Size:
         """The steps of a block; the last one may have fewer."""
@@ -48,8 +43,7 @@ class RowSplitting:
                 for first in range(0, DEPTH, v.lanes):
                     numbers = [self._load(at, plus(column, begin), count - begin) for begin in (first, first + DEPTH)]
                     self._write(numbers, slot, number, i, PAIR * first)
-                    for value in numbers:
-                        greatest = arith.maxui(greatest, arith.andi(bits_of(v, value), v.constant(MAGNITUDE, self.bits)))
+                    greatest = self.magnitudes.greatest(greatest, numbers)
                 later = [*map(value_of, self.source(plus(at, ROWS)))]
                 for first in range(0, count, LINE // 4):
                     memref.PrefetchOp(self.left, [*later, value_of(plus(column, first))], False, 2, True)
@@ -59,28 +53,24 @@ class RowSplitting:
 
         whole, rest = divmod(self.packing.depth, STEP)      # in a step that is not whole, zeros follow the last number of a row
         behind = minus(whole, start)
-        greatest, = loop(0, least(self.packing.in_block, behind) if rest else self.steps(block), 1, steps, [v.zeros(self.bits)])
-        most = v.reduce("maxui", greatest)
+        greatest, = loop(0, least(self.packing.in_block, behind) if rest else self.steps(block), 1, steps, [self.magnitudes.none])
+        most = self.magnitudes.of_all(greatest)
         write(most if block == 0 else arith.maxui(most, self._greatest(slot, block)), self.greatest, slot)
         if rest:
             def last() -> None:
-                greatest, = steps(behind, v.zeros(self.bits), rest)
-                write(arith.maxui(v.reduce("maxui", greatest), read(self.greatest, slot)), self.greatest, slot)
+                greatest, = steps(behind, self.magnitudes.none, rest)
+                write(arith.maxui(self.magnitudes.of_all(greatest), read(self.greatest, slot)), self.greatest, slot)
 
             when(self.packing.blocks == 1 or below(self.packing.blocks - 2, block), last)
 
     def _greatest(self, slot: Size, block: Size) -> ir.Value:
         """The greatest magnitude in the blocks before."""
-        zero = arith.ConstantOp(self.bits, 0).result
+        zero = arith.ConstantOp(self.magnitudes.bits, 0).result
         return arith.select(below(0, block), read(self.greatest, slot), zero)
 
     def needs_f32(self, slot: Size) -> ir.Value:
         """Whether the tile in a slot has a number that is no sum of parts, or all are so small that products would be lost."""
-        least, most = (int(np.float32(number).view(np.int32)) for number in (LEAST, LARGEST))
-        start, extent, zero = (arith.ConstantOp(self.bits, number).result for number in (least, most - least, 0))
-        greatest = read(self.greatest, slot)
-        outside = arith.cmpi(arith.CmpIPredicate.uge, arith.subi(greatest, start), extent)
-        return arith.andi(outside, arith.cmpi(arith.CmpIPredicate.ne, greatest, zero))
+        return self.magnitudes.need_f32(read(self.greatest, slot))
 
     def _load(self, row: Size, column: Size, count: int) -> ir.Value:
         """A vector of a row, with zeros after so many numbers."""

@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=x86-64-v4}' --canonicalize --cse | filecheck %s
 // RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=sapphirerapids matmul-precision=bf16}' --canonicalize --cse | filecheck %s --check-prefix=MATRICES
+// RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=sapphirerapids matmul-precision=bf16x6}' --canonicalize --cse | filecheck %s --check-prefix=PARTS
 
 // 40 queries in tiles of 10 by two vectors of keys; the scores of a tile for all of the 70 keys, in panels of 32 after which -inf stands,
 // are one small buffer. Queries, keys and values are read in place. The mask is added, and the result scaled, in registers.
@@ -46,6 +47,26 @@
 // MATRICES: math.exp
 // MATRICES: vector.contract {{.*}} : vector<32x16x2xf32>, vector<16x32x2xf32> into vector<32x32xf32>
 // MATRICES: bufferization.to_tensor
+//
+// In parts: three of each number, and the greatest magnitude of queries, keys and values, on which it depends whether rows are computed in
+// f32, one by one.
+// PARTS-LABEL: func.func private @one_block(
+// PARTS: %[[Q:.*]] = memref.alloc() {{.*}} : memref<2x1x3x32x32xbf16>
+// PARTS: %[[K:.*]] = memref.alloc() {{.*}} : memref<3x1x3x16x64xbf16>
+// PARTS: %[[V:.*]] = memref.alloc() {{.*}} : memref<3x3x16x64xbf16>
+// PARTS: vector.store %{{.*}}, %[[Q]]
+// PARTS: arith.maxui
+// PARTS: vector.store %{{.*}}, %[[K]]
+// PARTS: vector.store %{{.*}}, %[[V]]
+// PARTS: %[[F32:.*]] = arith.andi %{{.*}}, %{{.*}} : i1
+// PARTS: scf.if %[[F32]] {
+// PARTS: vector.fma
+// PARTS: } else {
+// PARTS: vector.contract {{.*}} {tir.parts} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
+// PARTS: math.exp
+// PARTS-COUNT-2: arith.subf
+// PARTS: vector.contract {{.*}} {tir.parts} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
+// PARTS: bufferization.to_tensor
 #scores = affine_map<(b, m, n, d) -> (b, m, n)>
 #q = affine_map<(b, m, n, d) -> (b, m, d)>
 #k = affine_map<(b, m, n, d) -> (b, d, n)>
