@@ -293,6 +293,20 @@ def test_convolutions_of_odd_channels(size, channels, kernel, strides, ops):
     assert names(module) == ["multiply", "round", "clip", "astype", *ops, "astype"]
 
 
+@pytest.mark.parametrize("depth, dtype, padded", [(6, "i8", 8), (8, "i8", None), (7, "i16", 8), (6, "i16", None)])
+def test_products_of_integers_sum_whole_groups(depth, dtype, padded):
+    """Of four bytes, or two integers of 16 bits."""
+    weight = np.random.default_rng(1).integers(-128, 128, (depth, 3)).astype("int8" if dtype == "i8" else "int16")
+
+    def body(x):
+        return relax.astype(relax.matmul_integer(bytes_of(x, dtype), constant(weight)), "f32")
+
+    module = check(build([[5, depth]], body), [Canonicalize()], tolerance=0)
+    (product,) = find(module.module.operation, "relax.matmul_integer")
+    assert list(product.operands[1].type.shape) == [padded or depth, 3]
+    assert ("pad" in names(module)) == (padded is not None)
+
+
 def test_folded_weights_replace_the_old_ones():
     module = build([[1, 64, 8, 8]], lambda x: normalized(relax.conv2d(x, weights(64, 64, 3, 3)), 64))
     before = module.weights.nbytes
