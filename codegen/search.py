@@ -15,7 +15,7 @@ from legato.codegen.search_visits import EXTERNS, VISITS
 from legato.core import background, search
 from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import lazy_context, present
 from legato.core.mlir import ir
 from legato.core.search import PythonSearch
 
@@ -83,7 +83,7 @@ def _objects(kind: type[T], name: bytes, pointers: Sequence[int]) -> list[T]:
 
 @cache
 def _type_capsules() -> bytes:
-    with ir.Context():
+    with lazy_context():
         return capsule_name(ir.IndexType.get())
 
 
