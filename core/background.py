@@ -1,9 +1,11 @@
 """Work beside the thread that asks for it, on all processors: for LLVM and numpy, which hold no lock of Python's while they work."""
+import concurrent.futures
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -54,4 +56,24 @@ class Background:
 
 _background = Background()
 begin = _background.begin
+_meanwhile: list[Iterator[Callable[[], object]]] = []      # what threads may do while they wait, of the last to say so first
+
+
+@contextmanager
+def meanwhile(steps: Iterator[Callable[[], object]]) -> Iterator[None]:
+    """Context in which threads that ``wait`` take these steps, one by one, until they need not wait longer."""
+    _meanwhile.append(steps)
+    try:
+        yield
+    finally:
+        _meanwhile.remove(steps)
+
+
+def wait(futures: Iterable[Future[Any]]) -> None:
+    """Returns when all are done. Takes steps of ``meanwhile`` as long as they are not."""
+    pending = list(futures)
+    with suppress(IndexError, StopIteration):
+        while pending := [one for one in pending if not one.done()]:
+            next(_meanwhile[-1])()
+    concurrent.futures.wait(pending)
 os.register_at_fork(before=_background.wait)   # a child has none of these threads, and would wait for them for ever
