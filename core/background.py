@@ -10,38 +10,50 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 MOST_THREADS = 8
+LINGER = 0.02       # seconds that a thread waits for more to do: passes begin work every few milliseconds, and a start takes one
 
 
 class Background:
-    """Threads that work through a queue, and end when it is empty: a process that is idle has none of them."""
+    """Threads that work through a queue, and end when it stays empty: a process that is idle has none of them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._tasks: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._threads = 0
+        self._idle = 0          # of these, how many wait for work
+        self._waiting = 0       # for the end of all threads
 
     def begin(self, work: Callable[[], T]) -> Future[T]:
         """Begins ``work`` as soon as a processor is free for it. It must not wait for other such work."""
         made: Future[T] = Future()
         with self._changed:
             self._tasks.append((made, work))
+            if self._idle >= len(self._tasks):
+                self._changed.notify_all()
+                return made
             if self._threads == min(MOST_THREADS, len(os.sched_getaffinity(0))):
                 return made
             self._threads += 1
         try:
             threading.Thread(target=self._run, name="legato background").start()
         except RuntimeError:   # the system has no more threads, or the interpreter ends
-            self._run()
+            self._run(0)
         return made
 
     def wait(self) -> None:
         """Returns when nothing is under way."""
         with self._changed:
+            self._waiting += 1
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._threads == 0)
+            self._waiting -= 1
 
-    def _run(self) -> None:
+    def _run(self, linger: float = LINGER) -> None:
         while True:
             with self._changed:
+                self._idle += 1
+                self._changed.wait_for(lambda: self._tasks or self._waiting, linger)
+                self._idle -= 1
                 if not self._tasks:
                     self._threads -= 1
                     self._changed.notify_all()

@@ -47,6 +47,15 @@ def test_no_threads_stay():
     assert not own._threads
 
 
+def test_work_that_follows_soon_starts_no_thread():
+    own = Background()
+    threads = {own.begin(threading.current_thread).result(20) for _ in range(20)}
+    assert len(threads) < 20 or len(os.sched_getaffinity(0)) == 1
+    start = time.monotonic()
+    own.wait()
+    assert not own._threads and time.monotonic() - start < 5
+
+
 def test_a_fork_waits_and_the_child_can_begin_work():
     slow = threading.Event()
     begun = background.begin(lambda: slow.wait(0.2))
