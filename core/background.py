@@ -5,7 +5,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -68,24 +69,27 @@ class Background:
 
 _background = Background()
 begin = _background.begin
-_meanwhile: list[Iterator[Callable[[], object]]] = []      # what threads may do while they wait, of the last to say so first
+_meanwhile: ContextVar[Iterator[Callable[[], object]] | None] = ContextVar("_meanwhile", default=None)
 
 
 @contextmanager
 def meanwhile(steps: Iterator[Callable[[], object]]) -> Iterator[None]:
-    """Context in which threads that ``wait`` take these steps, one by one, until they need not wait longer."""
-    _meanwhile.append(steps)
+    """Context in which ``wait`` takes these steps, one by one, until it need not wait longer."""
+    token = _meanwhile.set(steps)
     try:
         yield
     finally:
-        _meanwhile.remove(steps)
+        _meanwhile.reset(token)
 
 
 def wait(futures: Iterable[Future[Any]]) -> None:
     """Returns when all are done. Takes steps of ``meanwhile`` as long as they are not."""
-    pending = list(futures)
-    with suppress(IndexError, StopIteration):
-        while pending := [one for one in pending if not one.done()]:
-            next(_meanwhile[-1])()
+    pending, steps = list(futures), _meanwhile.get() or iter(())
+    while pending := [one for one in pending if not one.done()]:
+        if (step := next(steps, None)) is None:
+            break
+        step()
     concurrent.futures.wait(pending)
+
+
 os.register_at_fork(before=_background.wait)   # a child has none of these threads, and would wait for them for ever

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial, wraps
 from importlib import import_module
 from typing import Any
@@ -20,9 +21,14 @@ def from_onnx(*args: Any, **options: Any) -> Any:
         return onnx.from_onnx(*args, **options)
 
 
+def _import(name: str) -> None:
+    with suppress(ImportError):     # the compile says what is missing
+        import_module(name)
+
+
 def _imports() -> Iterator[Callable[[], object]]:
     """Imports of a compile for the usual target: those of all compiles, then the passes one by one."""
-    yield from (partial(import_module, name) for name in FOR_ALL)
+    yield from (partial(_import, name) for name in FOR_ALL)
 
     from legato.passes.pipeline.registry import PASSES, load
     from legato.targets.catalog import Catalog
