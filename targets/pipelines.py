@@ -136,7 +136,8 @@ def nvvm_stages(target: "Target") -> Stages:
     """The stages of NVIDIA's GPUs."""
     return (
         *gpu_stages(target),
-        ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
+        ("nvvm", "tir-ask-registers,"
+                 "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
                  "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"
                  "gpu.module(reconcile-unrealized-casts,canonicalize,cse),"

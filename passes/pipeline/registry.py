@@ -121,6 +121,7 @@ PASSES: dict[str, str] = {
     "tir-short-indices": "passes.gpu.short_indices:ShortIndices",
     "tir-widen-indices": "passes.gpu.widen_indices:WidenIndices",
     "tir-constant-distances": "passes.gpu.constant_distances:ConstantDistances",
+    "tir-ask-registers": "passes.gpu.ask_registers:AskRegisters",
     "tir-keep-loops": "passes.gpu.keep_loops:KeepLoops",
     "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",
     "tir-drop-parameters": "passes.gpu.drop_parameters:DropParameters",
