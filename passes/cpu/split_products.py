@@ -15,7 +15,7 @@ from legato.core.dtypes import mlir_type
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, func, ir
-from legato.core.vector_loops import Size, quotient, remainder, times
+from legato.core.vector_loops import Size, plus, quotient, remainder, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
@@ -38,7 +38,7 @@ SAMPLE = 16         # rows of a weight in which a column mostly has a number tha
 
 @dataclass(frozen=True)
 class SplitProducts(ModulePass):
-    """Turns products of f32 with many rows, and convolutions whose windows are single positions, into loops on parts of numbers. Kernels
+    """Turns products of f32 with many rows, and convolutions whose windows lie inside of images, into loops on parts of numbers. Kernels
     with other ops than elementwise ones after the product are left to tir-schedule, and with ``surely`` products that may take longer in
     parts: of few rows, most of all."""
 
@@ -79,7 +79,7 @@ class SplitProducts(ModulePass):
 
 def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] | None:
     """The product of a kernel, and its weight; None where it has none of enough rows."""
-    found = product_of_matrices(kernel) or product_at_positions(ConvolutionForm.of(kernel, kernel.contraction))
+    found = product_of_matrices(kernel) or product_of_windows(ConvolutionForm.of(kernel, kernel.contraction))
     if found is None:
         return None
     product, weight = found
@@ -101,31 +101,37 @@ def product_of_matrices(kernel: StructuredKernel) -> tuple[RowProduct, ir.Value]
     return RowProduct(form, form.left, 1, form.depth, columns, lambda at: {term(row): at}, term(column)), form.right
 
 
-def product_at_positions(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Value] | None:
-    """A convolution whose windows are single positions, in images of known size."""
-    if form is None or form.depth is not None or tuple(form.filter_shape[:2]) != (1, 1):
+def product_of_windows(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Value] | None:
+    """A convolution in images of known size, all of whose windows lie inside. The rows of a window are runs of neighbours in memory, which
+    have to be whole steps where there are several."""
+    if form is None or form.depth is not None:
         return None
-    _, height, width, features = form.result_shape
-    sides, strides = form.source.type.shape[1:3], form.strides
-    known = min([*sides, form.filter_shape[2]]) >= 0 and form.source.type.rank == 4 and tuple(form.begins) == (0, 0)
-    inside = all((count - 1) * stride < side for count, stride, side in zip((height, width), strides, sides))
-    if not known or not inside or form.filter.type.element_type != ir.F32Type.get():
+    high, wide, channels, features = form.filter_shape
+    _, height, width, _ = form.result_shape
+    sides, (down, right), (apart, beside) = form.source_shape[1:3], form.strides, form.dilations
+    known = min([*sides, channels]) >= 0 and tuple(form.begins) == (0, 0) and form.filter.type.element_type == ir.F32Type.get()
+    run, of_row = wide * channels, sides[1] * channels
+    in_runs = (wide == 1 or beside == 1) and (high == 1 or run % STEP == 0)
+    inside = (height - 1) * down + (high - 1) * apart < sides[0] and (width - 1) * right + wide <= sides[1]
+    if not known or not in_runs or not inside:
         return None
 
     def position(row: Size) -> tuple[Size, Size, Size]:
         image, place = quotient(row, height * width), remainder(row, height * width)
         return image, quotient(place, width), remainder(place, width)
 
-    def source(row: Size) -> list[Size]:
-        image, *at = position(row)
-        return [image, *(times(one, stride) for one, stride in zip(at, strides))]
-
-    all_rows = strides == (1, 1) and (height, width) == tuple(sides)
+    def source(row: Size, column: Size) -> Size:
+        image, y, x = position(row)
+        lines = plus(times(image, sides[0]), times(y, down))
+        if high > 1:
+            lines, column = plus(lines, times(quotient(column, run), apart)), remainder(column, run)
+        return plus(plus(times(lines, of_row), times(x, right * channels)), column)
 
     def places(row: Size) -> dict[Term, Size]:
         return dict(zip("nhw", position(row)))
 
-    product = RowProduct(form, form.source, height * width, form.filter_shape[2], features, places, "f", None if all_rows else source)
+    all_rows = (high, wide, down, right) == (1, 1, 1, 1) and (height, width) == tuple(sides)
+    product = RowProduct(form, form.source, height * width, high * run, features, places, "f", None if all_rows else source)
     return product, form.filter
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.epilogue import Epilogue
@@ -37,8 +38,8 @@ from legato.passes.cpu.matrices.rows_in_f32 import RowsInF32
 class RowProduct:
     """A product of rows of ``left``, whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise ops on its
     result. ``each``: the rows of the product for each of the first dimension of ``left``, whose size may be known only when the product
-    runs; ``places``: the terms of a row by its number; ``column``: the term of a column; ``source``: where a row is in ``left``, if these
-    are not all of its rows, in order."""
+    runs; ``places``: the terms of a row by its number; ``column``: the term of a column; ``source``: where an element of a row is among all
+    of ``left``, if the rows are not those of ``left``, in order."""
 
     form: Epilogue
     left: ir.Value
@@ -47,7 +48,7 @@ class RowProduct:
     columns: int
     places: Callable[[Size], dict[Term, Size]]
     column: Term
-    source: Callable[[Size], list[Size]] | None = None
+    source: Callable[[Size, Size], Size] | None = None
 
     @property
     def rows(self) -> int | None:
@@ -70,19 +71,28 @@ class PartProducts:
         left = buffers.of(product.left)
         self.rows = product.rows_of(left)
         self.cut = replace(cut, rows=self.rows)
-        unknown = ir.ShapedType.get_dynamic_size()
-        flat = ir.MemRefType.get([unknown if product.rows is None else product.rows, product.depth], left.type.element_type)
-        dims = [[*range(left.type.rank - 1)], [left.type.rank - 1]]
-        is_whole = left.type.rank == 2 or product.source is not None
-        self.left = left if is_whole else memref.CollapseShapeOp(flat, left, dims).result
-        self.source = product.source or (lambda row: [row])
+        self.left = left if left.type.rank == 2 and product.source is None else self._flattened(left)
         self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
         self.whole, self.in_blocks = product.rows is not None and product.rows % ROWS == 0, self.packing.blocks > 1
+
+    def _flattened(self, left: ir.Value) -> ir.Value:
+        """The rows of a buffer, or all of its elements, where rows are found among these."""
+        outer, element = [*range(left.type.rank - 1)], left.type.element_type
+        rows, depth = ir.ShapedType.get_dynamic_size() if self.product.rows is None else self.product.rows, self.product.depth
+        if self.product.source is None:
+            return memref.CollapseShapeOp(ir.MemRefType.get([rows, depth], element), left, [outer, [len(outer)]]).result
+        count = prod(left.type.shape) if left.type.has_static_shape else ir.ShapedType.get_dynamic_size()
+        return memref.CollapseShapeOp(ir.MemRefType.get([count], element), left, [[*outer, len(outer)]]).result
+
+    def _source(self, row: Size, column: Size) -> list[Size]:
+        """Where an element of a row is."""
+        source = self.product.source
+        return [row, column] if source is None else [source(row, column)]
 
     def build(self) -> None:
         """Builds all loops."""
         cut, packing, slots = self.cut, self.packing, self.cut.threads * self.cut.chunk
-        self.splitting = RowSplitting(self.left, self.source, packing, self.vectors, slots)
+        self.splitting = RowSplitting(self.left, self._source, packing, self.vectors, slots)
         if packing.at_run_time:
             as_panels = list(self.weights.type.shape) == packing.shape
             self.numbers = (PanelNumbers if as_panels else ColumnNumbers)(self.weights, packing, self.vectors)
@@ -91,7 +101,7 @@ class PartProducts:
             self.numbers, self.panels = SplitNumbers(self.weights, packing, self.vectors), None
         # of a tile and a panel, for each thread; or of all that are at hand, where blocks of the depth add to them
         self.sums = scratch(slots * ROWS, cut.panels_each * COLUMNS) if self.in_blocks else scratch(cut.threads * ROWS, COLUMNS)
-        self.in_f32 = RowsInF32(self.left, self.source, self.rows, packing, self.vectors, self.numbers)
+        self.in_f32 = RowsInF32(self.left, self._source, self.rows, packing, self.vectors, self.numbers)
         cut.each_share(self._chunk)
 
     def _chunk(self, share: Share) -> None:

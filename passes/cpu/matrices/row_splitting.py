@@ -15,9 +15,9 @@ from legato.passes.cpu.matrices.steps import scratch_rows
 
 class RowSplitting:
     """Splits rows of ``left`` [..., depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [slots,
-    steps, parts, rows of a tile, pairs, 2] is what products read. ``source``: where a row is."""
+    steps, parts, rows of a tile, pairs, 2] is what products read. ``source``: where an element of a row is."""
 
-    def __init__(self, left: ir.Value, source: Callable[[Size], list[Size]], packing: PartsPacking, vectors: Vectors, slots: int):
+    def __init__(self, left: ir.Value, source: Callable[[Size, Size], list[Size]], packing: PartsPacking, vectors: Vectors, slots: int):
         self.left, self.source, self.packing, self.vectors = left, source, packing, vectors
         self.magnitudes = Magnitudes(vectors)
         self.parts, self.pairs = scratch_rows(slots, packing.in_block, packing.parts, ROWS, STEP)
@@ -44,9 +44,9 @@ class RowSplitting:
                     numbers = [self._load(at, plus(column, begin), count - begin) for begin in (first, first + DEPTH)]
                     self._write(numbers, slot, number, i, PAIR * first)
                     greatest = self.magnitudes.greatest(greatest, numbers)
-                later = [*map(value_of, self.source(plus(at, ROWS)))]
                 for first in range(0, count, LINE // 4):
-                    memref.PrefetchOp(self.left, [*later, value_of(plus(column, first))], False, 2, True)
+                    later = self.source(plus(at, ROWS), plus(column, first))
+                    memref.PrefetchOp(self.left, [*map(value_of, later)], False, 2, True)
                 return [greatest]
 
             return loop(0, rows, 1, one, [greatest])
@@ -75,7 +75,7 @@ class RowSplitting:
     def _load(self, row: Size, column: Size, count: int) -> ir.Value:
         """A vector of a row, with zeros after so many numbers."""
         mask = None if count >= self.vectors.lanes else self.vectors.mask(max(count, 0))
-        return self.vectors.load_if(mask, self.left, *self.source(row), column)
+        return self.vectors.load_if(mask, self.left, *self.source(row, column))
 
     def _write(self, numbers: list[ir.Value], slot: Size, step: Size, row: ir.Value, place: int) -> None:
         """Writes the parts of two vectors, in pairs."""

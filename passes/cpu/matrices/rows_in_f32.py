@@ -12,9 +12,10 @@ TOGETHER = 4            # rows that are multiplied at once
 
 
 class RowsInF32:
-    """Multiplies some of the ``rows`` of ``left`` [..., depth] by panels of a weight. ``source``: where a row is."""
+    """Multiplies some of the ``rows`` of ``left`` [..., depth] by panels of a weight. ``source``: where an element of
+    a row is."""
 
-    def __init__(self, left: ir.Value, source: Callable[[Size], list[Size]], rows: Size, packing: PartsPacking, vectors: Vectors,
+    def __init__(self, left: ir.Value, source: Callable[[Size, Size], list[Size]], rows: Size, packing: PartsPacking, vectors: Vectors,
                  numbers: WeightNumbers):
         self.left, self.source, self.rows, self.packing, self.vectors, self.numbers = left, source, rows, packing, vectors, numbers
 
@@ -45,5 +46,5 @@ class RowsInF32:
     def _number(self, row: Size, column: Size) -> ir.Value:
         """An element of the factor in rows; 0 after its columns."""
         depth = self.packing.depth
-        number = read(self.left, *self.source(row), least(column, depth - 1))
+        number = read(self.left, *self.source(row, least(column, depth - 1)))
         return number if depth % STEP == 0 else arith.select(below(column, depth), number, self.vectors.number(0))

@@ -169,6 +169,31 @@ def test_what_is_multiplied_in_parts():
         np.testing.assert_array_equal(np.diag(found[:64, :64]), wanted)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_convolutions_of_windows_inside(threads):
+    """Windows whose rows are neighbours in memory, with strides and distances, in images and along one dimension."""
+    net, arrays, wanted, signs = Net(TARGET("bf16x6", threads), first=None), [], [], []
+    cases = (((2, 24, 24, 32), 50, (2, 2), (2, 2), (1, 1)), ((1, 1, 400, 40), 70, (1, 3), (1, 2), (1, 1)),
+             ((2, 33, 20, 64), 40, (3, 2), (3, 2), (2, 1)), ((3, 1, 90, 33), 20, (1, 2), (1, 1), (1, 1)),
+             ((1, 80, 64, 16), 800, (4, 8), (4, 8), (1, 1)), ((1, 16, 90, 96), 130, (1, 9), (2, 1), (1, 1)))
+    for shape, features, window, strides, dilations in cases:
+        x, filters = numbers(*shape), numbers(*window, shape[-1], features)
+        made = net.op("relax.conv2d", [net.input(x.shape), net.weight(filters)], strides=list(strides), dilations=list(dilations),
+                      data_layout="NHWC", kernel_layout="HWIO")
+        net.output(net.op("relax.relu", [made]))
+        taps = np.lib.stride_tricks.sliding_window_view(x, [(k - 1) * d + 1 for k, d in zip(window, dilations)], axis=(1, 2))
+        taps = taps[:, ::strides[0], ::strides[1], :, ::dilations[0], ::dilations[1]].astype(np.float64)
+        arrays.append(x)
+        wanted.append(np.maximum(np.einsum("nhwcij,ijcf->nhwf", taps, filters), 0))
+        signs.append(np.sign(filters[-1, -1, 5]))
+    assert sum(".parts" in key for key in net.lowered("fused").weights) == len(wanted)
+    for found, exact in zip(net.run(*arrays), wanted, strict=True):
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
+    arrays[0][0, 3, 3, 5] = np.inf
+    wanted[0][0, 1, 1] = np.where(signs[0] > 0, np.inf, 0)
+    np.testing.assert_allclose(net.run(*arrays)[0], wanted[0], rtol=0, atol=1e-4)
+
+
 def test_convolutions_of_unknown_images():
     """By default, where one image has enough positions."""
     net, w = Net("llvm{threads=2}", first=None), numbers(512, 128, 1, 1)
