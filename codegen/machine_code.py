@@ -10,6 +10,7 @@ from legato.codegen.entry.library import EntryUnit
 from legato.codegen.parts import divided
 from legato.codegen.units import begin, compiled
 from legato.core import background
+from legato.core.ir_helpers import lazy_context
 from legato.core.mlir import ir
 
 
@@ -51,9 +52,9 @@ _of_thread = threading.local()
 
 
 def _context_of_thread() -> ir.Context:
-    """The thread's own context: no two threads may use one at once, and a new one takes 3 ms."""
+    """The thread's own context: no two threads may use one at once."""
     if not hasattr(_of_thread, "context"):
-        _of_thread.context = ir.Context()
+        _of_thread.context = lazy_context()
         _of_thread.context.allow_unregistered_dialects = True      # our attributes are nothing to LLVM
     return _of_thread.context
 

@@ -15,7 +15,7 @@ from legato.codegen.search_visits import EXTERNS, VISITS
 from legato.core import background, search
 from legato.core.c_interface import LIBRARY, StringRef, capsule_name, make_capsule, pointer_of, string_ref
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import lazy_context, present
 from legato.core.mlir import ir
 from legato.core.search import PythonSearch
 
@@ -36,7 +36,7 @@ class NativeSearch:
             # an engine that finds them itself shows all of LLVM to libraries that have their own, such as Mesa's drivers
             self._engine.define(called.__name__, present(ctypes.cast(getattr(library, called.__name__), ctypes.c_void_p).value))
         addresses = (self._engine.address(symbol) for symbol in unit.symbols)
-        self._take_named, self._take_kind, self._take_types, self._take_unused, self._count = addresses
+        self._take_named, self._take_kind, self._take_types, self._take_unused, self._take_typed, self._count = addresses
         self._walk, self._identifier = library.mlirOperationWalk, library.mlirIdentifierGet
         self._walk.argtypes, self._walk.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int], None
         self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, StringRef], ctypes.c_void_p
@@ -65,6 +65,10 @@ class NativeSearch:
         """The types of results, each once."""
         return [type_.maybe_downcast() for type_ in _objects(ir.Type, _type_capsules(), self._found(root, self._take_types))]
 
+    def of_types(self, root: ir.Operation, types: Sequence[ir.Type]) -> list[ir.Operation]:
+        """The ops with an operand or result of one of these types, and those with regions, in post-order."""
+        return _objects(ir.Operation, capsule_name(root), self._found(root, self._take_typed, [pointer_of(type_) for type_ in types]))
+
     def _found(self, root: ir.Operation, visit: int, known: Sequence[int] = (), order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> list[int]:
         room = ROOM
         while True:
@@ -83,7 +87,7 @@ def _objects(kind: type[T], name: bytes, pointers: Sequence[int]) -> list[T]:
 
 @cache
 def _type_capsules() -> bytes:
-    with ir.Context():
+    with lazy_context():
         return capsule_name(ir.IndexType.get())
 
 

@@ -19,6 +19,12 @@ def mlirOperationGetNumResults(op: Pointer) -> int: ...
 @extern()
 def mlirOperationGetResult(op: Pointer, number: int) -> Pointer: ...
 @extern()
+def mlirOperationGetNumOperands(op: Pointer) -> int: ...
+@extern()
+def mlirOperationGetOperand(op: Pointer, number: int) -> Pointer: ...
+@extern()
+def mlirOperationGetNumRegions(op: Pointer) -> int: ...
+@extern()
 def mlirValueGetType(value: Pointer) -> Pointer: ...
 @extern()
 def mlirValueGetFirstUse(value: Pointer) -> Pointer: ...
@@ -61,6 +67,22 @@ def take_unused(op: Pointer, into: Found) -> Int32:
     return 0
 
 
+def take_typed(op: Pointer, into: Found) -> Int32:
+    """Finds an op with regions, and one with an operand or result of a known type."""
+    if mlirOperationGetNumRegions(op):
+        take(int(op), into)
+        return 0
+    for number in range(mlirOperationGetNumResults(op)):
+        if is_known(int(mlirValueGetType(mlirOperationGetResult(op, number))), into):
+            take(int(op), into)
+            return 0
+    for number in range(mlirOperationGetNumOperands(op)):
+        if is_known(int(mlirValueGetType(mlirOperationGetOperand(op, number))), into):
+            take(int(op), into)
+            return 0
+    return 0
+
+
 def count_op(op: Pointer, into: Found) -> Int32:
     """Counts an op."""
     into.count += 1
@@ -89,5 +111,6 @@ def take(value: int, to: Found) -> None:
     to.count += 1
 
 
-VISITS = (take_named, take_kind, take_types, take_unused, count_op)
-EXTERNS = (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirValueGetType, mlirValueGetFirstUse)
+VISITS = (take_named, take_kind, take_types, take_unused, take_typed, count_op)
+EXTERNS = (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirOperationGetNumOperands, mlirOperationGetOperand,
+           mlirOperationGetNumRegions, mlirValueGetType, mlirValueGetFirstUse)

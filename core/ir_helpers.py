@@ -16,6 +16,11 @@ def present(value: T | None) -> T:
     return value
 
 
+def lazy_context() -> ir.Context:
+    """A context without dialects, which MLIR loads as a text or bytecode names them: to load all of them takes 3 ms."""
+    return ir.Context(load_on_create_dialects=[])
+
+
 def find(root: ir.Operation | ir.OpView | ir.Module, *names: str, inner_first: bool = False) -> list[ir.Operation]:
     """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order)."""
     return search.by.ops(root.operation, names, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)

@@ -47,6 +47,10 @@ class OpSearch(Protocol):
         """The types of results, each once."""
         ...
 
+    def of_types(self, root: ir.Operation, types: Sequence[ir.Type]) -> list[ir.Operation]:
+        """The ops with an operand or result of one of these types, and those with regions, in post-order."""
+        ...
+
 
 class PythonSearch:
     """Searches by visits in Python."""
@@ -108,6 +112,18 @@ class PythonSearch:
 
         walk(root, visit)
         return list(found)
+
+    def of_types(self, root: ir.Operation, types: Sequence[ir.Type]) -> list[ir.Operation]:
+        """The ops with an operand or result of one of these types, and those with regions, in post-order."""
+        found: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if len(op.regions) or any(value.type in types for value in (*op.operands, *op.results)):
+                found.append(op.operation)
+            return ir.WalkResult.ADVANCE
+
+        walk(root, visit)
+        return found
 
 
 by: OpSearch = PythonSearch()     # what all searches of the process use

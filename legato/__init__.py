@@ -72,7 +72,7 @@ _WHERE = {
     "compile_torch": ".torch_module",
     "donate": ".donating",
     "explain": ".driver",
-    "from_onnx": ".frontends.onnx",
+    "from_onnx": ".importing",
     "from_torch": ".frontends.torch",
     "ir_module": ".script",
     "kernel": ".targets.rule",

@@ -1,5 +1,6 @@
 """Primitives on buffers: cache_read, cache_write, set_scope, transform_layout."""
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from legato.core.ir_helpers import ancestors, present
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import blocks, buffer_name
+from legato.schedule.index_map import places_of
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reach import writes_all
 from legato.schedule.state import Kernel, ScheduleError, accesses, holder, only_accessed, reads, users, writes
@@ -150,9 +152,11 @@ def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.Affi
 
 def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:
     """The shape that holds all results of a map. ScheduleError where they are negative or not distinct."""
-    total = 1
-    for size in shape:
-        total *= size
+    total = prod(shape)
+    if (ends := places_of(index_map, shape)) is not None and total:
+        if min(least for least, _ in ends) < 0:
+            raise ScheduleError("transform_layout: the map has negative places")
+        return [greatest + 1 for _, greatest in ends]
     if total > 1 << 22:
         raise ScheduleError(f"transform_layout: a buffer of {total} elements is too large for its map to be checked")
     points = Points([], lambda _: False)

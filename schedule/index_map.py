@@ -1,6 +1,6 @@
 """Index maps of layouts, given as a function of indices or as text."""
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from legato.core.mlir import ir
@@ -36,3 +36,39 @@ class Index:
         return Index(self.expression % other)
 
     __radd__, __rmul__ = __add__, __mul__
+
+
+def steps_of(expression: ir.AffineExpr, count: int) -> list[int] | None:
+    """How far an expression moves by a step of each of so many indices, and, last, where it begins. None where it divides."""
+    e = expression.maybe_downcast()
+    if isinstance(e, ir.AffineConstantExpr):
+        return [*[0] * count, e.value]
+    if isinstance(e, ir.AffineDimExpr):
+        return [int(d == e.position) for d in range(count + 1)]
+    if not isinstance(e, (ir.AffineAddExpr, ir.AffineMulExpr)):
+        return None
+    a, b = steps_of(e.lhs, count), steps_of(e.rhs, count)
+    if a is None or b is None:
+        return None
+    if isinstance(e, ir.AffineAddExpr):
+        return [one + other for one, other in zip(a, b)]
+    by, of = (a, b) if not any(a[:-1]) else (b, a)      # one of the two is a constant
+    return [one * by[-1] for one in of]
+
+
+def places_of(map: ir.AffineMap, shape: Sequence[int]) -> list[tuple[int, int]] | None:
+    """The least and the greatest place along each axis of a map of indices below these sizes, if the map exchanges and skews axes: each
+    result moves by one along an index of its own, and besides only along indices of results before. None for other maps, which may put two
+    elements into one place."""
+    found = [steps_of(e, len(shape)) for e in map.results]
+    rows = [row for row in found if row is not None]
+    left = set(range(len(shape)))
+    if len(rows) < len(found) or len(rows) != len(shape):
+        return None
+    for row in sorted(rows, key=lambda row: sum(step != 0 for step in row[:-1])):
+        own = [d for d in left if row[d]]
+        if len(own) != 1 or abs(row[own[0]]) != 1:
+            return None
+        left -= {*own}
+    ends = [[(0, step * (size - 1)) for step, size in zip(row, shape)] for row in rows]
+    return [(row[-1] + sum(min(pair) for pair in one), row[-1] + sum(max(pair) for pair in one)) for row, one in zip(rows, ends)]

@@ -120,7 +120,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
-                  f"{GRAPH % ' integer-kernel-layout=OHWI'}"),
+                  f"{GRAPH % ' integer-kernel-layout=OHWI'},relax-turn-weights{{target=%s}}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
@@ -138,7 +138,8 @@ def nvvm_stages(target: "Target") -> Stages:
     """The stages of NVIDIA's GPUs."""
     return (
         *gpu_stages(target),
-        ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
+        ("nvvm", "tir-ask-registers,"
+                 "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
                  "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"
                  "gpu.module(reconcile-unrealized-casts,canonicalize,cse),"

@@ -23,6 +23,7 @@ from legato.codegen.entry.profile import begin, record
 from legato.codegen.entry.returned import call_returning
 from legato.codegen.native.body import symbol_of
 from legato.codegen.native.compiler import compile_functions
+from legato.core.ir_helpers import lazy_context
 from legato.core.mlir import ir
 from legato.core.upstream import run_on
 
@@ -41,7 +42,7 @@ class EntryUnit:
 
     def module(self) -> ir.Module:
         """The functions in the LLVM dialect, in a context of their own. Linked models do not show them, nor take those of others."""
-        context = ir.Context()
+        context = lazy_context()
         context.enable_multithreading(False)
         with context, ir.Location.unknown():
             module = ir.Module.parse(compile_functions(self.roots, RARE))

@@ -56,12 +56,12 @@ def from_onnx(
     UnsupportedError lists all nodes that Legato cannot import. LegatoError: the file is missing, or is not a valid ONNX model.
     """
     source = read_model(model, whole=False)
-    try:
-        with seldom_collecting():
+    with seldom_collecting():
+        try:
             return import_model(source, shapes=shapes, context=context, entries=entries)
-    finally:
-        if source.reads is not None:
-            source.reads.finish()
+        finally:
+            if source.reads is not None:
+                source.reads.finish()
 
 
 def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,

@@ -1,6 +1,6 @@
 """Reads of a file's arrays in the background, while the rest of the model is imported."""
 import os
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Reads:
 
     def finish(self) -> None:
         """Returns when all is read, and closes the file. LegatoError if that failed."""
-        wait(self.done.values())
+        background.wait(self.done.values())
         self.file.close()
         for read in self.done.values():
             read.result()

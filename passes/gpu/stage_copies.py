@@ -62,7 +62,7 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
     written = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores]
     effects = [op for op in written if not is_unread(op, inside[:second])]
     if not copies or len(copies) < len(stores) or effects or not all(
-            user in stores or (user.name in LOADS and user in inside[second:]) for user in users):
+            user in stores or (user.name in LOADS and stands_in(user, inside[second:])) for user in users):
         return
     taken = shared_size(kernel)
     each = sum(size(buffer.type) for buffer in buffers)
@@ -94,11 +94,16 @@ def early_copies(loop: ir.Operation, known: Sequence[ir.Value], readers: Sequenc
     return copies
 
 
+def stands_in(op: ir.Operation, ops: Sequence[ir.Operation]) -> bool:
+    """Whether an op is one of some, or in one of them."""
+    return any(one in ops for one in (op, *enclosing(op)))
+
+
 def is_unread(op: ir.Operation, before: Sequence[ir.Operation]) -> bool:
     """Whether an op writes to a buffer of a thread's own that none of some ops read."""
     made = op.operands[1].owner if op.name in STORES else None
     return made is not None and not isinstance(made, ir.Block) and made.operation.name == "memref.alloca" and not any(
-        use.owner.operation.name not in STORES and any(one in before for one in (use.owner.operation, *enclosing(use.owner.operation)))
+        use.owner.operation.name not in STORES and stands_in(use.owner.operation, before)
         for use in op.operands[1].uses)
 
 

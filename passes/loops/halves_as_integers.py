@@ -16,9 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core import search
 from legato.core.dtypes import array_of
-from legato.core.halves import HALVES, has_halves, is_half
-from legato.core.ir_helpers import walk
+from legato.core.halves import HALVES, half_types, is_half
+from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
@@ -43,19 +44,20 @@ class HalvesAsIntegers(ModulePass):
         machine = context.target(self.target).cpu
         casts_f16 = machine is None or machine.has("f16c")
         rounds = machine is not None and machine.has("avx512bf16")
-        if has_halves(module.module):
+        if halves := half_types(module.module):
             with module.context, ir.Location.unknown():
-                halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else HALVES, rounds)
+                halves_as_integers(module.module, halves, (ir.BF16Type,) if casts_f16 else HALVES, rounds)
 
 
-def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) -> None:
-    """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards but operands of calls of LLVM's intrinsics, which
-    take them so. ``rounds``: whether the CPU has AVX-512's instruction that rounds to bf16, and flushes denormal numbers."""
+def halves_as_integers(module: ir.Module, types: Sequence[ir.Type], kinds: Kinds, rounds: bool = False) -> None:
+    """Rewrites every function of ``module``, whose ``half_types`` are ``types``; no value has a type of ``kinds`` then but operands of
+    calls of LLVM's intrinsics, which take them so. ``rounds``: whether the CPU has AVX-512's instruction that rounds to bf16, and flushes
+    denormal numbers."""
     casts: list[tuple[ir.Operation, bool]] = []  # each cast, and whether it is of bf16
     others: list[ir.Operation] = []
     rounding = ir.Attribute.parse("#arith.fastmath<none>")
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in [*search.by.of_types(module.operation, types), *find(module, "memref.global")]:
         halves = [v.type for v in (*op.operands, *op.results) if is_half(v.type, kinds)] if op.name in CASTS else ()
         if halves:
             casts.append((op, is_half(halves[0], (ir.BF16Type,))))
@@ -63,9 +65,6 @@ def halves_as_integers(module: ir.Module, kinds: Kinds, rounds: bool = False) ->
             if op.name in CASTS and "fastmath" in op.attributes and any(is_half(v.type) for v in (*op.operands, *op.results)):
                 op.attributes["fastmath"] = rounding
             others.append(op)
-        return ir.WalkResult.ADVANCE
-
-    walk(module, visit)
     for op, brain in casts:
         with ir.InsertionPoint(op), op.location:
             if op.name == "arith.extf":

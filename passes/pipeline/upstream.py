@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from legato.core.mlir import ir, passmanager
+from legato.core.ir_helpers import lazy_context
+from legato.core.mlir import passmanager
 from legato.core.upstream import run_on
 from legato.passes.pipeline.options import nearest
 from legato.passes.pipeline.text import MODULE, PipelineError
@@ -39,7 +40,7 @@ def is_pass(name: str) -> bool:
 
 @functools.cache
 def _known_to_mlir(name: str) -> bool:
-    with ir.Context():
+    with lazy_context():
         try:
             passmanager.PassManager.parse(f"any({name})")
         except ValueError as error:
@@ -70,7 +71,7 @@ def anchored(name: str, options: str, ops: tuple[str, ...]) -> str:
 @functools.cache
 def check(text: str, name: str) -> None:
     """Lets MLIR parse a pass with the text of `anchored`. PipelineError if an option is wrong, with similar names."""
-    with ir.Context(), _captured_stderr() as printed:
+    with lazy_context(), _captured_stderr() as printed:
         try:
             passmanager.PassManager.parse(f"{MODULE}({text})")
         except ValueError as error:
@@ -89,7 +90,7 @@ def check(text: str, name: str) -> None:
 @functools.cache
 def option_names(name: str) -> tuple[str, ...]:
     """The options of a pass that have a default value (MLIR does not list others)."""
-    with ir.Context():
+    with lazy_context():
         printed = str(passmanager.PassManager.parse(f"any({name})"))
     one_pass = re.fullmatch(rf"any\({re.escape(name)}\{{(.*)\}}\)", printed)
     return tuple(re.findall(r"(?:^|\s)([\w-]+)=", one_pass[1])) if one_pass else ()

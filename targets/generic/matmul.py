@@ -1,5 +1,5 @@
 """matmul with numpy's semantics: batch dimensions broadcast, and a vector is a row or column that the result lacks; matmul of floats of
-8 bits."""
+8 bits, and with a turned right operand."""
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, linalg
@@ -42,6 +42,16 @@ def matmul_float8(k, a, b, out):
     return compute(filled(out, wide.const(0)), ", ".join([*batch, "m", "n", "+k"]), operands, body)
 
 
+@kernel("relax.matmul_turned")
+def matmul_turned(k, a, b, out):
+    """A generic loop nest."""
+    kind = element(k.input_types[0])
+    a, b = of_size(a, -1, b.type.shape[-1]), of_size(b, -1, a.type.shape[-1])
+    batch = [f"b{i}" for i in range(out.type.rank - 2)]
+    operands = [operand_of(a, out, batch, ["m", "k"]), operand_of(b, out, batch, ["n", "k"])]
+    return accumulated(out, kind, lambda zeros: compute(zeros, ", ".join([*batch, "m", "n", "+k"]), operands, multiply_add(kind)))
+
+
 def _same_batch(a: ir.Value, b: ir.Value) -> bool:
     return (a.type.shape[0] == 1) == (b.type.shape[0] == 1)
 
@@ -62,4 +72,4 @@ def operand_of(value: ir.Value, out: ir.Value, batch: Sequence[str], inner: Sequ
     return collapse(value, groups), ", ".join(name for i, name in enumerate(indices) if i not in dropped)
 
 
-RULES = (matmul, matmul_float8)
+RULES = (matmul, matmul_float8, matmul_turned)

@@ -6,10 +6,12 @@ from math import prod
 from typing import Protocol, TypeVar
 
 from legato.analysis.products import ProductForm
+from legato.targets.gpu.machine import Gpu
 
 UNROLLED = 4       # steps of the depth that are copied
 FILLED = Fraction(3, 4)   # of the tiles, the part at least that is work
 MOST_SUMS = 32     # of a thread, with which the operands' elements of so many steps fit into registers
+MOST_STAGES = 4    # steps of the depth that have memory
 MOST_WASTE = 4     # of the rows of the largest tiles, at most one part of so many may be empty, where their number is unknown
 ENOUGH = 128       # blocks that keep a large device busy
 LONG = 1024        # depth from which on few blocks share it
@@ -90,6 +92,36 @@ def sliced(form: ProductForm) -> ProductTiles | None:
     if blocks_of(known, tiles) < ENOUGH // 4:
         return None
     return replace(tiles, slices=min(SHARED // prod(tiles.threads), known[-1] // (LONG // 8)))
+
+
+def fastest(form: ProductForm, machine: Gpu) -> ProductTiles | None:
+    """The tiles of a product of known sizes that take the least time on a large device whose copies are asynchronous, as ``time_of`` has
+    it. None for sizes that are not known, and for so few results and a depth so long that blocks have to share it."""
+    sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes) or not machine.async_copies or (known[-1] >= LONG and blocks_of(known, SMALL[0]) < ENOUGH // 4):
+        return None
+    width = max(form.store.buffer.type.element_type.width // 8, 1)
+    found = [replace(one, slices=slices) for one in (*TILES, *reversed(SMALL)) for slices in (1, 2, 4)
+             if slices == 1 or (slices * prod(one.threads) <= SHARED and known[-1] >= slices * (LONG // 8)
+                                and stages_of(machine, replace(one, slices=slices), width) > 1)]
+    return min(found, key=lambda one: time_of(known, one))
+
+
+def time_of(sizes: Sequence[int], tiles: ProductTiles) -> Fraction:
+    """A measure of the time that a large device takes for a product of known sizes: the results that a multiprocessor computes, which gets
+    whole blocks, by what a step of the depth takes for each. That is a multiplication, what a thread reads of shared memory for it, and
+    what its block reads of global memory; it is longer where a multiprocessor has fewer threads than hide these reads."""
+    waves = -(-blocks_of(sizes, tiles) // ENOUGH)
+    step = 1 + Fraction(tiles.own_rows + tiles.own_columns, 2 * tiles.own_rows * tiles.own_columns) + (
+        Fraction(4 * (tiles.rows + tiles.columns), tiles.rows * tiles.columns))
+    return waves * tiles.rows * tiles.columns * step / min(Fraction(waves * prod(tiles.threads) * tiles.slices, SHARED), 1)
+
+
+def stages_of(machine: Gpu, tiles: ProductTiles, width: int) -> int:
+    """The steps of the depth whose tiles, of elements of so many bytes, have room in shared memory, at most four."""
+    shared = machine.shared_bytes - (tiles.slices * tiles.rows * tiles.columns * width if tiles.slices > 1 else 0)
+    return min(MOST_STAGES, shared // (tiles.slices * (tiles.rows + tiles.columns) * tiles.depth * width))
 
 
 def blocks_of(sizes: Sequence[int], tiles: BlockTile) -> int:

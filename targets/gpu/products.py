@@ -12,7 +12,7 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import NoProduct, ProductForm, product_of
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.product_tiles import ENOUGH, LONG, DeepTile, ProductTiles, choose, sliced
+from legato.targets.gpu.product_tiles import ENOUGH, LONG, DeepTile, ProductTiles, choose, fastest, sliced, stages_of
 from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_word
 from legato.targets.gpu.steps import Steps
 
@@ -110,7 +110,7 @@ def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
     product, form = found
     if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
-    tiles = sliced(form) or choose(form)
+    tiles = fastest(form, machine) or sliced(form) or choose(form)
     if not fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("product")
@@ -150,6 +150,7 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         steps.step("reverse_compute_inline", [one])
     widths = operand_lanes(kernel, machine, form, tiles)
     together = word_steps(kernel, form, tiles, widths[1], prod(tiles.threads))
+    copy_ahead(steps, machine, form, tiles, made[1])
     finish(steps, made, tiles, widths, together, vectors=form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after)))
 
 
@@ -162,6 +163,7 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         for one in inlined:
             steps.inline(one)
         widths = operand_lanes(kernel, machine, form, tiles, chunk)
+        copy_ahead(steps, machine, form, tiles, made[1])
         finish(steps, made, tiles, widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)),
                vectors=form.run(form.store, form.columns) % LANES == 0)
 
@@ -201,6 +203,14 @@ def tile(steps: Steps, block: str, tiles: ProductTiles) -> list[str]:
     """The blocks of a product in tiles."""
     sizes, is_sliced = f"tiles = array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>", tiles.slices > 1
     return steps.step("tile_product", [block], f"{sizes}, slices = {tiles.slices} : i64" if is_sliced else sizes, 6 if is_sliced else 5)
+
+
+def copy_ahead(steps: Steps, machine: Gpu, form: ProductForm, tiles: ProductTiles, left: str) -> None:
+    """Lets copies of the operands' tiles be asynchronous, where the device has such, as many steps of the depth ahead as have room."""
+    stages = stages_of(machine, tiles, max(form.store.buffer.type.element_type.width // 8, 1))
+    if machine.async_copies and stages > 1:
+        loop = steps.loops(left, 6 + (tiles.slices > 1))[3 + (tiles.slices > 1)]
+        steps.step("annotate", [loop], f'key = "pipeline_stages", value = {stages} : i64')
 
 
 def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> tuple[int, int]:

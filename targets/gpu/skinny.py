@@ -20,6 +20,8 @@ THREADS = 256      # of a block
 WARP = 32          # threads that share a column along the depth
 PIECE = 64         # bytes of a row that a block reads together, at least
 UNROLLED = 4       # steps of the depth that a thread loads together
+FEW_SUMS = 8       # of a thread, which may load as many steps again together
+MANY_STEPS = 32    # of the depth, that each of many threads takes
 LEAST_PARTS = 4    # parts of the depth, below which tiles are better
 SUM_BYTES = 4      # of the widest sum that many threads share
 MOST_SUMS = 64     # of a thread
@@ -99,7 +101,8 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     fitting = [x for x in (32, 16, 8, 4, 2, 1) if x * width <= product.size(product.column)
                and (blocks_of(product, x * width) >= ENOUGH or x * width * element <= PIECE)] or [1]
     across = next((x for x in fitting if product.size(product.column) % (x * width) == 0 and 2 * x > fitting[0]), fitting[0])
-    most = min(THREADS // across * (1 if blocks_of(product, across * width) >= ENOUGH else 2), depth // 2,
+    threads = threads_of(product, machine, across, width, depth)
+    most = min(threads // across, depth // 2,
                machine.shared_bytes // (SUM_BYTES * max(product.rows, 1) * across * width))
     down = divisor(depth, most)
     if down < LEAST_PARTS:
@@ -129,8 +132,20 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     steps.reorder([y, x, *rest, lane])
     bind(steps, y, x)
     unrolled(steps, rest, lane, width)
-    accumulate(steps, product, pieces, x, depth // down, 1 + (together > 1), width)
+    loads = 2 * UNROLLED if machine.async_copies and across * down < machine.most_threads and product.rows * width <= FEW_SUMS else UNROLLED
+    accumulate(steps, product, pieces, x, depth // down, 1 + (together > 1), width, machine.async_copies, loads)
     return steps.text()
+
+
+def threads_of(product: SkinnyProduct, machine: Gpu, across: int, width: int, depth: int) -> int:
+    """The threads of a block: more where blocks are few; on a large device as many as together have loads enough on their way to keep
+    memory busy, but each with many steps of the depth, or the sum of their parts takes longer than it saves."""
+    blocks = blocks_of(product, across * width)
+    threads = THREADS if blocks >= ENOUGH else 2 * THREADS
+    while machine.async_copies and 2 * threads <= machine.most_threads and blocks * threads < ENOUGH * machine.most_threads and (
+            depth >= MANY_STEPS * 2 * threads // across):
+        threads *= 2
+    return threads
 
 
 def deep(product: SkinnyProduct, machine: Gpu) -> str | None:
@@ -163,7 +178,7 @@ def deep(product: SkinnyProduct, machine: Gpu) -> str | None:
     bind(steps, loops[product.column], x)
     for loop in rest:
         steps.unroll(loop)
-    accumulate(steps, product, pieces, x, depth // (across * width), 1 + (width > 1), 1)
+    accumulate(steps, product, pieces, x, depth // (across * width), 1 + (width > 1), 1, machine.async_copies)
     return steps.text()
 
 
@@ -208,9 +223,11 @@ def unrolled(steps: Steps, loops: list[str], lane: str, width: int) -> None:
         steps.vectorize(lane)
 
 
-def accumulate(steps: Steps, product: SkinnyProduct, pieces: str, place: str, turns: int, near: int, width: int) -> None:
+def accumulate(steps: Steps, product: SkinnyProduct, pieces: str, place: str, turns: int, near: int, width: int,
+               ahead: bool, most: int = UNROLLED) -> None:
     """Puts the sums of a thread's part into the loop over threads ``place``. ``turns``: the steps of the depth that a thread takes, of
-    ``near`` neighbours each; ``width``: the columns that it has."""
+    ``near`` neighbours each, up to ``most`` of them together; ``width``: the columns that it has; ``ahead``: whether loads that are
+    together are worth registers."""
     outside = 3     # loops up to the thread's
     steps.compute_at(pieces, place)
     kept = [axis for axis in range(product.block.rank) if axis != product.depth]
@@ -218,9 +235,11 @@ def accumulate(steps: Steps, product: SkinnyProduct, pieces: str, place: str, tu
     loops, (step, *lanes_of_depth), part = dict(zip(kept, own)), own[len(kept):-1], own[-1]
     results = [*(loops[axis] for axis in kept if axis in product.inner), loops[product.column]]
     others = [loops[axis] for axis in kept if axis not in product.inner and axis != product.column]
-    step, *together = steps.split(step, [-1, copies]) if (copies := divisor(turns, UNROLLED)) > 1 else [step]
+    step, *together = steps.split(step, [-1, copies]) if (copies := divisor(turns, most)) > 1 else [step]
     steps.reorder([*others, part, step, *together, *lanes_of_depth, *results])
     init = steps.decompose(pieces, step)
+    if ahead:
+        steps.step("annotate", [step], 'key = "loads_together", value = true')
     for row in (steps.loops(init, outside + len(others) + 1 + len(results))[-len(results):], results):
         unrolled(steps, row[:-1] if width > 1 else row, row[-1], width)
     for loop in (*together, *lanes_of_depth):

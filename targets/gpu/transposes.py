@@ -7,7 +7,6 @@ from legato.targets.gpu.steps import Steps
 TILE, ROWS = 32, 8         # a tile is TILE x TILE elements, moved by ROWS x TILE threads
 LEAST = 16                 # the least extent of both axes for a tile
 MOST_BLOCKS = 65535        # on the axes y and z of a grid
-MOST_SKEWED = 1 << 22      # elements up to which a buffer's layout can be changed
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -18,12 +17,20 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return None
     read, written = axes
     steps = Steps("transpose")
-    handle = steps.block(block.name)
+    order = [axis for axis in block.axes_of(block.loads[0]) if axis is not None]
+    through_tiles(steps, steps.block(block.name), read, written, order, skewed(block.loads[0].buffer.type, order.index(written)))
+    return steps.text()
+
+
+def through_tiles(steps: Steps, handle: str, read: int, written: int, order: list[int], skew: str | None) -> None:
+    """Maps a block that only moves elements to blocks and threads. ``read``, ``written``: the axes along which neighbours are read and
+    written; ``order``: the axes in the order in which they are read; ``skew``: the layout of the tile in shared memory."""
+    rank = len(order)
     tile = steps.cache_read(handle, 0, "shared")
-    loops = steps.loops(handle, block.rank)
+    loops = steps.loops(handle, rank)
     read_tile, read_lane = steps.split(loops[read], [-1, TILE])
     written_tile, written_lane = steps.split(loops[written], [-1, TILE])
-    outer = [loop for axis, loop in enumerate(loops) if axis not in axes]
+    outer = [loop for axis, loop in enumerate(loops) if axis not in (read, written)]
     steps.reorder([*outer, read_tile, written_tile, read_lane, written_lane])
     if outer:
         steps.bind(steps.fuse(outer), "blockIdx.z")
@@ -33,14 +40,12 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     steps.bind(row, "threadIdx.y")
     steps.bind(written_lane, "threadIdx.x")
     steps.compute_at(tile, written_tile)
-    moved = steps.loops(tile, 2 + bool(outer) + block.rank)[2 + bool(outer):]
-    order = [axis for axis in block.axes_of(block.loads[0]) if axis is not None]
+    moved = steps.loops(tile, 2 + bool(outer) + rank)[2 + bool(outer):]
     _, row = steps.split(moved[order.index(written)], [-1, ROWS])
     steps.bind(row, "threadIdx.y")
     steps.bind(moved[-1], "threadIdx.x")
-    if (skew := skewed(block, written)) is not None:
+    if skew is not None:
         steps.step("transform_layout", [tile], f"at = 0 : i64, map = affine_map<{skew}>")
-    return steps.text()
 
 
 def crossing(block: KernelBlock, machine: Gpu) -> tuple[int, int] | None:
@@ -59,16 +64,11 @@ def crossing(block: KernelBlock, machine: Gpu) -> tuple[int, int] | None:
     return (read, written) if read != written and long else None
 
 
-def skewed(block: KernelBlock, written: int) -> str | None:
-    """The layout of the tile in which columns are in different banks, as an affine map: each row begins one element before the last one's.
-
-    None where the buffer's sizes are not known, or are too large.
-    """
-    type_: ir.MemRefType = block.loads[0].buffer.type
-    points = block.points(list(range(block.rank)))
-    if points is None or points > MOST_SKEWED:
+def skewed(type_: ir.MemRefType, row: int) -> str | None:
+    """The layout of the tile of a buffer in which columns are in different banks, as an affine map: each row, along the buffer's axis
+    ``row``, begins one element before the last one's. None where the buffer's sizes are not known."""
+    if not type_.has_static_shape:
         return None
     names = [f"d{n}" for n in range(type_.rank)]
-    row = block.axes_of(block.loads[0]).index(written)
     last = f"{names[-1]} - {names[row]} + {type_.shape[row] - 1}"
     return f"({', '.join(names)}) -> ({', '.join([*names[:-1], last])})"

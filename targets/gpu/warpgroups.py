@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import prod
 
 from legato.analysis.accesses import ElementAccess
-from legato.analysis.block_kernel import BlockKernel
+from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm, axes_of
 from legato.core.mlir import ir
@@ -18,10 +18,12 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
 from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout, operand_lanes, share, tile_around
+from legato.targets.gpu.transposes import skewed, through_tiles
 
 PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
 FILLING = (4, 8, 4)   # threads of a warpgroup, along z, y and x
+MANY_ROWS = 512    # for which an operand is turned: the time that it takes is that of so many rows, about
 STEP = 16          # bytes, of which a step along each axis but the last is a multiple
 
 
@@ -62,15 +64,19 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if not products.fits(form, tiles.rows, tiles.columns, machine) or products.split_depth(form, tiles.rows, tiles.columns)[1] > 1:
         return None
     filled = fill(kernel, machine, form, replace(tiles, depth=step))
-    if not is_copied(kernel, form, form.left, form.rows) or (filled is None and not is_copied(kernel, form, form.right, form.columns)):
-        return None
     width = form.left.buffer.type.element_type.width
+    across = width == 32 and filled is None and form.run(form.right, form.depth) == 1
+    if not is_copied(kernel, form, form.left, form.rows) or (
+            filled is None and not (is_turned(kernel, form) if across else is_copied(kernel, form, form.right, form.columns))):
+        return None
     intrinsic = next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[instruction])
-    if width != 16 and any(form.run(one, form.depth) == 1 for one in (form.left, form.right)):
+    if width != 16 and any(form.run(one, form.depth) == 1 for one in ([form.left] if across else [form.left, form.right])):
         return None      # products of f32 and of bytes take operands along whose rows the depth is
     before, after = products.around(kernel, product)
     steps = Steps("warpgroup_product")
     block = steps.block(product.name)
+    if across:
+        turn(steps, block, product, form)
     inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
     made = tile_around(steps, block, (tiles.rows, tiles.columns, step), layout(width), 5, inlined, readers)
     vectors = form.run(form.store, form.columns) % PAIR == 0 and all(map(products.keeps_lanes, after))
@@ -85,6 +91,27 @@ def fill(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: WarpgroupT
         return None
     wide = operand_lanes(kernel, machine, form, tiles, 0)[1]
     return wide, products.word_steps(kernel, form, tiles, wide, prod(FILLING))
+
+
+def turn(steps: Steps, block: str, product: KernelBlock, form: ProductForm) -> None:
+    """Lets a product read a copy of its columns' operand along whose rows the depth is, which a launch before makes."""
+    type_, (depth,) = form.right.buffer.type, (axis for axis in form.depth if form.block.extents[axis] != 1)
+    place = next(n for n, one in enumerate(form.right.indices) if depth in axes_of(form.block, one))
+    copied = steps.cache_read(block, product.read.index(form.right.buffer), "global")
+    names = [f"d{n}" for n in range(type_.rank)]
+    order = [*(name for n, name in enumerate(names) if n != place), names[place]]
+    steps.step("transform_layout", [copied], f"at = 0 : i64, map = affine_map<({', '.join(names)}) -> ({', '.join(order)})>")
+    through_tiles(steps, copied, type_.rank - 1, place, list(range(type_.rank)), skewed(type_, place))
+
+
+def is_turned(kernel: BlockKernel, form: ProductForm) -> bool:
+    """Whether a launch before the product turns the columns' operand, whose last axis is the product's columns: rows enough share it, and
+    the copy engine copies tiles of what it makes."""
+    rows, type_ = form.extent(form.rows), form.right.buffer.type
+    many = form.has_many_rows if rows is None else rows >= MANY_ROWS
+    deep = form.extent(form.depth)
+    return many and deep is not None and deep * type_.element_type.width // 8 % STEP == 0 and form.right.buffer != form.left.buffer and (
+        type_.has_static_shape and is_copied(kernel, form, form.right, form.columns))
 
 
 def is_copied(kernel: BlockKernel, form: ProductForm, access: ElementAccess, side: tuple[int, ...]) -> bool:

@@ -77,6 +77,18 @@ def test_kinds_types_and_numbers_of_ops(machine_code, module):
     assert all(type(type_) is type(same) for type_, same in zip(machine_code.result_types(root), PythonSearch().result_types(root)))
 
 
+def test_ops_of_types_are_found(machine_code, module):
+    root = module.operation
+    integer, number, other = (ir.Type.parse(text, root.context) for text in ("i32", "f32", "f64"))
+    for types in ([integer], [number], [integer, number], [other], []):
+        found = machine_code.of_types(root, types)
+        assert found == PythonSearch().of_types(root, types)
+        assert sum(op.name == "arith.constant" for op in found) == sum({"i32": 2, "f32": 1}.get(str(one), 0) for one in types)
+        assert Counter(op.name for op in found)["scf.if"] == 2 and found[-1].name == "builtin.module"
+    assert "arith.mulf" in [op.name for op in machine_code.of_types(root, [number])]
+    assert "scf.yield" in [op.name for op in machine_code.of_types(root, [integer])]       # an operand
+
+
 def test_more_is_found_than_there_is_room_for(machine_code, monkeypatch, module):
     monkeypatch.setattr(native, "ROOM", 2)
     root = module.operation

@@ -1,6 +1,7 @@
 """Work in the background: it overlaps, its results and exceptions arrive, and a process that is idle or forks has none of its threads."""
 import os
 import threading
+import time
 
 import pytest
 
@@ -46,6 +47,15 @@ def test_no_threads_stay():
     assert not own._threads
 
 
+def test_work_that_follows_soon_starts_no_thread():
+    own = Background()
+    threads = {own.begin(threading.current_thread).result(20) for _ in range(20)}
+    assert len(threads) < 20 or len(os.sched_getaffinity(0)) == 1
+    start = time.monotonic()
+    own.wait()
+    assert not own._threads and time.monotonic() - start < 5
+
+
 def test_a_fork_waits_and_the_child_can_begin_work():
     slow = threading.Event()
     begun = background.begin(lambda: slow.wait(0.2))
@@ -63,3 +73,29 @@ def test_without_threads_the_caller_works(monkeypatch):
     own = Background()
     assert own.begin(lambda: threading.current_thread()).result(0) is threading.current_thread()
     assert own.begin(lambda: 3).result(0) == 3
+
+
+def test_waiting_takes_steps_until_all_is_done():
+    taken, go = [], threading.Event()
+
+    def steps():
+        yield lambda: taken.append(1)
+        yield lambda: (taken.append(2), go.set(), made.result())
+        yield lambda: taken.append(3)
+
+    with background.meanwhile(steps()):
+        made = background.begin(go.wait)
+        background.wait([made])
+        assert taken == [1, 2] and made.done()
+        background.wait([made])
+        assert taken == [1, 2]
+    others = background.begin(lambda: time.sleep(0.05))
+    background.wait([others])       # without a context
+    assert taken == [1, 2] and others.done()
+
+
+def test_waiting_goes_on_where_steps_end():
+    with background.meanwhile(iter([lambda: None])):
+        made = background.begin(lambda: time.sleep(0.05))
+        background.wait([made])
+        assert made.done()

@@ -124,6 +124,8 @@ def _matrices_and_norms() -> list[Case]:
         Case("matmul_integer", ((2, 5, 8), (3, 8)), {"kernel_layout": "OI"}, (2, 5, 8), {0: "int8", 1: "uint8"}, below=100),
         Case("matmul_integer", ((2, 1, 5, 8), (3, 8, 4)), {}, (2, 3, 5, 4), {0: "uint8", 1: "int8"}, below=100),
         Case("matmul_integer", ((2, 3, 5, 8), (2, 1, 4, 8)), {"kernel_layout": "OI"}, (2, 3, 5), {0: "int8", 1: "int8"}, below=100),
+        Case("matmul_turned", ((5, 7), (11, 7)), {}, (5, 7, 11)),
+        Case("matmul_turned", ((2, 1, 5, 8), (3, 4, 8)), {}, (2, 3, 5)),
         Case("matmul_float8", ((5, 7), (11, 7)), {}, (5, 7, 11), {0: "float8_e4m3fn", 1: "float8_e4m3fn"}, below=9),
         Case("matmul_float8", ((2, 1, 5, 8), (3, 4, 8)), {}, (2, 3, 5), {0: "float8_e5m2", 1: "float8_e5m2"}, below=9),
         Case("conv2d_integer", ((2, 5, 9, 8), (4, 5, 3, 3)), {"strides": [2, 1], "dilations": [1, 2]}, (2, 9, 8), {0: "uint8", 1: "int8"},

@@ -270,6 +270,7 @@ ORACLES = {
     "bitcast": lambda x, dtype: np.frombuffer(x.tobytes(), dtype).reshape(x.shape),
     "clip": lambda x, min, max: onnx_op("Clip", [x, *(None if b is None else np.array(b, x.dtype) for b in (min, max))], runtime=True),
     "matmul": np.matmul,
+    "matmul_turned": lambda a, b: np.matmul(a, b.swapaxes(-1, -2)),
     "matmul_integer": lambda a, b, kernel_layout: np.matmul(
         a.astype(np.int32), (b if kernel_layout == "IO" else b.swapaxes(-1, -2)).astype(np.int32)),
     "matmul_float8": lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32).swapaxes(-1, -2)),

@@ -6,6 +6,8 @@ from scheduled_kernels import F, blur, loops, matmul_relu, names, row_sum, three
 
 import legato
 from legato import Schedule
+from legato.core.mlir import ir
+from legato.schedule.index_map import places_of
 from legato.script import tir as T
 
 
@@ -153,6 +155,17 @@ def set_scope(sch):
 def transform_layout(sch):
     sch.transform_layout(sch.get_block("C"), ("write", 0), lambda i, j: (j // 8, i, j % 8))
     assert "memref<4x16x8xf32>" in str(sch)
+
+
+def test_layouts_that_skew_axes_are_found_without_their_points():
+    """The least and greatest places of maps that exchange and skew axes; none for those that may put two elements into one place."""
+    with ir.Context():
+        def places(text):
+            return places_of(ir.AffineMapAttr.parse(f"affine_map<{text}>").value, [4, 1 << 40])
+
+        assert places("(i, j) -> (j, i)") == [(0, (1 << 40) - 1), (0, 3)]
+        assert places("(i, j) -> (i, 2 * i - j + 7)") == [(0, 3), (8 - (1 << 40), 13)]
+        assert {places(f"(i, j) -> {e}") for e in ("(i, i)", "(i, 2 * j)", "(i + j, i - j)", "(i * 9 + j)", "(i, j mod 4)")} == {None}
 
 
 def tile_product(sch):

@@ -4,7 +4,7 @@ import numpy as np
 
 from legato.core.errors import InferenceError
 from legato.dialects.relax.assumed import assume_equal
-from legato.dialects.relax.op import NUMBER, Operand, RelaxOp
+from legato.dialects.relax.op import FLOAT, NUMBER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType, broadcast
 
 
@@ -34,3 +34,27 @@ class Matmul(RelaxOp, name="matmul"):
     @staticmethod
     def compute(a, b):
         return np.matmul(a, b)
+
+
+class MatmulTurned(RelaxOp, name="matmul_turned"):
+    """matmul of floats whose second operand has its last two axes exchanged: both are summed along their last axis.
+
+    ```mlir
+    %y = "relax.matmul_turned"(%a, %b) : (tensor<8x2x4xf32>, tensor<3x4xf32>) -> tensor<8x2x3xf32>
+    ```
+    """
+
+    a = Operand(FLOAT, "[..., rows, depth]")
+    b = Operand(FLOAT, "[..., columns, depth]")
+
+    @staticmethod
+    def result_type(a: TensorType, b: TensorType) -> TensorType:
+        for name, operand in (("a", a), ("b", b)):
+            if operand.rank < 2:
+                raise InferenceError(f"operand '{name}' must have rank 2 or more, has shape {list(operand.dims)}")
+        *batch, columns, depth = b.dims
+        return Matmul.result_type(a, b.with_dims((*batch, depth, columns)))
+
+    @staticmethod
+    def compute(a, b):
+        return np.matmul(a, np.swapaxes(b, -1, -2))

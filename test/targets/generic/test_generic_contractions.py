@@ -79,6 +79,15 @@ def integer_cases():
                    symbols={"n": 2})
 
 
+def turned_cases():
+    rng, sizes = np.random.default_rng(6), {"b": 2, "n": 3}
+    for dtype in (np.float32, np.float16):
+        for a, b in ([[4, 33], [17, 33]], [[2, 1, 5, 8], [3, 6, 8]], [["b", "n", 9], [20, 9]]):
+            given = [[sizes[dim] if isinstance(dim, str) else dim for dim in shape] for shape in (a, b)]
+            yield Case("matmul_turned", [rng.standard_normal(shape).astype(dtype) for shape in given], shapes=[a, b],
+                       symbols=sizes if "n" in a else {})
+
+
 def float8_cases():
     rng, sizes = np.random.default_rng(5), {"b": 2, "n": 3}
     for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
@@ -280,7 +289,7 @@ def regions_of_images():
 
 
 @pytest.mark.parametrize("part", first_of(range(3)))
-@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, float8_cases, quantized_cases, conv_cases, transposed_cases,
+@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, turned_cases, float8_cases, quantized_cases, conv_cases, transposed_cases,
                                    pool_cases, region_cases])
 def test_semantics(cases, part):
     assert failures(list(cases())[part::3]) == []

@@ -4,6 +4,8 @@ import re
 import subprocess
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from emulate import emulated
 from thoroughly import sampled
@@ -176,6 +178,9 @@ def test_tiles_of_transposes_are_as_large_as_a_block_needs():
     for name in ("a transpose in tiles", "a square transpose"):
         text = str(legato.lower(graph(name), "nvvm", last="scheduled"))
         assert re.search(r"workgroup\(%\w+ : memref<(1x)?32x63xf32", text) and text.count("gpu.barrier") == 1
+    large = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> m (float[3000, 4000] x) => (float[4000, 3000] y) '
+                                    '{y = Transpose(x)}')
+    assert "memref<32x63xf32" in str(legato.lower(legato.from_onnx(large), "nvvm", last="scheduled"))
 
 
 def test_sums_without_a_schedule_stay_in_registers():

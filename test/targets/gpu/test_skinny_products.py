@@ -63,8 +63,10 @@ def test_no_races(node):
     assert any(check_launch(launch).races for launch in launches(lowered.module))
 
 
-# a product: its threads; in four steps of a thread: loads of 16 bytes, other loads (one for each row), and multiplications
-SHAPES = {"one row": (matmul(1, 4096, 1024), "8, 32, 1", 4, 4, 16),
+# a product: its threads; in four or eight steps of a thread that are together:
+# loads of 16 bytes, other loads (one for each row), and multiplications
+SHAPES = {"one row": (matmul(1, 4096, 1024), "8, 32, 1", 8, 8, 32),
+          "a long row": (matmul(1, 8192, 8192), "16, 64, 1", 4, 4, 16),
           "few rows": (matmul(8, 1024, 1024, then="Relu"), "4, 64, 1", 4, 32, 128),
           "halves": (matmul(4, 4096, 1024, HALF), "4, 64, 1", 4, 16, 128)}
 
@@ -76,7 +78,7 @@ def test_weights_are_loaded_once_by_16_bytes_into_registers(name):
     text = ptx_of([node])
     assert f".maxntid {threads}" in text and text.count(".entry") == text.count("bar.sync") == 1 and ".local" not in text
     assert len(re.findall(r"ld\.global\S*v4", text)) == wide and len(re.findall(r"ld\.global", text)) == wide + others
-    assert text.count("fma.rn.f32") == multiplies
+    assert text.count("fma.rn.f32") == multiplies and text.count(".minnctapersm 1") == 1
     assert len(re.findall(r"st\.shared\S*v4", text)) == text.count("st.shared")
     assembled(text)
 

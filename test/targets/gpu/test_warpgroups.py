@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 import standin
 from assembled_warpgroups import check_assembly
@@ -51,6 +52,38 @@ def test_products_of_halves_are_right():
     others = 3 * 2 * 2 * 4 + 3 * 2 * 3 * 4      # blocks x steps of 64 x products of 16
     long, short = 2 * 3 * 4 * 4 + others, 3 * 4 * 4 + others
     assert counts == [long, short, long] and driver.standin_tile_conflicts() == before[0]
+
+
+def exact(node, **sizes):
+    """Inputs of a product that tf32 holds exactly."""
+    return {name: array.astype(np.float16).astype(np.float32) for name, array in feeds([node], **sizes).items()}
+
+
+def test_operands_of_floats_are_turned_by_a_launch_before():
+    """Where the columns are along the rows of the right operand, and many rows share it; few rows are multiplied by warps."""
+    target = TARGET.replace("}", " matmul-precision=tf32}")
+    for node, turned in ((matmul(520, 136, 200, then="Relu"), True), (batched((2,), (2,), 516, 72, 136), True),
+                         (matmul(72, 128, 96), False)):
+        module = legato.from_onnx(model([node]))
+        lowered, given = outlined(module, target), exact(node)
+        kernels = find(lowered.operation, "gpu.func")
+        assert len(kernels) == 1 + turned and sum(bool(find(one, MULTIPLY)) for one in kernels) == turned
+        check([node], standin.compiled(module, target)(*given.values()), given)
+
+
+def test_weights_of_floats_are_turned_when_compiled():
+    """For unknown rows, by warpgroups with one launch; a single row is a reduction."""
+    node, target = matmul("n", 136, 200), TARGET.replace("}", " matmul-precision=tf32}")
+    made, given = model([node]), exact(node, n=70)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(given["x0_1"], "x0_1"))
+    del made.graph.input[1]
+    lowered = outlined(legato.from_onnx(made), target)
+    kernels = find(lowered.operation, "gpu.func")
+    assert sorted(bool(find(one, MULTIPLY)) for one in kernels) == [False, True]
+    exe = standin.compiled(legato.from_onnx(made), target)
+    for rows in (70, 1):
+        some = given | {"x0_0": given["x0_0"][:rows]}
+        check([node], exe(some["x0_0"]), some)
 
 
 def scheduled(kernel, intrinsic="wgmma_m64k16_f16", stages=2, tile=TILE):

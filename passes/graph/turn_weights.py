@@ -1,0 +1,62 @@
+"""relax-turn-weights: constant right factors of products are stored with their depth along rows, for instructions that take only such.
+
+Warpgroups multiply tiles of f32, rounded to tf32, whose rows are along the depth on both sides (wgmma has no other layout for 32 bits).
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, has_one_use, relax_functions, replace_uses
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+LEAST = 64      # rows, and columns, of a warpgroup's product
+STEP = 32       # of the depth, that a tile has
+PIECE = 4       # elements of 16 bytes, of which the copy engine takes rows
+
+
+@dataclass(frozen=True)
+class TurnWeights(ModulePass):
+    """Exchanges the last two axes of constants of f32 that one product reads, where the device's warpgroups multiply f32. To be run after
+    constants are folded."""
+
+    name: ClassVar[str] = "relax-turn-weights"
+    target: TargetText = option("nvvm", "the target whose device may have warpgroups that multiply f32")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.gpu(self.target)
+        if not machine.warpgroups or "f32" not in machine.matrix_types:
+            return
+        constants = Constants(module)
+        for function in relax_functions(module):
+            for op in graph_ops(function):
+                if op.name == "relax.matmul" and is_turned(op):
+                    turn(op, constants)
+            erase_dead(function, constants)
+
+
+def is_turned(op: ir.Operation) -> bool:
+    """Whether warpgroups may multiply the factors of a product, if the right one is turned."""
+    left, right = op.operands
+    if str(right.type.element_type) != "f32" or not right.type.has_static_shape or right.type.rank < 2 or not has_one_use(right):
+        return False
+    depth, columns = right.type.shape[-2:]
+    outer = dims.dims(left.type)[:-1]
+    rows = dims.product(outer if right.type.rank == 2 else outer[-1:])
+    return columns >= LEAST and depth > STEP and depth % PIECE == 0 and not (isinstance(rows, int) and rows < LEAST)
+
+
+def turn(op: ir.Operation, constants: Constants) -> None:
+    """Turns the right factor of one product, if it is a constant."""
+    weight = op.operands[1]
+    if (array := constants.array(weight)) is None:
+        return
+    axes = [*range(array.ndim - 2), array.ndim - 1, array.ndim - 2]
+    with ir.InsertionPoint(op), op.location:
+        name = constants.name_of(weight, op.results[0], default="weight")
+        stored = constants.build(np.ascontiguousarray(array.transpose(axes)), name)
+        replace_uses(op.results[0], relax.matmul_turned(op.operands[0], stored))
