@@ -7,17 +7,9 @@ import legato
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 backend = import_module("legato.torch_backend").torch_backend
 embedding_bag = torch.nn.functional.embedding_bag
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 @pytest.mark.parametrize(("mode", "padding"), [("sum", 2), ("mean", 2), ("max", None), ("max", 2)])

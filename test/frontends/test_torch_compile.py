@@ -10,18 +10,10 @@ import legato
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 nn = torch.nn
 torch_backend = import_module("legato.torch_backend")
 leaves = torch.utils._pytree.tree_leaves
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 @pytest.fixture

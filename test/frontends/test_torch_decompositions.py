@@ -1,22 +1,15 @@
 """Ops that torch's exporter lacks or takes for others, by torch.compile and by from_torch, against PyTorch itself: over NaN, infinities,
 signed zeros, and sizes that only a call knows."""
 import pytest
+from torch_functions import module_of
 
 import legato
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 functional = torch.nn.functional
 nan, inf = float("nan"), float("inf")
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 def numbers(*shape):
@@ -119,12 +112,8 @@ def compare(function, sizes, make):
         given = [make(*shape) for shape in shapes]
         same(compiled(*given), function(*given))
 
-    class Module(torch.nn.Module):
-        def forward(self, *x):
-            return function(*x)
-
     given = [make(*shape) for shape in sizes[0]]
-    exe = legato.compile(legato.from_torch(Module().eval(), tuple(given)))
+    exe = legato.compile(legato.from_torch(module_of(function), tuple(given)))
     same(exe(*given), function(*given))
 
 

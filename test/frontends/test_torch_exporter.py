@@ -1,17 +1,16 @@
 """Ops that torch's ONNX exporter writes as something else: by torch.compile as torch computes them, and errors of from_torch."""
 import pytest
 
+import legato
+
 torch = pytest.importorskip("torch")
-
-import legato  # noqa: E402
-
 functional = torch.nn.functional
 X = torch.randn(2, 4, 9, 10, generator=torch.Generator().manual_seed(0))
 Z = torch.complex(X[0, 0], X[1, 1])
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def fresh():     # gradients stay on: with them, torch takes other attentions
     torch._dynamo.reset()
 
 

@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 functional = torch.nn.functional
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 special = torch.special
 nan, inf = float("nan"), float("inf")
 NUMBERS = torch.cat([torch.linspace(-20, 20, 81, dtype=torch.float64), torch.tensor([0.0, -0.0, nan, 1e-8, 60.0, -60.0])])
@@ -23,14 +24,6 @@ OTHERS = {
     "sorted_flags": lambda x: torch.sort((x > 2).reshape(5, 8), 1).values, "window": lambda x: x * torch.kaiser_window(40, False, 8.0),
     "numbers": lambda x: (x[0].flip(0), x[0].scatter(0, torch.tensor(0), 5.0), x[0].scatter_add(0, torch.tensor(0), x[1])),
 }
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -1,23 +1,16 @@
 """Factors, solutions and exponentials of matrices, mixtures of experts, masked attention, complex numbers and images of integers by
 torch.compile and by from_torch, against PyTorch itself."""
 import pytest
+from torch_functions import module_of
 
 import legato
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 functional, linalg = torch.nn.functional, torch.linalg
 attend = functional.scaled_dot_product_attention
 nan, inf = float("nan"), float("inf")
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 def same(given, expected):
@@ -33,11 +26,7 @@ def compare(function, *calls, imported=True, dynamic=None):
     for given in calls:
         same(compiled(*given), function(*given))
     if imported:
-        class Module(torch.nn.Module):
-            def forward(self, *x):
-                return function(*x)
-
-        same(legato.compile(legato.from_torch(Module().eval(), calls[0]))(*calls[0]), function(*calls[0]))
+        same(legato.compile(legato.from_torch(module_of(function), calls[0]))(*calls[0]), function(*calls[0]))
 
 
 def matrices(*shape):

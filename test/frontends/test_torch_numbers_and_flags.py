@@ -3,6 +3,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 FLAGS = torch.tensor([[True, False, False], [False, False, True], [True, True, True]])
 X = torch.arange(12.0).reshape(3, 4) / 11
@@ -31,8 +32,6 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_as_torch(name):
     function, x = CASES[name]
-    torch._dynamo.reset()
-    with torch.no_grad():
-        found, wanted = torch.compile(function, backend="legato")(x), function(x)
+    found, wanted = torch.compile(function, backend="legato")(x), function(x)
     for ours, theirs in zip(*map(torch.utils._pytree.tree_leaves, (found, wanted)), strict=True):
         torch.testing.assert_close(ours, theirs, equal_nan=True)

@@ -2,6 +2,7 @@
 import math
 
 import pytest
+from torch_functions import module_of
 
 import legato
 
@@ -30,11 +31,7 @@ BOUNDS = {torch.float64: 1e-14, torch.float32: 2e-6, torch.float16: 1e-3, torch.
 
 
 def compiled(function, *arguments):
-    class Model(torch.nn.Module):
-        def forward(self, *x):
-            return function(*x)
-
-    return legato.compile(legato.from_torch(Model().eval(), arguments), "llvm")(*arguments)
+    return legato.compile(legato.from_torch(module_of(function), arguments), "llvm")(*arguments)
 
 
 def same(functions, x):

@@ -1,10 +1,12 @@
 """``as_strided`` counts elements in memory: of a transposed tensor, others than in the order of its axes."""
 import pytest
+from torch_functions import module_of
 
 import legato
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 X = torch.arange(24.0).reshape(4, 6)
 WITHIN = {
@@ -24,27 +26,17 @@ BESIDE = {
 }
 
 
-def module(function):
-    class Strided(torch.nn.Module):
-        def forward(self, x):
-            return function(x)
-
-    return Strided().eval()
-
-
 @pytest.mark.parametrize("name", WITHIN)
 def test_within_a_tensor(name):
     function, x = WITHIN[name]
-    torch._dynamo.reset()
     assert torch.equal(torch.compile(function, backend="legato")(x), function(x))
-    assert torch.equal(legato.compile_torch(module(function), (x,))(x), function(x))
+    assert torch.equal(legato.compile_torch(module_of(function), (x,))(x), function(x))
 
 
 def test_sizes_that_change():
     def function(x):
         return (x + 1).t().as_strided((x.shape[0], 3), (6, 1))
 
-    torch._dynamo.reset()
     compiled = torch.compile(function, backend="legato", dynamic=True)
     for rows in (4, 2, 7):
         x = torch.arange(6.0 * rows).reshape(rows, 6)
@@ -54,7 +46,6 @@ def test_sizes_that_change():
 @pytest.mark.parametrize("name", BESIDE)
 def test_beside_a_tensor(name):
     """torch.compile computes such views of their base, a single module is refused."""
-    torch._dynamo.reset()
     assert torch.equal(torch.compile(BESIDE[name], backend="legato")(X), BESIDE[name](X))
-    with pytest.raises(legato.LegatoError, match="Strided cannot be imported: its as_strided reads memory beside the elements"):
-        legato.compile_torch(module(BESIDE[name]), (X,))
+    with pytest.raises(legato.LegatoError, match="Function cannot be imported: its as_strided reads memory beside the elements"):
+        legato.compile_torch(module_of(BESIDE[name]), (X,))

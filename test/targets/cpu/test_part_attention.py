@@ -58,7 +58,7 @@ def test_numbers_that_are_no_sums_of_parts(operand, layout):
             arrays[f"a_{operand}"] *= np.float32(number)
         else:
             arrays[f"a_{operand}"][0, 1, 5, 7] = number
-        wanted, found = session.run(None, arrays)[0], np.asarray(compiled(*arrays.values()))
+        wanted, found = np.asarray(session.run(None, arrays)[0]), np.asarray(compiled(*arrays.values()))
         size = 1e-30 if operand == "v" and number == 1e-30 else 1
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=2e-5 * size)
 
