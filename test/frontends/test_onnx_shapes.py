@@ -11,6 +11,7 @@ import legato
 from legato import LegatoError
 from legato.dialects import relax
 from legato.dialects.relax import dims
+from legato.dialects.relax.sizes import substitute
 
 I64 = np.int64
 
@@ -266,3 +267,21 @@ def test_slices_of_shapes(size):
     x = {"x": np.ones([2, 3, 4][:size], np.float32)}
     for bound, found, wanted in zip(bounds, legato.compile(imported(proto))(**x), reference(proto, x), strict=True):
         np.testing.assert_array_equal(found, wanted, str(bound))
+
+
+def test_slices_far_beyond_an_axis():
+    """Of an axis of unknown size: steps that no i64 negates, and places beyond 2^31, which are the end only for shorter axes."""
+    bounds = list(itertools.product((5, -5, 40), (5, 40, -(2**63)), (2**63 - 1, -(2**63), 2**40)))
+    constants = {"axes": np.array([0]), **{f"{which}{number}": np.array([place]) for number, bound in enumerate(bounds)
+                                           for which, place in zip("bes", bound)}}
+    nodes = [helper.make_node("Slice", ["x", f"b{n}", f"e{n}", "axes", f"s{n}"], [f"y{n}"]) for n in range(len(bounds))]
+    x = np.arange(50, dtype=np.float32)
+    names = [f"y{number}" for number in range(len(bounds))]
+    proto = model(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])], names, 18, constants)
+    for (begin, end, step), found in zip(bounds, legato.compile(imported(proto))(x), strict=True):
+        np.testing.assert_array_equal(found, x[begin:end:step], str((begin, end, step)))
+
+    g = Graph()
+    module = imported(g.model({"x": (x, ["n"])}, g("Slice", "x", [2**31 + 1], [2**62], [0])))
+    size, = dims.dims(module.function().entry_block.operations[0].results[0].type)
+    assert substitute(size, {"n": 2**31 + 1000}) == 999

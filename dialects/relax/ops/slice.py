@@ -10,7 +10,8 @@ from legato.dialects.relax.family import define, example
 from legato.dialects.relax.op import MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
-_END = 2**31 - 1  # exporters write this, or more, for "up to the end"
+_ENDS = (2**31 - 1, 2**31)     # magnitudes that exporters write for "up to the end", besides those beyond all axes
+_BEYOND = 2**48
 
 
 class StridedSlice(RelaxOp, name="strided_slice"):
@@ -53,6 +54,11 @@ class StridedSlice(RelaxOp, name="strided_slice"):
         return x
 
 
+def is_far(place: int) -> bool:
+    """Whether a begin or end stands for the end, or the beginning, of an axis of any size."""
+    return abs(place) in _ENDS or abs(place) >= _BEYOND
+
+
 def slice_begin(size: Size, begin: Size, stride: int) -> Size:
     """The first index of a slice of an axis of that size: ``begin`` counted from the front and clipped."""
     return _bound(size, begin, 0, size) if stride > 0 else _bound(size, begin, -1, size - 1)
@@ -61,8 +67,9 @@ def slice_begin(size: Size, begin: Size, stride: int) -> Size:
 def _slice_size(size: Size, begin: Size, end: Size, stride: int) -> Size:
     if all(isinstance(v, int) for v in (size, begin, end)):
         return len(range(*slice(begin, end, stride).indices(size)))
-    if stride > 1 and isinstance(begin, int) and 0 <= begin < _END:   # unclipped, so that every second of n is n // 2
-        end = size + end if isinstance(end, int) and -_END < end < 0 else _bound(size, end, 0, size)
+    stride = max(min(stride, _BEYOND), -_BEYOND)    # as far as any axis: sizes stay in i64
+    if stride > 1 and isinstance(begin, int) and begin >= 0 and not is_far(begin):   # unclipped, so that every second of n is n // 2
+        end = size + end if isinstance(end, int) and end < 0 and not is_far(end) else _bound(size, end, 0, size)
         return maximum(ceil_divide(end - begin, stride), 0)
     if stride > 0:
         return maximum(ceil_divide(_bound(size, end, 0, size) - slice_begin(size, begin, stride), stride), 0)
@@ -73,7 +80,7 @@ def _bound(size: Size, place: Size, low: Size, high: Size) -> Size:
     """A begin or end counted from the front and clipped to ``low`` ... ``high``; a symbolic one unchanged."""
     if not isinstance(place, int):
         return place
-    if abs(place) >= _END:
+    if is_far(place):
         return high if place > 0 else low
     return maximum(size + place, low) if place < 0 else minimum(place, high)
 

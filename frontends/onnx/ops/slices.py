@@ -6,14 +6,13 @@ import numpy as np
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import Dim, Size, maximum, minimum
+from legato.dialects.relax.ops.slice import is_far
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.folding import is_at_least
 from legato.frontends.onnx.ops.run_time_slices import pad_by_data, read_around, slice_by_data, split_by_data
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import KNOWN_ELEMENTS
-
-_FAR = (1 << 31) - 1  # exporters write this for "to the end"
 
 
 def _bounds(node) -> tuple[list[int], list[Size], list[Size], list[int]]:
@@ -38,7 +37,7 @@ def _placed(place: Size, size: Size) -> Size:
     if isinstance(place, int):
         if isinstance(size, int):
             return place
-        return size if place >= _FAR else 0 if place <= -_FAR else place
+        return (size if place > 0 else 0) if is_far(place) else place
     if is_at_least(-place, 1):
         place = size + place
     return size if is_at_least(place - size, 0) else place
@@ -52,7 +51,7 @@ def _placed_backwards(place: Size, size: Size, is_start: bool) -> Size:
     if isinstance(place, int):
         if not is_start or place >= -1:
             return place
-        place = dims.maximum(size + place, 0) if place > -_FAR else 0
+        place = 0 if is_far(place) else dims.maximum(size + place, 0)
     elif is_at_least(-place, 1):
         place = dims.maximum(size + place, 0) if is_start else size + place
     return dims.minimum(place, size - 1) if isinstance(place, Dim) or (isinstance(size, int) and size) else place
