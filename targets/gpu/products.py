@@ -110,7 +110,8 @@ def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
     product, form = found
     if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
-    tiles = fastest(form, machine) or sliced(form) or choose(form)
+    packed = dequantizing(kernel, form.right.buffer) is not None      # each block of rows dequantizes the columns' operand again
+    tiles = (None if packed else fastest(form, machine)) or sliced(form) or choose(form)
     if not fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("product")
