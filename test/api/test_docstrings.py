@@ -38,7 +38,9 @@ def public_names(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def is_documented(node: ast.AST) -> bool:
-    """Whether a definition has a docstring; a class may assign ``__doc__``."""
+    """Whether a definition has a docstring; a class may assign ``__doc__``, and ``functools.wraps`` takes that of another function."""
+    if isinstance(node, ast.FunctionDef) and any(ast.unparse(d).startswith("wraps(") for d in node.decorator_list):
+        return True
     assigned = isinstance(node, ast.ClassDef) and "__doc__" in (ast.unparse(t) for n in node.body if isinstance(n, ast.Assign)
                                                                 for t in n.targets)
     return assigned or bool(ast.get_docstring(node))
