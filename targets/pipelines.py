@@ -118,9 +118,10 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     integers = INTEGERS if target.options.get("schedules") else ""
     weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
+    combine = "relax-combine-parallel-matmuls," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
-                  f"{GRAPH % ' integer-kernel-layout=OHWI'},relax-turn-weights{{target=%s}}"),
+                  f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),

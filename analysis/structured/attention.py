@@ -10,6 +10,7 @@ from functools import cached_property
 from math import inf
 
 from legato.analysis.structured.elements import (
+    VIEWS,
     BodyScalar,
     Index,
     Term,
@@ -26,8 +27,9 @@ from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import PARALLEL, StructuredOp, producer
 from legato.core.mlir import arith, ir
 
-ALLOWED = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tensor.empty", "tensor.dim", "linalg.fill", "linalg.generic",
-           "linalg.matmul", "linalg.batch_matmul", "linalg.transpose", "arith.constant", "func.return")
+ALLOWED = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.cast", "tensor.empty", "tensor.dim",
+           "linalg.fill", "linalg.generic", "linalg.matmul", "linalg.batch_matmul", "linalg.transpose", "arith.constant", "func.return")
+PARTS = (*VIEWS, "tensor.extract_slice")    # of an argument, which queries, keys, values and what scores are made of may be
 LOWEST = -3e38  # starts of maxima are below
 
 
@@ -266,7 +268,7 @@ class _Matcher:
         """The loops that a factor depends on; its elements are those of arguments of the kernel, or views of them."""
         found: set[Term] = set()
         for tensor, index in leaves(self.kernel, scalar):
-            if not is_given(tensor):
+            if not is_given(tensor, PARTS):
                 raise Untraceable
             found |= set(index)
         return found
@@ -276,7 +278,7 @@ class _Matcher:
         given: Index = tuple(f"o{i}" for i in range(returned.type.rank))
         read = [index for tensor, index in tensor_leaves(self.kernel, returned, given, second) if tensor == second]
         others = [one for one in tensor_leaves(self.kernel, returned, given, second) if one[0] != second]
-        if len(set(read)) != 1 or len(set(read[0])) != len(read[0]) or any(not is_given(tensor) for tensor, _ in others):
+        if len(set(read)) != 1 or len(set(read[0])) != len(read[0]) or any(not is_given(tensor, PARTS) for tensor, _ in others):
             return None
         terms: dict[Term, Term] = dict(zip(read[0], result))
         if any(term not in terms and returned.type.shape[i] != 1 for i, term in enumerate(given)):

@@ -4,7 +4,7 @@ An index is a tuple with a term for each dimension: a name that the caller has g
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from legato.analysis.structured.kernel_ops import KernelOps
@@ -138,7 +138,7 @@ def tensor_leaves(kernel: KernelOps, tensor: ir.Value, index: Index, stop: ir.Va
     return [(tensor, index)] if op is None else list(leaves(kernel, yielded(op, index), stop))
 
 
-def is_given(value: ir.Value) -> bool:
-    """Whether a value is an argument of the kernel, a view of one, or a constant."""
+def is_given(value: ir.Value, views: Collection[str] = VIEWS) -> bool:
+    """Whether a value is an argument of the kernel, a view of one, or a constant. ``views``: the ops that make views."""
     owner = producer(value)
-    return owner is None or owner.name == "arith.constant" or (owner.name in VIEWS and is_given(owner.operands[0]))
+    return owner is None or owner.name == "arith.constant" or (owner.name in views and is_given(owner.operands[0], views))

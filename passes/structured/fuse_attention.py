@@ -1,7 +1,7 @@
 """tir-fuse-attention: merges the kernels of an attention, from the product of queries and keys to that with values, into one.
 
 Elementwise kernels between these are merged along: scales, masks, biases. So are those that transpose queries, keys, values or the result,
-which a kernel that copies its operands into blocks reads in any order.
+which a kernel that copies its operands into blocks reads in any order, and those that cut what is transposed from one tensor of all.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, StructuredKernels
 from legato.analysis.structured.ops import producer
 from legato.core.interfaces import TargetLike
-from legato.core.ir_helpers import index, present
+from legato.core.ir_helpers import body, index, present
 from legato.core.mlir import func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -136,7 +136,8 @@ class AttentionFuser(Fuser):
         return chain, call if call is not None and call.kind == kind else None
 
     def _moves(self, call: Call, chain: list[Call], calls: dict[ir.Operation, Call]) -> list[Call]:
-        """The kernels that transpose a product's operands, with elementwise ones after them, and those that widen operands."""
+        """The kernels that transpose a product's operands, with elementwise ones after them and slices before, and those that widen
+        operands."""
         found: list[Call] = []
         for value in call.inputs:
             made: list[Call] = []
@@ -146,7 +147,11 @@ class AttentionFuser(Fuser):
                 if self._transposes(one) or len(made) == MOST_BETWEEN:
                     break
                 one = self._producer(self._reads(one)[0], calls) if self._reads(one) else None
-            found += made if made and self._transposes(made[-1]) else [one for one in made[:1] if self._widens(one)]
+            if made and self._transposes(made[-1]):
+                cut = self._producer(self._reads(made[-1])[0], calls)
+                found += [*made, cut] if cut is not None and self._slices(cut) else made
+            else:
+                found += [one for one in made[:1] if self._widens(one)]
         return found
 
     def _moved_result(self, call: Call, calls: dict[ir.Operation, Call]) -> list[Call]:
@@ -164,6 +169,16 @@ class AttentionFuser(Fuser):
         """Whether a kernel is one elementwise op that reads its input transposed."""
         ops = self.kernels.of(self.home[call.callee]).structured
         return len(ops) == 1 and len(self._reads(call)) == 1 and not ops[0].reads_in_order
+
+    def _slices(self, call: Call) -> bool:
+        """Whether a kernel only takes a slice, at a known place, of neighbours along the axes, whole along the last one: what lies together
+        does so before."""
+        *sizes, op = body(self.home[call.callee].body.blocks[0])
+        if op.name != "tensor.extract_slice" or any(one.name not in ("tensor.dim", "arith.constant") for one in sizes):
+            return False
+        given, taken = op.operands[0].type, op.results[0].type
+        plain = all(step == 1 for step in op.attributes["static_strides"]) and all(at >= 0 for at in op.attributes["static_offsets"])
+        return plain and given.rank == taken.rank and given.shape[-1] == taken.shape[-1] >= 0
 
     def _widens(self, call: Call) -> bool:
         """Whether a kernel does nothing but to widen half floats."""

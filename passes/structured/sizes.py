@@ -10,6 +10,7 @@ from legato.dialects.tir.loops import constant_of
 
 Dim = tuple[object, int]  # a tensor and its dimension, or a structured op and its loop
 RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
+SIZED = {"tensor.empty": "dynamicSizes", "tensor.extract_slice": "sizes"}     # ops, and their operands that are the result's dynamic sizes
 
 
 def size_sources(kernel: func.FuncOp) -> list[list[tuple[int, int] | None]]:
@@ -23,11 +24,13 @@ def size_sources(kernel: func.FuncOp) -> list[list[tuple[int, int] | None]]:
             dim = parents[dim]
         return dim
 
-    for op in kernel.body.blocks[0].operations:
-        for a, b in _equal(op.operation):
-            a, b = first(a), first(b)
-            if a != b:
-                parents[a] = b
+    ops = kernel.body.blocks[0].operations
+    results = zip(ops[len(ops) - 1].operands, arguments[len(inputs):])
+    for a, b in (*(pair for op in ops for pair in _equal(op.operation)),
+                 *(((returned, dim), (out, dim)) for returned, out in results for dim in range(out.type.rank))):
+        a, b = first(a), first(b)
+        if a != b:
+            parents[a] = b
     found: dict[Dim, tuple[int, int]] = {}
     for number, value in enumerate(inputs):
         for dim in range(value.type.rank if isinstance(value.type, ir.RankedTensorType) else 0):
@@ -46,9 +49,9 @@ def _equal(op: ir.Operation) -> Iterator[tuple[Dim, Dim]]:
             yield from (((value, dim), (out, dim)) for dim in range(value.type.rank))
     elif op.name == "tensor.cast":
         yield from (((op.results[0], dim), (op.operands[0], dim)) for dim in range(op.results[0].type.rank))
-    elif op.name == "tensor.empty":
-        result = op.results[0]
-        for dim, size in zip((d for d in range(result.type.rank) if result.type.is_dynamic_dim(d)), op.operands):
+    elif op.name in SIZED:
+        result, sizes = op.results[0], getattr(op.opview, SIZED[op.name])
+        for dim, size in zip((d for d in range(result.type.rank) if result.type.is_dynamic_dim(d)), sizes):
             owner = size.owner
             if not isinstance(owner, ir.Block) and owner.name == "tensor.dim" and (place := constant_of(owner.operands[1])) is not None:
                 yield (result, dim), (owner.operands[0], place)

@@ -80,7 +80,8 @@ def strided_slice(k, x, out):
         offsets[axis] = _first(k, dim(x, axis), begin, stride)
         steps[axis] = stride
     if min(steps, default=1) > 0:
-        return copy(window(x, offsets, dims(out), steps), out)
+        whole = [axis not in axes and out.type.is_dynamic_dim(axis) for axis in range(rank)]
+        return copy(window(x, offsets, [dim(x if whole[axis] else out, axis) for axis in range(rank)], steps), out)
 
     def pick(_) -> ir.Value:
         places = [arith.addi(index_value(o), arith.muli(loop_index(i), index_value(s))) for i, (o, s) in enumerate(zip(offsets, steps))]

@@ -3,6 +3,7 @@
 A block of threads computes a tile of the result, as in ``tensor_cores``, each warpgroup of it 64 rows, and one warp more copies tiles
 ahead (passes/gpu/specialize_warps.py). Sums stay in registers, and what reads the result is computed where it is written.
 """
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -17,7 +18,7 @@ from legato.targets.gpu import product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of, layout, operand_lanes, share, tile_around
+from legato.targets.gpu.tensor_cores import PAIR, divided, intrinsic_of, layout, operand_lanes, result_lanes, share, tile_around
 from legato.targets.gpu.transposes import skewed, through_tiles
 
 PANEL = 128        # bytes of a row of a tile that lie together
@@ -61,8 +62,10 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     depth = form.extent(form.depth)
     if instruction is None or tiles is None or (depth is not None and depth <= step):
         return None
-    if not products.fits(form, tiles.rows, tiles.columns, machine) or products.split_depth(form, tiles.rows, tiles.columns)[1] > 1:
-        return None
+    axis, parts = products.split_depth(form, tiles.rows, tiles.columns)
+    if not products.fits(form, tiles.rows, tiles.columns, machine) or (
+            parts > 1 and (form.block.extents[axis] or 0) // parts % step):
+        return None      # a step of the depth lies in one part
     filled = fill(kernel, machine, form, replace(tiles, depth=step))
     width = form.left.buffer.type.element_type.width
     across = width == 32 and filled is None and form.run(form.right, form.depth) == 1
@@ -72,15 +75,15 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     intrinsic = next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[instruction])
     if width != 16 and any(form.run(one, form.depth) == 1 for one in ([form.left] if across else [form.left, form.right])):
         return None      # products of f32 and of bytes take operands along whose rows the depth is
-    before, after = products.around(kernel, product)
     steps = Steps("warpgroup_product")
-    block = steps.block(product.name)
     if across:
-        turn(steps, block, product, form)
-    inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
-    made = tile_around(steps, block, (tiles.rows, tiles.columns, step), layout(width), 5, inlined, readers)
-    vectors = form.run(form.store, form.columns) % PAIR == 0 and all(map(products.keeps_lanes, after))
-    finish(steps, made, tiles, intrinsic, vectors, filled)
+        turn(steps, steps.block(product.name), product, form)
+
+    def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
+        made = tile_around(steps, block, (tiles.rows, tiles.columns, step), layout(width), 5, inlined, readers)
+        finish(steps, made, tiles, intrinsic, result_lanes(kernel, product, form, PAIR, chunk) == PAIR, filled)
+
+    divided(steps, kernel, product, form, tiles, compute)
     return steps.text()
 
 

@@ -1,4 +1,5 @@
 """Patterns of relax-canonicalize: ops that move elements or change shapes."""
+from math import prod
 
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
@@ -118,6 +119,26 @@ def whole_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return same_shape(r, op)
 
 
+def reshape_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """A reshape that splits the axis of a slice of steps of 1, the last one, as into heads: the slice of what is reshaped. Other slices of
+    the same tensor then share the reshape."""
+    cut, sizes = r.find(op.operands[0], "strided_slice", once=True), dims(op.results[0].type)
+    if cut is None:
+        return None
+    attrs, whole = attributes(cut), dims(cut.operands[0].type)
+    axis, (begin,), (step,) = len(whole) - 1, attrs["begin"][-1:], (attrs["strides"] or [1])[-1:]
+    outer, pieces = sizes[:axis], sizes[axis:]
+    axes = attrs["axes"] if attrs["axes"] is not None else range(len(attrs["begin"]))
+    known = all(isinstance(size, int) and size > 0 for size in (*pieces, whole[axis], op.operands[0].type.shape[-1], begin + 1))
+    if not known or [a % len(whole) for a in axes] != [axis] or step != 1 or len(pieces) < 2 or outer != whole[:axis] or UNKNOWN in outer:
+        return None
+    piece = prod(pieces[1:])
+    if begin % piece or whole[axis] % piece or prod(pieces) != op.operands[0].type.shape[-1]:
+        return None
+    split = relax.reshape(cut.operands[0], [*outer, whole[axis] // piece, *pieces[1:]])
+    return relax.strided_slice(split, begin=[begin // piece], end=[begin // piece + pieces[0]], strides=[1], axes=[axis])
+
+
 def no_padding(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A pad by 0: the operand."""
     return op.operands[0] if not any(attributes(op)["pads"]) else None
@@ -180,6 +201,7 @@ PATTERNS = (
     ("permute_dims", permute_dims),
     ("permute_dims", permute_dims_around_reshape),
     ("reshape", ones_before_permute_dims),
+    ("reshape", reshape_of_slice),
     ("take", take_before_permute_dims),
     ("tensor.concat", concat),
     ("strided_slice", whole_slice),

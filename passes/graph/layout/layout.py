@@ -6,7 +6,7 @@ a layout here: `(0, 2, 3, 1)` holds an NCHW value as NHWC.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from legato.dialects.relax.dims import Size, product
+from legato.dialects.relax.dims import UNKNOWN, Size, floor_divide, product
 
 Perm = tuple[int, ...]
 
@@ -67,11 +67,9 @@ def groups(old: Sequence[Size], new: Sequence[Size]) -> list[DimGroup] | None:
         a, b = i, j
         i, j = i + 1, j + 1
         while (here := product(old[a:i])) != (there := product(new[b:j])):
-            if not (isinstance(here, int) and isinstance(there, int)):
-                return None
-            if here < there and i < len(old):
+            if i < len(old) and is_less(here, there):
                 i += 1
-            elif here > there and j < len(new):
+            elif j < len(new) and is_less(there, here):
                 j += 1
             else:
                 return None
@@ -80,6 +78,13 @@ def groups(old: Sequence[Size], new: Sequence[Size]) -> list[DimGroup] | None:
         return None
     result += [DimGroup((axis,), ()) for axis in range(i, len(old))]
     return result + [DimGroup((), (axis,)) for axis in range(j, len(new))]
+
+
+def is_less(a: Size, b: Size) -> bool:
+    """Whether one of two different sizes is the smaller one: of symbolic sizes, whether it divides the other."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a < b
+    return UNKNOWN not in (a, b) and a != 0 and floor_divide(b, a) * a == b
 
 
 class LayoutReshape(NamedTuple):

@@ -222,6 +222,38 @@ func.func @keys(%x: tensor<1x?x12x64xf32, #relax.dims<[1, "n", 12, 64]>>) -> ten
   return %3 : tensor<1x12x64x?xf32, #relax.dims<[1, 12, 64, "n"]>>
 }
 
+// With a batch of unknown size, which the reshapes multiply by the heads.
+// CHECK-LABEL: func.func @keys_of_a_batch(
+// CHECK-NEXT: %[[K:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 2, 3, 1>}
+// CHECK-NEXT: return %[[K]]
+func.func @keys_of_a_batch(%x: tensor<?x?x12x64xf32, #relax.dims<["b", "n", 12, 64]>>) -> tensor<?x12x64x?xf32, #relax.dims<["b", 12, 64, "n"]>> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1, 3>} : (tensor<?x?x12x64xf32, #relax.dims<["b", "n", 12, 64]>>) -> tensor<?x12x?x64xf32, #relax.dims<["b", 12, "n", 64]>>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<["b * 12", "n", 64]>} : (tensor<?x12x?x64xf32, #relax.dims<["b", 12, "n", 64]>>) -> tensor<?x?x64xf32, #relax.dims<["b * 12", "n", 64]>>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 2, 1>} : (tensor<?x?x64xf32, #relax.dims<["b * 12", "n", 64]>>) -> tensor<?x64x?xf32, #relax.dims<["b * 12", 64, "n"]>>
+  %3 = "relax.reshape"(%2) {shape = #relax.dims<["b", 12, 64, "n"]>} : (tensor<?x64x?xf32, #relax.dims<["b * 12", 64, "n"]>>) -> tensor<?x12x64x?xf32, #relax.dims<["b", 12, 64, "n"]>>
+  return %3 : tensor<?x12x64x?xf32, #relax.dims<["b", 12, 64, "n"]>>
+}
+
+// Heads of a slice are slices of the heads of all; where heads would lie across its ends, and with steps, they are not.
+// CHECK-LABEL: func.func @heads_of_slices(
+// CHECK: %[[H:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<["n", 6, 4]>}
+// CHECK: %[[K:.*]] = "relax.strided_slice"(%[[H]]) {axes = array<i64: 1>, {{.*}}} : {{.*}} -> tensor<?x2x4xf32
+// CHECK: %[[A:.*]] = "relax.strided_slice"(%arg0)
+// CHECK: %[[X:.*]] = "relax.reshape"(%[[A]])
+// CHECK: %[[B:.*]] = "relax.strided_slice"(%arg0)
+// CHECK: %[[Y:.*]] = "relax.reshape"(%[[B]])
+// CHECK: return %[[K]], %[[X]], %[[Y]]
+func.func @heads_of_slices(%x: tensor<?x24xf32, #relax.dims<["n", 24]>>)
+    -> (tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>, tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>, tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>) {
+  %0 = "relax.strided_slice"(%x) {begin = #relax.dims<[8]>, end = #relax.dims<[16]>, strides = array<i64: 1>, axes = array<i64: 1>} : (tensor<?x24xf32, #relax.dims<["n", 24]>>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<["n", 2, 4]>} : (tensor<?x8xf32, #relax.dims<["n", 8]>>) -> tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>
+  %2 = "relax.strided_slice"(%x) {begin = #relax.dims<[6]>, end = #relax.dims<[14]>, strides = array<i64: 1>, axes = array<i64: 1>} : (tensor<?x24xf32, #relax.dims<["n", 24]>>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
+  %3 = "relax.reshape"(%2) {shape = #relax.dims<["n", 2, 4]>} : (tensor<?x8xf32, #relax.dims<["n", 8]>>) -> tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>
+  %4 = "relax.strided_slice"(%x) {begin = #relax.dims<[0]>, end = #relax.dims<[16]>, strides = array<i64: 2>, axes = array<i64: 1>} : (tensor<?x24xf32, #relax.dims<["n", 24]>>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
+  %5 = "relax.reshape"(%4) {shape = #relax.dims<["n", 2, 4]>} : (tensor<?x8xf32, #relax.dims<["n", 8]>>) -> tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>
+  return %1, %3, %5 : tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>, tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>, tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>
+}
+
 // Of queries, keys and values that are permuted to be taken apart, each is taken where it lies.
 // CHECK-LABEL: func.func @taken_apart(
 // CHECK: %[[Q:.*]] = "relax.take"(%{{.*}}, %{{.*}}) {axis = 1 : i64} : (tensor<7x3x8xf32>, tensor<i64>) -> tensor<7x8xf32>

@@ -9,7 +9,7 @@ import onnx
 import pytest
 import standin
 from assembled_warpgroups import check_assembly
-from product_models import HALF, batched, check, feeds, gemm, matmul, model, product
+from product_models import FLOAT, HALF, batched, check, feeds, gemm, matmul, model, product
 
 import legato
 from legato.codegen.jit import jit
@@ -253,3 +253,21 @@ def test_a_driver_without_tensor_maps_is_named(monkeypatch):
     monkeypatch.setenv("STANDIN_CHIP", "80")
     with pytest.raises(RuntimeError, match=r"describing an operand to the copy engine, .* of CUDA 12 or later, for relax.matmul y0"):
         exe(*feeds([matmul(64, 64, 136, HALF)]).values())
+
+
+@pytest.mark.parametrize("dtype", [HALF, FLOAT])
+def test_blocks_share_a_long_depth(dtype):
+    """Where tiles are few: each block has a part of the depth, whole steps of it, and a second launch adds up for what reads the result.
+    A depth without such parts is not cut."""
+    target = TARGET.replace("}", " matmul-precision=tf32}")
+    cut, whole = gemm(70, 72, 1024, False, False), matmul(72, 64, 1032)
+    for node, grid in ((replace(cut, dtype=dtype), [2, 2, 8]), (replace(whole, dtype=dtype), [])):
+        made, given = model([node]), exact(node) if dtype == FLOAT else feeds([node])
+        made.graph.initializer.append(onnx.numpy_helper.from_array(given["x0_1"], "x0_1"))
+        del made.graph.input[1]
+        lowered = outlined(legato.from_onnx(made), target)
+        kernels = find(lowered.operation, "gpu.func")
+        assert [list(one.attributes["known_grid_size"]) for one in kernels if find(one, MULTIPLY)] == ([grid] if grid else [])
+        if grid:
+            assert len(kernels) == 2
+            check([node], standin.compiled(legato.from_onnx(made), target)(*(given[value.name] for value in made.graph.input)), given)

@@ -1,0 +1,134 @@
+"""relax-combine-parallel-matmuls: products of one matrix by several constant ones, whose results are heads, become one product.
+
+Queries, keys and values of an attention are three products of the same rows. On a GPU each is a launch, and so small that most of the
+device is idle. One product by the matrices side by side gives the heads of all; each reads its slice of them.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from legato.core.ir_helpers import present
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax.dims import UNKNOWN, Size, dims
+from legato.passes.graph.functions import (
+    CONSTANT,
+    Constants,
+    defining_op,
+    erase_dead,
+    graph_ops,
+    has_one_use,
+    relax_functions,
+    replace_uses,
+)
+from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
+
+RESHAPES = ("relax.reshape", "relax.expand_dims", "relax.squeeze")
+
+
+@dataclass(frozen=True)
+class CombineParallelMatmuls(ModulePass):
+    """Combines products of the same left factor by constants, with the biases that are added to them, whose results are all reshaped to
+    heads of one size. To be run after constants are folded. TVM's pass of the same name combines more: any results, and only where a
+    pattern says so."""
+
+    name: ClassVar[str] = "relax-combine-parallel-matmuls"
+    rounding: ClassVar[Rounding] = EXACT
+
+    def run(self, module: Module, context: PassContext) -> None:
+        constants = Constants(module)
+        for function in relax_functions(module):
+            groups: dict[tuple[object, ...], list[HeadsProduct]] = {}
+            for op in graph_ops(function):
+                if (found := HeadsProduct.of(op)) is not None:
+                    groups.setdefault(found.shared, []).append(found)
+            for parts in groups.values():
+                if len(parts) > 1:
+                    combine(parts, constants)
+            erase_dead(function, constants)
+
+
+@dataclass(frozen=True)
+class HeadsProduct:
+    """A product by a constant whose result, with ``bias`` (None without one) added to it, is reshaped to ``heads``."""
+
+    op: ir.Operation
+    bias: ir.Value | None
+    heads: ir.Value
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> "HeadsProduct | None":
+        """What an op is the product of; None for another op."""
+        if op.name != "relax.matmul" or not is_constant(weight := op.operands[1]) or weight.type.rank != 2 or not has_one_use(weight):
+            return None
+        made, bias = op.results[0], None
+        user = only_user(made)
+        if user is not None and user.name == "relax.add":
+            bias = next((one for one in user.operands if one != made), None)
+            if bias is None or not is_constant(bias) or list(bias.type.shape) != [weight.type.shape[1]]:
+                return None
+            made = user.results[0]
+        heads = None
+        while (user := only_user(made)) is not None and user.name in RESHAPES:
+            heads = made = user.results[0]
+        if heads is None or UNKNOWN in (sizes := dims(heads.type)) or sizes[-2] * sizes[-1] != weight.type.shape[1]:
+            return None
+        return cls(op, bias, heads) if all(isinstance(size, int) for size in sizes[-2:]) else None
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """What products that are combined have in common: the block, the rows' matrix, and the heads' sizes but for their number."""
+        sizes = dims(self.heads.type)
+        return self.op.block, self.op.operands[0], str(self.heads.type.element_type), sizes[:-2], sizes[-1]
+
+    @property
+    def count(self) -> int:
+        """The number of heads."""
+        return self.heads.type.shape[-2]
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a value is a constant of known shape."""
+    owner = defining_op(value)
+    return owner is not None and owner.name == CONSTANT and value.type.has_static_shape
+
+
+def only_user(value: ir.Value) -> ir.Operation | None:
+    """The op that alone reads a value; None where there are others."""
+    return next(iter(value.uses)).owner.operation if has_one_use(value) else None
+
+
+def combine(parts: Sequence[HeadsProduct], constants: Constants) -> None:
+    """Puts one product in place of several, in front of the first."""
+    first = parts[0].op
+    weights = [part.op.operands[1] for part in parts]
+    biases = [part.bias for part in parts]
+    sizes: list[Size] = [*dims(parts[0].heads.type)[:-2], sum(part.count for part in parts), parts[0].heads.type.shape[-1]]
+    with ir.InsertionPoint(first), ir.Location.fused([part.op.location for part in parts]):
+        made = relax.matmul(first.operands[0], side_by_side(weights, constants))
+        if any(bias is not None for bias in biases):
+            made = relax.add(made, added(parts, constants))
+        heads, axis, begin = relax.reshape(made, sizes), len(sizes) - 2, 0
+        for part in parts:
+            replace_uses(part.heads, relax.strided_slice(heads, begin=[begin], end=[begin + part.count], strides=[1], axes=[axis]))
+            begin += part.count
+
+
+def side_by_side(weights: Sequence[ir.Value], constants: Constants) -> ir.Value:
+    """A constant of the columns of all."""
+    arrays = [present(constants.array(weight)) for weight in weights]
+    shape = [arrays[0].shape[0], sum(array.shape[1] for array in arrays)]
+    return constants.build_later(lambda out: np.concatenate(arrays, axis=1, out=out), shape, arrays[0].dtype, constants.name_of(*weights))
+
+
+def added(parts: Sequence[HeadsProduct], constants: Constants) -> ir.Value:
+    """A constant of the biases of all; of those without one -0, which changes no number."""
+    given = [None if part.bias is None else present(constants.array(part.bias)) for part in parts]
+    dtype = next(array.dtype for array in given if array is not None)
+    zeros = (np.full(part.op.operands[1].type.shape[1], -0.0, dtype) for part in parts)
+    array = np.concatenate([zero if array is None else array for zero, array in zip(zeros, given)])
+    return constants.build(array, constants.name_of(*(part.bias for part in parts if part.bias is not None)))
