@@ -5,7 +5,7 @@ from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import UNKNOWN, dims
+from legato.dialects.relax.dims import UNKNOWN, dims, product
 from legato.dialects.relax.types import broadcast
 from legato.passes.graph.functions import permutation_of
 from legato.passes.graph.layout import layout
@@ -119,24 +119,54 @@ def whole_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return same_shape(r, op)
 
 
+def take_one(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """What a constant index takes along an axis, without that axis: a slice, reshaped."""
+    x, index = op.operands
+    axis, place, sizes = attributes(op)["axis"], r.scalar(index) if index.type.rank == 0 else None, dims(x.type)
+    if axis is None or place is None or UNKNOWN in sizes or not isinstance(size := sizes[axis % len(sizes)], int):
+        return None
+    axis, place = axis % len(sizes), int(place)
+    if not -size <= place < size:
+        return None
+    begin = place % size
+    cut = relax.strided_slice(x, begin=[begin], end=[begin + 1], strides=[1], axes=[axis])
+    return relax.reshape(cut, [*sizes[:axis], *sizes[axis + 1:]])
+
+
+def one_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """A slice of one element along an axis, of a permute_dims: the slice of what is permuted, so that the others need not be moved."""
+    permute, attrs = r.find(op.operands[0], "permute_dims"), attributes(op)
+    axes = attrs["axes"] if attrs["axes"] is not None else list(range(len(attrs["begin"])))
+    if permute is None or len(axes) != 1 or dims(op.results[0].type)[axes[0]] != 1:
+        return None
+    perm = permutation_of(permute)
+    cut = relax.strided_slice(permute.operands[0], **{**attrs, "axes": [perm[axes[0] % len(perm)]]})
+    return relax.permute_dims(cut, list(perm))
+
+
 def reshape_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """A reshape that splits the axis of a slice of steps of 1, the last one, as into heads: the slice of what is reshaped. Other slices of
-    the same tensor then share the reshape."""
+    """A reshape of a slice of steps of 1 that takes apart the axis of the slice and what is behind it, as into heads: the slice of what is
+    reshaped. Other slices of the same tensor then share the reshape."""
     cut, sizes = r.find(op.operands[0], "strided_slice", once=True), dims(op.results[0].type)
-    if cut is None:
+    if cut is None or UNKNOWN in sizes:
         return None
-    attrs, whole = attributes(cut), dims(cut.operands[0].type)
-    axis, (begin,), (step,) = len(whole) - 1, attrs["begin"][-1:], (attrs["strides"] or [1])[-1:]
-    outer, pieces = sizes[:axis], sizes[axis:]
-    axes = attrs["axes"] if attrs["axes"] is not None else range(len(attrs["begin"]))
-    known = all(isinstance(size, int) and size > 0 for size in (*pieces, whole[axis], op.operands[0].type.shape[-1], begin + 1))
-    if not known or [a % len(whole) for a in axes] != [axis] or step != 1 or len(pieces) < 2 or outer != whole[:axis] or UNKNOWN in outer:
+    attrs, whole, taken = attributes(cut), dims(cut.operands[0].type), dims(op.operands[0].type)
+    axes = attrs["axes"] if attrs["axes"] is not None else list(range(len(attrs["begin"])))
+    if len(axes) != 1 or attrs["strides"] not in (None, [1]) or UNKNOWN in whole:
         return None
-    piece = prod(pieces[1:])
-    if begin % piece or whole[axis] % piece or prod(pieces) != op.operands[0].type.shape[-1]:
+    axis, begin = axes[0] % len(whole), attrs["begin"][0]
+    places = [place for place in range(len(sizes) - 1) if product(sizes[:place]) == product(whole[:axis])]
+    if not places or not isinstance(begin, int):
         return None
-    split = relax.reshape(cut.operands[0], [*outer, whole[axis] // piece, *pieces[1:]])
-    return relax.strided_slice(split, begin=[begin // piece], end=[begin // piece + pieces[0]], strides=[1], axes=[axis])
+    outer, pieces, behind = sizes[:places[-1]], sizes[places[-1]:], whole[axis + 1:]
+    if not all(isinstance(size, int) and size > 0 for size in (*pieces, *behind, whole[axis], taken[axis])):
+        return None
+    piece, step, begin = prod(pieces[1:]), prod(behind), begin + (whole[axis] if begin < 0 else 0)
+    if prod(pieces) != taken[axis] * step or begin < 0 or begin * step % piece or whole[axis] * step % piece:
+        return None
+    first = begin * step // piece
+    split = relax.reshape(cut.operands[0], [*outer, whole[axis] * step // piece, *pieces[1:]])
+    return relax.strided_slice(split, begin=[first], end=[first + pieces[0]], strides=[1], axes=[len(outer)])
 
 
 def no_padding(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -203,8 +233,10 @@ PATTERNS = (
     ("reshape", ones_before_permute_dims),
     ("reshape", reshape_of_slice),
     ("take", take_before_permute_dims),
+    ("take", take_one),
     ("tensor.concat", concat),
     ("strided_slice", whole_slice),
+    ("strided_slice", one_before_permute_dims),
     ("pad", no_padding),
     ("tile", single_tile),
     (_BROADCASTING, unneeded_broadcast),

@@ -254,10 +254,12 @@ func.func @heads_of_slices(%x: tensor<?x24xf32, #relax.dims<["n", 24]>>)
   return %1, %3, %5 : tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>, tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>, tensor<?x2x4xf32, #relax.dims<["n", 2, 4]>>
 }
 
-// Of queries, keys and values that are permuted to be taken apart, each is taken where it lies.
+// Of queries, keys and values that are permuted to be taken apart, each is a slice of what lies there.
 // CHECK-LABEL: func.func @taken_apart(
-// CHECK: %[[Q:.*]] = "relax.take"(%{{.*}}, %{{.*}}) {axis = 1 : i64} : (tensor<7x3x8xf32>, tensor<i64>) -> tensor<7x8xf32>
-// CHECK: %[[V:.*]] = "relax.take"(%{{.*}}, %{{.*}}) {axis = 1 : i64} : (tensor<7x3x8xf32>, tensor<i64>) -> tensor<7x8xf32>
+// CHECK: %[[A:.*]] = "relax.strided_slice"(%arg0) {axes = array<i64: 1>, begin = #relax.dims<[0]>, end = #relax.dims<[1]>, strides = array<i64: 1>}
+// CHECK-NEXT: %[[Q:.*]] = "relax.reshape"(%[[A]]) {shape = #relax.dims<[7, 8]>}
+// CHECK-NEXT: %[[B:.*]] = "relax.strided_slice"(%arg0) {axes = array<i64: 1>, begin = #relax.dims<[2]>, end = #relax.dims<[3]>, strides = array<i64: 1>}
+// CHECK-NEXT: %[[V:.*]] = "relax.reshape"(%[[B]]) {shape = #relax.dims<[7, 8]>}
 // CHECK-NEXT: %[[T:.*]] = "relax.permute_dims"(%[[V]]) {axes = array<i64: 1, 0>}
 // CHECK-NEXT: return %[[Q]], %[[T]]
 func.func @taken_apart(%x: tensor<7x3x8xf32>) -> (tensor<7x8xf32>, tensor<8x7xf32>) {
@@ -268,6 +270,18 @@ func.func @taken_apart(%x: tensor<7x3x8xf32>) -> (tensor<7x8xf32>, tensor<8x7xf3
   %1 = "relax.permute_dims"(%x) {axes = array<i64: 2, 1, 0>} : (tensor<7x3x8xf32>) -> tensor<8x3x7xf32>
   %v = "relax.take"(%1, %two) {axis = -2 : i64} : (tensor<8x3x7xf32>, tensor<i64>) -> tensor<8x7xf32>
   return %q, %v : tensor<7x8xf32>, tensor<8x7xf32>
+}
+
+// Sizes of 1 make no difference.
+// CHECK-LABEL: func.func @heads_of_parts(
+// CHECK-NEXT: %[[H:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<[1, 7, 12, 2]>}
+// CHECK-NEXT: %[[K:.*]] = "relax.strided_slice"(%[[H]]) {axes = array<i64: 2>, begin = #relax.dims<[4]>, end = #relax.dims<[8]>, strides = array<i64: 1>}
+// CHECK-NEXT: return %[[K]]
+func.func @heads_of_parts(%x: tensor<7x1x3x8xf32>) -> tensor<1x7x4x2xf32> {
+  %one = "relax.constant"() {value = dense<-2> : tensor<i64>} : () -> tensor<i64>
+  %0 = "relax.take"(%x, %one) {axis = 2 : i64} : (tensor<7x1x3x8xf32>, tensor<i64>) -> tensor<7x1x8xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[1, 7, 4, 2]>} : (tensor<7x1x8xf32>) -> tensor<1x7x4x2xf32>
+  return %1 : tensor<1x7x4x2xf32>
 }
 
 // Two permutations around a reshape that splits what the first one moved: one, or none.
