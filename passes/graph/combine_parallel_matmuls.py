@@ -13,7 +13,7 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
-from legato.dialects.relax.dims import UNKNOWN, Size, dims
+from legato.dialects.relax.dims import UNKNOWN, Size, dims, product
 from legato.passes.graph.functions import (
     CONSTANT,
     Constants,
@@ -54,11 +54,13 @@ class CombineParallelMatmuls(ModulePass):
 
 @dataclass(frozen=True)
 class HeadsProduct:
-    """A product by a constant whose result, with ``bias`` (None without one) added to it, is reshaped to ``heads``."""
+    """A product by a constant whose result, with ``bias`` (None without one) added to it, is reshaped to ``heads``: these ``rows``, heads,
+    and the elements of one."""
 
     op: ir.Operation
     bias: ir.Value | None
     heads: ir.Value
+    rows: tuple[Size, ...]
 
     @classmethod
     def of(cls, op: ir.Operation) -> "HeadsProduct | None":
@@ -72,23 +74,24 @@ class HeadsProduct:
             if bias is None or not is_constant(bias) or list(bias.type.shape) != [weight.type.shape[1]]:
                 return None
             made = user.results[0]
-        heads = None
         while (user := only_user(made)) is not None and user.name in RESHAPES:
-            heads = made = user.results[0]
-        if heads is None or UNKNOWN in (sizes := dims(heads.type)) or sizes[-2] * sizes[-1] != weight.type.shape[1]:
-            return None
-        return cls(op, bias, heads) if all(isinstance(size, int) for size in sizes[-2:]) else None
+            made = user.results[0]
+            sizes = dims(made.type)
+            places = [place for place in range(1, len(sizes) - 1) if product(sizes[place:]) == weight.type.shape[1]]
+            if UNKNOWN not in sizes and places and isinstance(sizes[-1], int) and sizes[-1]:
+                return cls(op, bias, made, sizes[:places[-1]])
+        return None
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """What products that are combined have in common: the block, the rows' matrix, and the heads' sizes but for their number."""
-        sizes = dims(self.heads.type)
-        return self.op.block, self.op.operands[0], str(self.heads.type.element_type), sizes[:-2], sizes[-1]
+        """What products that are combined have in common: the block, the rows' matrix, its rows as the heads have them, and their size."""
+        rows = tuple(size for size in self.rows if size != 1)
+        return self.op.block, self.op.operands[0], str(self.heads.type.element_type), rows, self.heads.type.shape[-1]
 
     @property
     def count(self) -> int:
         """The number of heads."""
-        return self.heads.type.shape[-2]
+        return self.op.results[0].type.shape[-1] // self.heads.type.shape[-1]
 
 
 def is_constant(value: ir.Value) -> bool:
@@ -107,14 +110,16 @@ def combine(parts: Sequence[HeadsProduct], constants: Constants) -> None:
     first = parts[0].op
     weights = [part.op.operands[1] for part in parts]
     biases = [part.bias for part in parts]
-    sizes: list[Size] = [*dims(parts[0].heads.type)[:-2], sum(part.count for part in parts), parts[0].heads.type.shape[-1]]
+    rows, size = list(parts[0].rows), parts[0].heads.type.shape[-1]
     with ir.InsertionPoint(first), ir.Location.fused([part.op.location for part in parts]):
         made = relax.matmul(first.operands[0], side_by_side(weights, constants))
         if any(bias is not None for bias in biases):
             made = relax.add(made, added(parts, constants))
-        heads, axis, begin = relax.reshape(made, sizes), len(sizes) - 2, 0
+        heads, begin = relax.reshape(made, [*rows, sum(part.count for part in parts), size]), 0
         for part in parts:
-            replace_uses(part.heads, relax.strided_slice(heads, begin=[begin], end=[begin + part.count], strides=[1], axes=[axis]))
+            own = relax.strided_slice(heads, begin=[begin], end=[begin + part.count], strides=[1], axes=[len(rows)])
+            wanted = dims(part.heads.type)
+            replace_uses(part.heads, own if dims(own.type) == wanted else relax.reshape(own, list(wanted)))
             begin += part.count
 
 

@@ -10,11 +10,12 @@
 // CHECK: %[[H:.*]] = "relax.reshape"(%[[Z]]) {shape = #relax.dims<["n", 5, 4, 2]>}
 // CHECK: %[[Q:.*]] = "relax.strided_slice"(%[[H]]) {axes = array<i64: 2>, begin = {{.*}}0{{.*}}, end = {{.*}}2{{.*}}, strides = {{.*}}} : {{.*}} -> tensor<?x5x2x2xf32
 // CHECK: %[[K:.*]] = "relax.strided_slice"(%[[H]]) {axes = array<i64: 2>, begin = {{.*}}2{{.*}}, end = {{.*}}3{{.*}}, strides = {{.*}}} : {{.*}} -> tensor<?x5x1x2xf32
-// CHECK: %[[V:.*]] = "relax.strided_slice"(%[[H]]) {axes = array<i64: 2>, begin = {{.*}}3{{.*}}, end = {{.*}}4{{.*}}, strides = {{.*}}} : {{.*}} -> tensor<?x5x1x2xf32
+// CHECK: %[[C:.*]] = "relax.strided_slice"(%[[H]]) {axes = array<i64: 2>, begin = {{.*}}3{{.*}}, end = {{.*}}4{{.*}}, strides = {{.*}}} : {{.*}} -> tensor<?x5x1x2xf32
+// CHECK: %[[V:.*]] = "relax.reshape"(%[[C]]) {shape = #relax.dims<["n", 5, 1, 1, 2]>}
 // CHECK-NOT: relax.matmul
 // CHECK: return %[[Q]], %[[K]], %[[V]]
 func.func @heads(%x: tensor<?x3xf32, #relax.dims<["n * 5", 3]>>) -> (tensor<?x5x2x2xf32, #relax.dims<["n", 5, 2, 2]>>,
-    tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>, tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>) {
+    tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>, tensor<?x5x1x1x2xf32, #relax.dims<["n", 5, 1, 1, 2]>>) {
   %q = "relax.constant"() {value = dense<1.0> : tensor<3x4xf32>} : () -> tensor<3x4xf32>
   %k = "relax.constant"() {value = dense<2.0> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
   %v = "relax.constant"() {value = dense<3.0> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
@@ -28,8 +29,8 @@ func.func @heads(%x: tensor<?x3xf32, #relax.dims<["n * 5", 3]>>) -> (tensor<?x5x
   %5 = "relax.reshape"(%4) {shape = #relax.dims<["n", 5, 1, 2]>} : (tensor<?x2xf32, #relax.dims<["n * 5", 2]>>) -> tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>
   %6 = "relax.matmul"(%x, %v) : (tensor<?x3xf32, #relax.dims<["n * 5", 3]>>, tensor<3x2xf32>) -> tensor<?x2xf32, #relax.dims<["n * 5", 2]>>
   %7 = "relax.add"(%vb, %6) : (tensor<2xf32>, tensor<?x2xf32, #relax.dims<["n * 5", 2]>>) -> tensor<?x2xf32, #relax.dims<["n * 5", 2]>>
-  %8 = "relax.reshape"(%7) {shape = #relax.dims<["n", 5, 1, 2]>} : (tensor<?x2xf32, #relax.dims<["n * 5", 2]>>) -> tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>
-  return %3, %5, %8 : tensor<?x5x2x2xf32, #relax.dims<["n", 5, 2, 2]>>, tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>, tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>
+  %8 = "relax.reshape"(%7) {shape = #relax.dims<["n", 5, 1, 1, 2]>} : (tensor<?x2xf32, #relax.dims<["n * 5", 2]>>) -> tensor<?x5x1x1x2xf32, #relax.dims<["n", 5, 1, 1, 2]>>
+  return %3, %5, %8 : tensor<?x5x2x2xf32, #relax.dims<["n", 5, 2, 2]>>, tensor<?x5x1x2xf32, #relax.dims<["n", 5, 1, 2]>>, tensor<?x5x1x1x2xf32, #relax.dims<["n", 5, 1, 1, 2]>>
 }
 
 // -----
