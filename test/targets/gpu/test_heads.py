@@ -36,9 +36,8 @@ def layer(rows: int | str, queries: int, keys: int, parts: str, rotated: bool, d
     if parts == "three":
         made = [product("x", count * HEAD, bias=n != 1) for n, count in enumerate(counts)]
     elif parts == "split":
-        outputs = [next(names) for _ in counts]
-        nodes.append(helper.make_node("Split", [product("x", sum(counts) * HEAD), ints(*(count * HEAD for count in counts))], outputs, axis=2))
-        made = outputs
+        made, sizes = [next(names) for _ in counts], ints(*(count * HEAD for count in counts))
+        nodes.append(helper.make_node("Split", [product("x", sum(counts) * HEAD), sizes], made, axis=2))
     else:
         five = op("Reshape", product("x", 3 * queries * HEAD), ints(0, 0, 3, queries * HEAD))
         turned = op("Transpose", five, perm=[2, 0, 1, 3])
