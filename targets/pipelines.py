@@ -33,7 +33,7 @@ LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-i
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
 SPLIT = "tir-group-factors{target=%s},tir-widen-factors{target=%s},tir-split-kernels,tir-merge-calls,tir-repeat-widenings"
-FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
+FUSE = ("tir-fuse%s,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
         "tir-tie-outputs")
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
@@ -91,7 +91,7 @@ def cpu_stages(target: "Target") -> Stages:
                   "relax-slice-parts,relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},"
                   "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
-        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}tir-fuse-slices,{FUSE},{COLLAPSE},"
+        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}tir-fuse-slices,{FUSE % ''},{COLLAPSE},"
                   f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,"
                   f"tir-matrix-convolutions{{target=%s}},tir-fuse-pointwise-depthwise{{target=%s}},"
                   f"tir-pair-products{{target=%s}},"
@@ -123,7 +123,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
                   f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}}"),
         ("legalized", LEGALIZE),
-        ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
+        ("fused", f"{attention}{FUSE % '{gathers=true}'},tir-count-work" if target.options.get("schedules") else
+                  f"{FUSE % ''},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},tir-lower-loops,tir-choose-by-rows"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from legato.analysis.patterns.graph import graph_blocks
-from legato.analysis.structured import ELEMENTWISE, REDUCTION, WINDOW, StructuredKernels
+from legato.analysis.structured import ELEMENTWISE, REDUCTION, WINDOW, StructuredKernel, StructuredKernels
 from legato.analysis.structured.pool import PoolForm
 from legato.core.dtypes import element_bytes
 from legato.core.mlir import func, ir, tensor
@@ -18,7 +18,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.passes.graph.functions import is_used, relax_functions
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.structured.inlining import inline_kernels
 
 MAX_CALLS = 40  # longest group, to limit registers and compile time: a residual block of a quantized model has 31
@@ -113,6 +113,12 @@ def fits_prologue(producer: Call, consumer: Call) -> bool:
     return producer.result == consumer.inputs[0] and (static or producer.shape == consumer.shape)
 
 
+def is_gather(kernel: StructuredKernel) -> bool:
+    """Whether a kernel is one op that takes each element of its result from a computed place."""
+    ops = kernel.structured
+    return len(ops) == 1 and ops[0].gathers and ops[0].parallel and ops[0].writes_plainly and ops[0].op.name == "linalg.generic"
+
+
 def _static_shape(value: ir.Value) -> tuple[int, ...]:
     """The static sizes of a tensor; () for a value that is none."""
     return tuple(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else ()
@@ -121,13 +127,16 @@ def _static_shape(value: ir.Value) -> tuple[int, ...]:
 class Fuser:
     """One run of the pass over one module."""
 
-    def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels):
+    def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels, gathers: bool = False):
         self.module, self.functions = module, functions
         found = {k.name.value: kernels.of(k) for k in tir.prim_funcs(module)}
         self.kinds = {name: WINDOW if kernel.kind == REDUCTION and PoolForm.of(kernel) is not None else kernel.kind    # reads what is given
                       for name, kernel in found.items()}
         self.in_order = {name: all(op.reads_in_order for op in kernel.structured if op.kind == ELEMENTWISE)
                          for name, kernel in found.items()}
+        self.gathers = {name for name, kernel in found.items() if gathers and is_gather(kernel)}
+        self.kinds |= dict.fromkeys(self.gathers, ELEMENTWISE)
+        self.in_order |= dict.fromkeys(self.gathers, False)
         self.made: dict[Any, str] = {}
         self.workshop = ir.Module.create()  # a module with kernels only, for the inliner
         self.symbols = ir.SymbolTable(self.workshop.operation)
@@ -152,7 +161,7 @@ class Fuser:
                 continue  # a call without results writes buffers
             call = self.call(op)
             group = call.group
-            for value in reversed(call.inputs):
+            for value in reversed(call.inputs if call.callee not in self.gathers else ()):     # what is read in any order is in memory
                 owner = value.owner
                 producer = None if isinstance(owner, ir.Block) else calls.get(owner)
                 if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
@@ -285,7 +294,8 @@ class Fuse(ModulePass):
 
     name: ClassVar[str] = "tir-fuse"
     completed_by: ClassVar[tuple[str, ...]] = ("linalg-fuse-elementwise-ops", "tir-tie-outputs")
+    gathers: bool = option(False, "elementwise kernels take what they read from computed places, too, in the place of kernels that do so")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            Fuser(module.module, relax_functions(module), context.kernels).run()
+            Fuser(module.module, relax_functions(module), context.kernels, self.gathers).run()

@@ -1,0 +1,31 @@
+// tir-fuse{gathers=true}: what takes its elements from computed places joins the elementwise kernel behind it, of the same shape.
+// RUN: legato-opt %s --split-input-file --relax-legalize=target=generic --cse --tir-fuse=gathers=true --symbol-dce --canonicalize --linalg-fuse-elementwise-ops --canonicalize --cse --tir-tie-outputs | filecheck %s
+// RUN: legato-opt %s --split-input-file --relax-legalize=target=generic --cse --tir-fuse --symbol-dce | filecheck %s --check-prefix=NONE
+// NONE-NOT: @fused_take
+
+// CHECK-LABEL: func.func @added(
+// CHECK: call @fused_take_add(
+// CHECK: func.func private @fused_take_add(
+// CHECK: linalg.generic
+// CHECK: %[[X:.*]] = tensor.extract
+// CHECK: arith.addf %[[X]]
+// CHECK-NOT: linalg.generic
+func.func @added(%x: tensor<9x8xf32>, %places: tensor<4xi64>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = "relax.take"(%x, %places) : (tensor<9x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+  %1 = "relax.add"(%0, %y) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// Not what is in front of it, which it would compute again, and not a reduction behind it, which reads each element several times.
+// CHECK-LABEL: func.func @others(
+// CHECK: call @kernel_negative
+// CHECK: call @kernel_take
+// CHECK: call @kernel_softmax
+func.func @others(%x: tensor<4x8xf32>, %places: tensor<4xi64>) -> tensor<4x8xf32> {
+  %0 = "relax.negative"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = "relax.take"(%0, %places) : (tensor<4x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+  %2 = "relax.softmax"(%1) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
