@@ -161,7 +161,8 @@ class Fuser:
                 continue  # a call without results writes buffers
             call = self.call(op)
             group = call.group
-            for value in reversed(call.inputs if call.callee not in self.gathers else ()):     # what is read in any order is in memory
+            inputs = [] if call.callee in self.gathers else call.inputs     # what is read in any order is in memory
+            for value in reversed(inputs):
                 owner = value.owner
                 producer = None if isinstance(owner, ir.Block) else calls.get(owner)
                 if producer is None or producer.group is group or producer.group.calls[-1] is not producer:

@@ -161,11 +161,12 @@ def reshape_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     outer, pieces, behind = sizes[:places[-1]], sizes[places[-1]:], whole[axis + 1:]
     if not all(isinstance(size, int) and size > 0 for size in (*pieces, *behind, whole[axis], taken[axis])):
         return None
-    piece, step, begin = prod(pieces[1:]), prod(behind), begin + (whole[axis] if begin < 0 else 0)
-    if prod(pieces) != taken[axis] * step or begin < 0 or begin * step % piece or whole[axis] * step % piece:
+    count, piece, step = cut.operands[0].type.shape[axis], prod(pieces[1:]), prod(behind)
+    begin += count if begin < 0 else 0
+    if prod(pieces) != taken[axis] * step or begin < 0 or begin * step % piece or count * step % piece:
         return None
     first = begin * step // piece
-    split = relax.reshape(cut.operands[0], [*outer, whole[axis] * step // piece, *pieces[1:]])
+    split = relax.reshape(cut.operands[0], [*outer, count * step // piece, *pieces[1:]])
     return relax.strided_slice(split, begin=[first], end=[first + pieces[0]], strides=[1], axes=[len(outer)])
 
 
