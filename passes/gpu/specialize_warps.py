@@ -28,7 +28,7 @@ GRID, BLOCK, SHARED, PARAMETERS = slice(1, 4), slice(4, 7), 10, 11     # of a la
 
 @dataclass(frozen=True)
 class SpecializeWarps(ModulePass):
-    """Rewrites kernels with ``tir.bulk_copy`` and ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies the
+    """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies the
     tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target has
     room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand, which
     is a parameter of the kernel then."""
@@ -46,7 +46,7 @@ class SpecializeWarps(ModulePass):
                     raise PassFailed(f"the target '{target.name}' has no copy engine with tensor maps and no products of warpgroups, which "
                                      "the schedule of this kernel uses (tensorize by tma_tile, wgmma_...): compile it for "
                                      "nvvm{chip=sm_90a}, or leave these steps out", used[0])
-                if used:
+                if any(op.name == BULK_COPY for op in used):
                     specialize(module.operation, kernel, machine.dynamic_shared_bytes)
 
 

@@ -1,8 +1,10 @@
-"""Schedules of attention by the matrix instructions of NVIDIA's warps (mma.sync), on half floats with sums in f32.
+"""Schedules of attention by the matrix instructions of NVIDIA's warps (mma.sync) and of Hopper's warpgroups (wgmma), on half floats with
+sums in f32.
 
 As in ``attention``, a block of threads takes a tile of rows of one head through the keys. Each warp has some of the rows: fragments of
 queries, keys and values come from shared memory by ldmatrix; scores, weights and the sums over values stay in registers, since a thread
 has the same elements of a result as of a left operand. Keys and values are copied some tiles ahead where shared memory has room.
+Warpgroups, as in FlashAttention-3 (Shah and others, arXiv:2407.08608), multiply queries, keys and values where they are in shared memory.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +13,15 @@ from math import gcd, prod
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import multiplied_as
 from legato.analysis.structured import AttentionForm
-from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu.attention import fuses_attention, padded, parts_of
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.targets.gpu.attention import SPARE, fuses_attention, padded, parts_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import ENOUGH
 from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
 from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, give_to_warp, share
 
+PANEL = 64         # elements of a row of the tiles that warpgroups multiply
 FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
 WIDTH = 2          # bytes of an element
 BANKS = 16         # bytes that are added to each row of a tile, at most
@@ -30,7 +33,7 @@ BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask
 @dataclass(frozen=True)
 class MatrixAttentionTiles:
     """``rows``, ``keys``: of the tile of a block of threads; ``depth``, ``columns``: all of them, as a tile has them; ``stages``: tiles of
-    keys that have buffers; ``down``: the warps, which share the rows."""
+    keys that have buffers; ``down``: the warps, which share the rows; ``by_warpgroups``: whether four of them multiply together."""
 
     rows: int
     keys: int
@@ -38,10 +41,13 @@ class MatrixAttentionTiles:
     columns: int
     stages: int
     down: int
+    by_warpgroups: bool = False
 
     @property
     def size(self) -> int:
         """The bytes of the tiles in shared memory, that of keys as rows or as columns."""
+        if self.by_warpgroups:
+            return WIDTH * (self.rows * self.depth + self.stages * self.keys * (self.depth + self.columns))
         keys = WIDTH * self.depth * self.keys + BANKS * max(self.depth, self.keys)
         return self.rows * (WIDTH * self.depth + BANKS) + self.stages * (keys + self.keys * (WIDTH * self.columns + BANKS))
 
@@ -55,6 +61,8 @@ ROWS = ((64, 4), (32, 2), (16, 1))      # of a block, and its warps
 TALL = (128, 4)    # of which a warp multiplies each fragment of keys and values twice: it loads two thirds as much from shared memory
 TALL_DEPTH = 64    # at most; otherwise there is shared memory for few keys at once, before each of which sums are scaled
 TALL_BLOCKS = 2 * ENOUGH
+GROUPS = ((128, 8), (64, 4))     # of warps that multiply together, four and four
+GROUP_KEYS = ((64, 2),)
 KEYS = ((64, 3), (64, 2), (32, 3), (32, 2), (32, 1), (16, 2), (16, 1))    # and stages, best first
 
 
@@ -98,6 +106,11 @@ def intrinsic_of(form: AttentionForm, machine: Gpu) -> str | None:
     return INTRINSICS.get(*types) if len(types) == 1 and types <= {*machine.matrix_types} else None
 
 
+def warpgroup_intrinsic(intrinsic: str) -> str:
+    """The instruction of a warpgroup that multiplies what one of a warp does."""
+    return next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[intrinsic])
+
+
 def columns_of(form: AttentionForm) -> int:
     """The columns of the values, which are known."""
     return form.extent("e") or 1
@@ -105,15 +118,30 @@ def columns_of(form: AttentionForm) -> int:
 
 def tiles_of(form: AttentionForm, machine: Gpu) -> MatrixAttentionTiles | None:
     """The largest tiles that fit the shared memory, and whose rows and keys are filled; None where none fit."""
-    rows, keys = form.extent("m"), form.extent("n")
     depth, columns = padded(form.extent("d") or 1, FRAGMENT), padded(columns_of(form), FRAGMENT)
+    if machine.warpgroups and depth % PANEL == columns % PANEL == 0:
+        for high, down in GROUPS:
+            for wide, stages in GROUP_KEYS:
+                tiles = MatrixAttentionTiles(high, wide, depth, columns, stages, down, by_warpgroups=True)
+                if is_filled(form, tiles) and tiles.size <= machine.dynamic_shared_bytes - SPARE:
+                    return tiles
     for high, down in (TALL, *ROWS) if takes_tall(form, depth, columns) else ROWS:
         for wide, stages in KEYS:
             tiles = MatrixAttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1, down)
-            filled = all(size is None or size > tile // 2 or tile == FRAGMENT for size, tile in ((rows, high), (keys, wide)))
-            if filled and tiles.size <= machine.shared_bytes:
+            if is_filled(form, tiles) and tiles.size <= room_of(machine):
                 return tiles
     return None
+
+
+def is_filled(form: AttentionForm, tiles: MatrixAttentionTiles) -> bool:
+    """Whether the rows and the keys, as far as they are known, fill more than half of a tile."""
+    return all(size is None or size > tile // 2 or tile == FRAGMENT
+               for size, tile in ((form.extent("m"), tiles.rows), (form.extent("n"), tiles.keys)))
+
+
+def room_of(machine: Gpu) -> int:
+    """The bytes of shared memory for a block's tiles, of which a multiprocessor has two blocks."""
+    return max(machine.shared_bytes, machine.dynamic_shared_bytes // 2)
 
 
 def takes_tall(form: AttentionForm, depth: int, columns: int) -> bool:
@@ -146,7 +174,11 @@ def emit(steps: Steps, blocks: dict[str, str], tiles: MatrixAttentionTiles, intr
     for name, depth in (("start", 1), ("rescale", 2)):
         each_row(steps, steps.loops(blocks[name], depth + 1)[depth], tiles)
     for name in ("scores", "second"):
-        multiply(steps, steps.loops(blocks[name], 5)[2:], tiles, intrinsic)
+        loops = steps.loops(blocks[name], 5)[2:]
+        if tiles.by_warpgroups:
+            steps.step("tensorize", [loops[0]], f'intrinsic = "{warpgroup_intrinsic(intrinsic)}"', 1)
+        else:
+            multiply(steps, loops, tiles, intrinsic)
 
 
 def each_element(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles, vectors: bool) -> None:

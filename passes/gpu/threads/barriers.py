@@ -24,7 +24,7 @@ SCOPE = "#gpu.barrier_scope<workgroup>"
 KNOWN = {"memref.load": ((0, False, True),), "memref.store": ((1, True, False),), LOAD_MATRIX: ((0, False, True),),
          LOAD_WORD: ((0, False, True),),
          LOAD_SUBGROUP_MATRIX: ((0, False, True),), STORE_MATRIX: ((1, True, False),),
-         BULK_COPY: ((0, False, True), (1, True, False)), WARPGROUP_PRODUCT: ((0, False, True), (1, False, True))}
+         BULK_COPY: ((0, False, True), (1, True, False)), WARPGROUP_PRODUCT: ((0, False, True), (1, False, True))}    # the first may be a vector
 
 
 @dataclass
