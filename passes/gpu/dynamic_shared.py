@@ -39,7 +39,8 @@ class DynamicShared(ModulePass):
                     continue
                 total = make_dynamic(kernel, buffers)
                 if total > machine.dynamic_shared_bytes:
-                    raise PassFailed(f"the shared buffers of a block take {total} bytes, and there are {machine.dynamic_shared_bytes}", kernel)
+                    raise PassFailed(f"the shared buffers of a block take {total} bytes, and there are {machine.dynamic_shared_bytes}",
+                                     kernel)
                 for launch in launches.get(ir.StringAttr(kernel.parent.attributes["sym_name"]).value, []):
                     ask(launch, total)
 

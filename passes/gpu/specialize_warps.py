@@ -28,10 +28,10 @@ GRID, BLOCK, SHARED, PARAMETERS = slice(1, 4), slice(4, 7), 10, 11     # of a la
 
 @dataclass(frozen=True)
 class SpecializeWarps(ModulePass):
-    """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies the
-    tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target has
-    room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand, which
-    is a parameter of the kernel then."""
+    """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies
+    the tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target
+    has room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand,
+    which is a parameter of the kernel then."""
 
     name: ClassVar[str] = "tir-specialize-warps"
     target: TargetText = option("nvvm", "the target whose memory is used")

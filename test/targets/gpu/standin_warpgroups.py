@@ -93,7 +93,8 @@ def own_products(kernel):
                     memref.store(one, kept, [arith.constant(index, place)])
             for step, matrix in enumerate(matrices):
                 at = arith.addi(address(own), arith.constant(ir.IntegerType.get_signless(64), 16 * step))
-                call("standin_wgmma_own", number(list(DEPTHS).index(kind)), number(2 * count), number(int(across)), at, matrix, address(room))
+                kinds = (number(one) for one in (list(DEPTHS).index(kind), 2 * count, int(across)))
+                call("standin_wgmma_own", *kinds, at, matrix, address(room))
         for use in [use.owner.operation for use in op.results[0].uses]:
             with ir.InsertionPoint(use), use.location:
                 use.results[0].replace_all_uses_with(memref.load(room, [arith.constant(index, use.attributes["position"][0])]))
