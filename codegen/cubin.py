@@ -15,7 +15,6 @@ LOGGER = logging.getLogger(__name__)
 SPILLS = re.compile(r"Function properties for (\S+)\n.*?(\d+) bytes spill stores, (\d+) bytes spill loads")
 ENTRY = re.compile(r"\.entry (?P<name>[\w$]+)\([^)]*\)\n(?P<directives>(?:\.\w[^\n]*\n)*)")
 ALONE = ".minnctapersm 1"
-LEAST_BLOCKS = re.compile(r"\.minnctapersm \d+\n")
 
 
 def assembled(text: str, chip: str) -> tuple[str, bytes | None]:
@@ -23,7 +22,7 @@ def assembled(text: str, chip: str) -> tuple[str, bytes | None]:
     older one that does not know the chip.
 
     ptxas gives a kernel fewer registers than it needs if more blocks fit on a multiprocessor so. Kernels of which it would keep some in
-    memory for that, or because they ask for more blocks, ask for one, in the text too, where this leaves less in memory.
+    memory for that ask for one block, in the text too, where this leaves less in memory.
     """
     if find_ptxas() is None:
         return text, None
@@ -47,9 +46,10 @@ def spilled(said: str) -> dict[str, int]:
 
 
 def alone(text: str, kernels: Collection[str]) -> str:
-    """PTX in which these kernels ask for one block on a multiprocessor, and for no more."""
+    """PTX in which these kernels ask for one block on a multiprocessor, but for those that ask for a number of them."""
     def changed(found: re.Match[str]) -> str:
-        return f"{LEAST_BLOCKS.sub('', found[0])}{ALONE}\n" if found["name"] in kernels else found[0]
+        wanted = found["name"] in kernels and ALONE.split()[0] not in found["directives"]
+        return f"{found[0]}{ALONE}\n" if wanted else found[0]
 
     return ENTRY.sub(changed, text)
 
