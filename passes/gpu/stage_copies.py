@@ -212,7 +212,8 @@ class _Staging:
         mapping = copy([op for op in self.needed(values_of(one), around) if op.results[0] not in mapping], mapping)
         guards, tests, source, target = ([mapping.get(v, v) for v in some] for some in (
             guards, one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
-        lanes, exists = prod(one.load.results[0].type.shape), None
+        type_ = one.load.results[0].type
+        lanes, exists = prod(type_.shape) if isinstance(type_, ir.VectorType) else 1, None
         for test in (*begun, *tests):
             exists = test if exists is None else arith.AndIOp(exists, test).result
         count = index(lanes) if exists is None else arith.SelectOp(exists, index(lanes), index(0)).result
