@@ -76,7 +76,8 @@ def make_dynamic(kernel: ir.Operation, buffers: Sequence[ir.Value]) -> int:
         begin, total = index(0), 0
         if max(aligned) > SHARED_ALIGNMENT:
             at = memref.extract_aligned_pointer_as_index(memory)
-            begin = arith.RemUIOp(arith.SubIOp(index(0), at).result, index(max(aligned))).result
+            rest = arith.RemUIOp(at, index(max(aligned))).result
+            begin = arith.RemUIOp(arith.SubIOp(index(max(aligned)), rest).result, index(max(aligned))).result
             total = max(aligned) - PROMISED
         offset = 0
         for _, buffer in sorted(zip(aligned, buffers), key=lambda one: -one[0]):

@@ -36,7 +36,8 @@ module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.func @aligned
 // CHECK:         [[MEMORY:%.+]] = gpu.dynamic_shared_memory
 // CHECK:         [[AT:%.+]] = memref.extract_aligned_pointer_as_index [[MEMORY]]
-// CHECK:         [[BACK:%.+]] = arith.subi %{{.*}}, [[AT]]
+// CHECK:         [[REST:%.+]] = arith.remui [[AT]], %c1024
+// CHECK:         [[BACK:%.+]] = arith.subi %c1024{{.*}}, [[REST]]
 // CHECK:         [[BEGIN:%.+]] = arith.remui [[BACK]], %c1024
 // CHECK:         [[PLACE:%.+]] = arith.addi [[BEGIN]], %c0
 // CHECK:         memref.view [[MEMORY]][[[PLACE]]][] : {{.*}} to memref<256x64xf32
