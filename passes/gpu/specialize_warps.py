@@ -57,19 +57,22 @@ def specialize(module: ir.Operation, kernel: ir.Operation, shared_bytes: int) ->
     launches = [op for op in find(module, "gpu.launch_func") if ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] == name]
     warps = warps_of(kernel, launches)
     tiles = {one: SharedTile.of(one.type) for one in of.tiles}
+    lasting = {one: SharedTile.of(one.type) for one in of.lasting}
     each = sum(tile.size for tile in tiles.values()) + 2 * BARRIER_BYTES
+    always = sum(tile.size for tile in lasting.values()) + BARRIER_BYTES * bool(lasting) + code.GROUP
     wanted = of.loop.attributes[STAGES].value if STAGES in of.loop.attributes else 1
-    stages = min(wanted, (shared_bytes - code.GROUP) // each)
+    stages = min(wanted, (shared_bytes - always) // each)
     if stages < 1:
-        raise PassFailed(f"the tiles of a step take {each} bytes of shared memory, and a block has {shared_bytes}: choose smaller tiles",
-                         kernel)
-    host = [[host_map(op, launch, kernel) for op in of.copies] for launch in launches]
-    maps, gone = add_maps(kernel, len(of.copies))
-    SpecializedKernel(kernel, of, tiles, dict(zip(of.copies, maps)), stages, warps).build()
+        raise PassFailed(f"the tiles of a step take {each} bytes of shared memory, and a block has {shared_bytes}"
+                         f"{f', of which other tiles take {always}' if lasting else ''}: choose smaller tiles", kernel)
+    copies = [*of.copies, *of.early]
+    host = [[host_map(op, launch, kernel) for op in copies] for launch in launches]
+    maps, gone = add_maps(kernel, len(copies))
+    SpecializedKernel(kernel, of, tiles, lasting, dict(zip(copies, maps)), stages, warps).build()
     for old in reversed(gone):
         kernel.regions[0].blocks[0].erase_argument(ir.BlockArgument(old).arg_number)
     for launch, given in zip(launches, host):
-        relaunch(launch, warps + WARPGROUP, stages * each + code.GROUP, given)
+        relaunch(launch, warps + WARPGROUP, stages * each + always, given)
     kernel.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get([*WARP, warps + WARPGROUP])
 
 

@@ -181,9 +181,9 @@ def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned
         value = ir.Operation.create("llvm.insertvalue", [type_], [value, vector.ExtractOp(sums, [], [number]).result], {
             "position": ir.DenseI64ArrayAttr.get([number])}).results[0]
     depth = left.rows if turned[0] else left.columns
-    begin = arith.MulIOp(arith.DivUIOp(row, index(PANEL // left.width)).result, index(left.panel_size)).result if turned[0] else (
+    offset = arith.MulIOp(arith.DivUIOp(row, index(PANEL // left.width)).result, index(left.panel_size)).result if turned[0] else (
         arith.MulIOp(row, index(PANEL)).result)
-    first, second = matrix(left, plus(at[0], begin), turned[0]), matrix(right, at[1], not turned[1])
+    first, second = matrix(left, plus(at[0], offset), turned[0]), matrix(right, at[1], not turned[1])
     ir.Operation.create("nvvm.wgmma.fence.aligned")
     for step in range(0, depth, deep):
         operands = [arith.AddIOp(one, integer(64, step_of(tile, step, across) >> 4)).result
@@ -199,7 +199,7 @@ def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned
 
 
 def awaited(value: ir.Value, type_: ir.VectorType) -> ir.Value:
-    """A vector of the numbers of products, for which the thread waits."""
+    """A vector of the numbers of a product that was begun, when it is there."""
     ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
     ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", [], [], {"group": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)})
     found = [ir.Operation.create("llvm.extractvalue", [type_.element_type], [value], {
@@ -224,8 +224,6 @@ def step_of(tile: SharedTile, step: int, across: bool) -> int:
     return panel * tile.panel_size + inside
 
 
-
-
 def multiply_own(left: ir.Value, right: SharedTile, at: ir.Value, turned: bool, sums: ir.Value, types: Sequence[str]) -> ir.Value:
     """As ``multiply``, by the elements of 64 rows that the threads of a warpgroup have: ``left`` are a thread's, as
     ``tir.warpgroup_product`` has them. Upstream's op takes a left operand in shared memory only."""
@@ -234,9 +232,9 @@ def multiply_own(left: ir.Value, right: SharedTile, at: ir.Value, turned: bool, 
     i32 = ir.IntegerType.get_signless(32)
     pair = ir.VectorType.get([2], left.type.element_type)
     words = [vector.ExtractOp(vector.BitCastOp(ir.VectorType.get([1], i32), vector.ExtractStridedSliceOp(
-        pair, left, [begin], [2], [1]).result).result, [], [0]).result for begin in range(0, left.type.shape[0], 2)]
-    begin = matrix(right, at, not turned)
-    matrices = [arith.AddIOp(begin, integer(64, step_of(right, step * deep, not turned) >> 4)).result for step in range(steps)]
+        pair, left, [place], [2], [1]).result).result, [], [0]).result for place in range(0, left.type.shape[0], 2)]
+    first = matrix(right, at, not turned)
+    matrices = [arith.AddIOp(first, integer(64, step_of(right, step * deep, not turned) >> 4)).result for step in range(steps)]
     own = [vector.ExtractOp(sums, [], [number]).result for number in range(count)]
     lines, each = ["{", ".reg .pred p;", "setp.eq.u32 p, 0, 0;"], deep // 4
     result = ", ".join(f"${number}" for number in range(count))

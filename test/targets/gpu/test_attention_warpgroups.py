@@ -20,23 +20,34 @@ from legato.driver import ptx
 from legato.passes.gpu import swizzle_tiles, warpgroup_code
 from legato.schedule import warpgroup_primitives
 from legato.targets.catalog import Catalog
+from legato.targets.gpu import attention_matrices
 
 TARGET = "nvvm{approx=true chip=sm_90a}"
 TOLERANCE = 4e-3     # of halves around 1: weights are rounded
+MULTIPLIES, BRINGS = "wgmma.mma_async", "nvvm.cp.async.bulk.tensor.shared.cluster.global"
 
 
 @pytest.fixture(autouse=True)
 def hopper(monkeypatch):
     monkeypatch.setenv("STANDIN_CHIP", "90")
+    yield
+    standin.driver().standin_reset()     # after a launch that failed
 
 
-def check(graph: Graph, sizes=(None,), **how) -> None:
+@pytest.fixture
+def without_engine(monkeypatch):
+    """Threads copy all operands."""
+    monkeypatch.setattr(attention_matrices, "tiles_with_engine", lambda form, machine: None)
+
+
+def check(graph: Graph, brought: int, sizes=(None,), **how) -> None:
     """Compares all outputs with onnxruntime's. Each attention is a launch with products of warpgroups, no two rows of a matrix in one
-    bank."""
+    bank; of so many of them the copy engine brings the operands."""
     module, outlined = legato.from_onnx(graph.model), lowered(graph, TARGET, "outlined")
-    kernels = [str(one.attributes["sym_name"]) for one in find(outlined.operation, "gpu.func")
-               if any("wgmma" in op.attributes["asm_string"].value for op in find(one, "llvm.inline_asm"))]
-    assert len(kernels) == len(graph.outputs) and all("attention" in name for name in kernels)
+    kernels = [one for one in find(outlined.operation, "gpu.func")
+               if any(MULTIPLIES in op.attributes["asm_string"].value for op in find(one, "llvm.inline_asm"))]
+    assert len(kernels) == len(graph.outputs) and all("attention" in str(one.attributes["sym_name"]) for one in kernels)
+    assert sum(bool(find(one, BRINGS)) for one in kernels) == brought
     exe, driver = standin.compiled(module, TARGET), standin.driver()
     session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
     before = driver.standin_tile_conflicts(), driver.standin_products()
@@ -49,7 +60,18 @@ def check(graph: Graph, sizes=(None,), **how) -> None:
     assert driver.standin_tile_conflicts() == before[0] and driver.standin_products() > before[1]
 
 
-def test_masks_and_layouts():
+def test_operands_that_the_engine_brings():
+    """Sizes around those of tiles, masks of all forms, operands in all orders."""
+    graph = Graph(np.float16)
+    graph.attention("bert", 2, 65, 200, 80, mask="padding", layout="bshd", last=True)
+    graph.attention("columns", 1, 40, 136, 128, scale="query", layout="columns")
+    graph.attention("scaled", 1, 70, 140, 96, e=64, scale="both", mask="causal")
+    graph.attention("guarded", 1, 40, 130, 72, mask="where", guard=True)
+    graph.attention("long", 1, 66, 512, 128)
+    check(graph, 5)
+
+
+def test_masks_and_layouts(without_engine):
     """Sizes around those of tiles, masks of all forms, operands in all orders, heads that share keys, and sizes of heads that are odd."""
     graph = Graph(np.float16)
     graph.attention("bert", 2, 65, 33, 64, mask="padding", layout="bshd", last=True)
@@ -58,30 +80,40 @@ def test_masks_and_layouts():
     graph.attention("scaled", 1, 70, 72, 52, e=50, scale="both", mask="causal")
     graph.attention("shared", 2, 37, 37, 64, mask="full", group=2)
     graph.attention("guarded", 1, 40, 40, 64, mask="where", guard=True)
-    check(graph)
+    check(graph, 0)
+
+
+def test_what_the_engine_does_not_copy():
+    """A single tile of keys, rows of no multiple of 16 bytes; beside heads that share keys."""
+    graph = Graph(np.float16)
+    graph.attention("short", 1, 40, 50, 128)
+    graph.attention("shared", 4, 70, 140, 80, group=2)
+    graph.attention("odd", 1, 40, 140, 76)
+    check(graph, 1)
 
 
 @pytest.mark.parametrize("depth, columns", [(128, 128), *thorough([(64, 128), (256, 256), (120, 64)], names=2)])
-def test_large_heads(depth, columns):
+def test_large_heads(depth, columns, without_engine):
     """Whose tiles are in dynamic shared memory."""
     graph = Graph(np.float16)
     graph.attention("wide", 1, 70, 70, depth, e=columns, mask="padding")
     text = ptx(lowered(graph, TARGET, "nvvm"), Catalog().resolve(TARGET))
     assert text.count(".extern .shared") == 1
-    check(graph)
+    check(graph, 0)
 
 
-def test_any_numbers_of_rows_and_keys_are_right():
+@pytest.mark.parametrize("depth", [64, 128])
+def test_any_numbers_of_rows_and_keys_are_right(depth):
     """Also no keys."""
     graph = Graph(np.float16)
-    graph.attention("any", 1, "m", "n", 64, b="b", mask="causal", layout="bshd", last=True)
-    check(graph, [{"b": b, "m": m, "n": n} for b, m, n in ((1, 1, 1), (2, 37, 70), (1, 5, 0), (1, 70, 130))])
+    graph.attention("any", 1, "m", "n", depth, b="b", mask="causal", layout="bshd", last=True)
+    check(graph, depth == 128, [{"b": b, "m": m, "n": n} for b, m, n in ((1, 1, 1), (2, 37, 70), (1, 5, 0), (1, 70, 530))])
 
 
 def test_bf16():
     """With a mask of the least numbers, of which some rows have nothing else."""
     graph = Graph(ml_dtypes.bfloat16)
-    graph.attention("x", 1, 70, 75, 64, mask="queries", layout="bshd", last=True)
+    graph.attention("x", 1, 70, 275, 64, mask="queries", layout="bshd", last=True)
     arrays = graph.arrays()
     mask = arrays["x_mask"]
     mask[mask < -1], mask[0, 0, 3] = np.finfo(np.float32).min, ml_dtypes.finfo(ml_dtypes.bfloat16).min
@@ -114,19 +146,19 @@ def test_a_weight_of_another_lane_is_noticed(monkeypatch):
 
     monkeypatch.setattr(warpgroup_primitives, "own_elements", exchanged)
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
-        check(small())
+        check(small(), 0)
 
 
 def test_tiles_without_the_swizzle_are_noticed(monkeypatch):
     monkeypatch.setattr(swizzle_tiles, "place", lambda tile, row, column: (row, column))
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
-        check(small())
+        check(small(), 0)
 
 
 def test_copies_that_wgmma_does_not_see_are_noticed(monkeypatch):
     monkeypatch.setattr(warpgroup_code, "publish_stores", lambda: None)
     with pytest.raises(RuntimeError, match="LAUNCH_FAILED"):
-        check(small())
+        check(small(), 0)
 
 
 @pytest.fixture
@@ -134,16 +166,16 @@ def llvmlite():
     pytest.importorskip("llvmlite")
 
 
-# by the heads' size: wgmma, registers
-FIGURES = {64: (8, 112), 128: (12, 160), 256: (20, 248)}
+# by the heads' size and the mask: wgmma, registers
+FIGURES = {(64, ""): (12, 128), (64, "padding"): (8, 128), (128, ""): (16, 168), (128, "padding"): (16, 168), (256, "padding"): (20, 168)}
 
 
-@pytest.mark.parametrize("depth", FIGURES)
-def test_the_instructions_suffice(depth, llvmlite):
+@pytest.mark.parametrize("depth, mask", FIGURES)
+def test_the_instructions_suffice(depth, mask, llvmlite):
     """Nothing is loaded from shared memory, or stored there but by asynchronous copies."""
     graph = Graph(np.float16)
-    graph.attention("x", 12, 512, 512, depth, mask="padding", layout="bshd", last=True)
-    multiplied, registers = FIGURES[depth]
+    graph.attention("x", 12, 512, 512, depth, mask=mask)
+    multiplied, registers = FIGURES[depth, mask]
     text = ptx(lowered(graph, TARGET, "nvvm"), Catalog().resolve(TARGET))
     check_assembly(text, registers)
     found = Counter(re.findall(r"wgmma\.mma_async|ldmatrix|bar\.sync|[ls][dt]\.shared|\.local", text))
