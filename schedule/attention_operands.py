@@ -1,12 +1,16 @@
 """The operands of an attention's products, as tiles take them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from legato.analysis.block_attention import number
 from legato.analysis.products import maker, multiplied_as
-from legato.core.mlir import ir
+from legato.core.mlir import arith, ir
 from legato.dialects.tir.loops import BlockOp
+
+WIDENED = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.select", "arith.maximumf", "arith.minimumf",
+           "arith.maxnumf", "arith.minnumf", "math.tanh")
 
 
 def unscaled(factor: ir.Value) -> tuple[ir.Value, float]:
@@ -42,3 +46,40 @@ def copied(value: ir.Value, mapping: dict[ir.Value, ir.Value], block: BlockOp) -
         new.operands[place] = operand
     mapping[value] = new.results[0]
     return new.results[0]
+
+
+def scaling(value: ir.Value, products: Sequence[ir.Value]) -> float | None:
+    """The constant by which a product is multiplied for a value, which may be rounded on the way; None for any other value."""
+    narrow = multiplied_as(value)[0]
+    rounded = maker(narrow, "arith.truncf")
+    if rounded is not None:
+        return scaling(rounded.operands[0], products)
+    if narrow in products:
+        return 1.0
+    product = maker(narrow, "arith.mulf")
+    for other, constant in () if product is None else (tuple(product.operands), tuple(product.operands)[::-1]):
+        factor, inner = number(constant), scaling(other, products)
+        if factor is not None and inner is not None:
+            return factor * inner
+    return None
+
+
+def widened(value: ir.Value, wide: dict[ir.Value, ir.Value], mapping: dict[ir.Value, ir.Value], block: BlockOp) -> ir.Value:
+    """As ``copied``, but float arithmetic is of f32, and nothing is rounded on the way. ``wide``: values in f32 for some, ``mapping``:
+    values of their own types."""
+    f32 = ir.F32Type.get()
+    if value in wide:
+        return wide[value]
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is not None and op.name in ("arith.extf", "arith.truncf"):
+        wide[value] = widened(op.operands[0], wide, mapping, block)
+    elif op is not None and op.name in WIDENED and op.block == block.block:
+        operands = [widened(one, wide, mapping, block) if isinstance(one.type, ir.FloatType) else copied(one, mapping, block)
+                    for one in op.operands]
+        wide[value] = ir.Operation.create(op.name, [f32], operands, {name: op.attributes[name] for name in op.attributes}).results[0]
+    elif (constant := number(value)) is not None:
+        wide[value] = arith.ConstantOp(f32, ir.FloatAttr.get(f32, constant)).result
+    else:
+        plain = copied(value, mapping, block)
+        wide[value] = plain if plain.type == f32 else arith.extf(f32, plain)
+    return wide[value]

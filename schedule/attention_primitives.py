@@ -5,7 +5,7 @@ Softmax is that of the keys so far ("online softmax": Milakov and Gimelshein, ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
+from math import e, inf, log2
 
 from legato.analysis.block_attention import BlockAttention, NoAttention, attention_of
 from legato.analysis.indices.forms import linear
@@ -15,11 +15,14 @@ from legato.core.mlir import arith, ir, math, memref, scf
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
 from legato.dialects.tir.markers import WEIGHS
 from legato.dialects.tir.walk import blocks
-from legato.schedule.attention_operands import copied, loads_of, unscaled
+from legato.schedule.attention_operands import copied, loads_of, scaling, unscaled, widened
 from legato.schedule.product_primitives import Letter, Size, Test, less, loops, total, value_of
 from legato.schedule.state import Kernel, ScheduleError, only_block, predicate_of
 
 Place = dict[str, ir.Value]
+LOG2_E = log2(e)
+ENORMOUS = 1e37      # scores that are greater are not multiplied: their products may be infinite, and their differences are 0 or greater
+TINY = 2.0**-60      # what their differences are multiplied by instead
 
 
 def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False) -> list[BlockOp]:
@@ -40,7 +43,8 @@ def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted
 
     Tiles are 0 beyond the ends. Scores and sums are of f32. ``unconverted``: what matrix instructions take. Tiles have the types of the
     operands, which are converted where they are multiplied; that of keys is contiguous along the same axis as the keys; weights are
-    rounded to the values' type, and ``local``. Constants that queries and keys are multiplied by are multiplied by their product instead.
+    rounded to the values' type, and ``local``. Constants that queries and keys are multiplied by are multiplied by their product instead,
+    and scores are computed in f32, whatever the types of the blocks before the softmax.
     """
     top = only_block(kernel, block, "tile_attention")
     every = blocks(kernel.function.operation)
@@ -101,6 +105,14 @@ class _AttentionTiling:
         if unconverted:
             (self.query, of_query), (self.key, of_key) = unscaled(form.query), unscaled(form.key)
             self.value, self.scale = multiplied_as(form.value)[0], of_query * of_key
+        self.product, self.stored = self.read_scores()
+        factor = None if self.stored is None else scaling(self.stored, self.product)
+        self.plain = unconverted and (self.stored is None or factor is not None)     # scores are multiples of products
+        if self.plain:
+            self.scale *= 1 if factor is None else factor
+        self.unit = LOG2_E
+        if self.plain and 0 < self.scale * LOG2_E < inf:
+            self.unit, self.scale = self.scale * LOG2_E, 1.0
         rows, keys, depth, columns = tiles
         second, first = bounds[form.second.block.name], bounds[form.first.block.name]
 
@@ -239,19 +251,28 @@ class _AttentionTiling:
         zero = arith.ConstantOp(value.type, ir.FloatAttr.get(value.type, 0.0)).result
         put(chosen(tests, value.type, lambda: copied(value, mapping, block), zero), tile, *(at[letter] for letter in order))
 
-    def score(self, product: ir.Value, at: Place) -> ir.Value:
-        """What softmax reads, of the product of a query and a key; -inf beyond the ends."""
-        scores = self.form.scores
-        known, own, tests = self.places(at, "b", "m", "n", clamped=self.unconverted)
-        if scores is None:
-            return self.inside(tests, at, lambda: self.wide(self.narrow(product)))
+    def read_scores(self) -> tuple[list[ir.Value], ir.Value | None]:
+        """The products that the block before the softmax loads, and what it writes; none, and None, without such a block."""
+        if self.form.scores is None:
+            return [], None
+        ops = [op.operation for op in self.form.scores.block.operations]
         first = self.form.first.store.buffer
-        loads = [op.operation for op in scores.block.operations if op.operation.name == "memref.load" and op.operation.operands[0] == first]
-        stored = next(op.operation for op in scores.block.operations if op.operation.name == "memref.store").operands[0]
+        return ([op.results[0] for op in ops if op.name == "memref.load" and op.operands[0] == first],
+                next(op for op in ops if op.name == "memref.store").operands[0])
+
+    def score(self, product: ir.Value, at: Place) -> ir.Value:
+        """What softmax reads, of the product of a query and a key, divided by what exponents are multiplied by; -inf beyond the ends."""
+        scores, stored = self.form.scores, self.stored
+        known, own, tests = self.places(at, "b", "m", "n", clamped=self.unconverted)
+        if scores is None or stored is None or self.plain:
+            return self.inside(tests, at, lambda: self.scaled(product))
 
         def value() -> ir.Value:
             mapping = self.arguments(scores, self.form.of_scores, known, own)
-            return self.wide(copied(stored, mapping | {load.results[0]: self.narrow(product) for load in loads}, scores))
+            narrow = {load: self.narrow(product) for load in self.product}
+            if self.unconverted:
+                return widened(stored, dict.fromkeys(self.product, self.scaled(product)), mapping | narrow, scores)
+            return self.wide(copied(stored, mapping | narrow, scores))
 
         return self.inside(tests, at, value)
 
@@ -266,14 +287,30 @@ class _AttentionTiling:
     def rescale(self, tops: ir.Value, sums: ir.Value, following: ir.Value, added: ir.Value, factors: ir.Value, m: ir.Value) -> None:
         """Updates the maximum and the sum of a row by those of a tile of keys."""
         following_ = get(following, m)
-        factor = self.power(get(tops, m), following_)
+        if self.unconverted:
+            below = arith.subf(get(tops, m), self.shift(following_))
+            factor = marked(math.exp2(arith.mulf(below, self.unit_for(following_))), WEIGHS)
+        else:
+            factor = self.power(get(tops, m), following_)
         put(factor, factors, m)
         put(arith.addf(arith.mulf(get(sums, m), factor), get(added, m)), sums, m)
         put(following_, tops, m)
 
     def power(self, value: ir.Value, top: ir.Value) -> ir.Value:
-        """The exponential of what a score, or an earlier maximum, is below the maximum."""
-        return marked(math.exp(arith.subf(value, self.shift(top))), WEIGHS)
+        """The exponential of what a score, or an earlier maximum, is below the maximum. Threads of matrices multiply the maximum by log2 e
+        once, and have one instruction in front of that for the power of 2."""
+        if not self.unconverted:
+            return marked(math.exp(arith.subf(value, self.shift(top))), WEIGHS)
+        unit = self.unit_for(top)
+        return marked(math.exp2(math.fma(value, unit, arith.negf(arith.mulf(self.shift(top), unit)))), WEIGHS)
+
+    def unit_for(self, top: ir.Value) -> ir.Value:
+        """What scores are multiplied by for exponents of 2, in a row with this maximum. Masks may be the least numbers of f32: of a row
+        that has nothing else, all weights are equal."""
+        if self.plain:
+            return self.number(self.unit)
+        enormous = arith.cmpf(arith.CmpFPredicate.OGT, math.absf(top), self.number(ENORMOUS))
+        return arith.select(enormous, self.number(TINY), self.number(self.unit))
 
     def shift(self, top: ir.Value) -> ir.Value:
         """What is subtracted before exponentials: the maximum. With -inf it is 0: exponentials are then 0, and so is their sum, which
@@ -314,11 +351,13 @@ class _AttentionTiling:
         """A float as f32."""
         return value if value.type == self.f32 else arith.extf(self.f32, value)
 
+    def scaled(self, value: ir.Value) -> ir.Value:
+        """A sum of products of queries and keys, by the constants that these are multiplied by."""
+        return value if self.scale == 1 else arith.mulf(value, self.number(self.scale))
+
     def narrow(self, value: ir.Value) -> ir.Value:
         """A score of f32 as the first product gives it."""
-        if self.scale != 1:
-            value = arith.mulf(value, self.number(self.scale))
-        return self.rounded(value, self.form.first.store.buffer.type.element_type)
+        return self.rounded(self.scaled(value), self.form.first.store.buffer.type.element_type)
 
     def rounded(self, value: ir.Value, element: ir.Type) -> ir.Value:
         """A value of f32 as one of another float type."""

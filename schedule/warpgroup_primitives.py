@@ -14,7 +14,7 @@ from legato.dialects.tir.matrix_factors import WARPGROUP_INTRINSICS, MatrixFacto
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
-from legato.schedule.matrix_primitives import check_layout, factors, plus
+from legato.schedule.matrix_primitives import check_layout, factors, plus, scope_of
 from legato.schedule.reduction_primitives import rebuild
 from legato.schedule.state import Kernel, ScheduleError, statements
 from legato.schedule.tensor_primitives import blockize
@@ -47,7 +47,8 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
 
     Each 64 rows are a warpgroup's: the threads are new loops of 4 steps for each 64 rows, of 8 and of 4 steps, bound to threadIdx.z, y and
     x. Thread (x, y, z) has of the rows 16 z + y and 16 z + y + 8 the columns 8 j + 2 x and 8 j + 2 x + 1. The operands' tiles are in
-    shared memory as the copy engine writes them, so that both are copied by ``tma_tile``.
+    shared memory as the copy engine writes them: both are copied by ``tma_tile``, or both by threads. A left operand of f16 or bf16 may be
+    ``local``, of which each thread has the elements that it has of a result.
     """
     multiplied = WARPGROUP_INTRINSICS[intrinsic]
     rows, columns, depth = extents
@@ -56,7 +57,8 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
                             f"and multiples of {multiplied.depth} steps of depth; under {loop.name} are loops of {extents}")
     operands = factors(inner, [one.variable for one in own], intrinsic)
     for one, lies in zip(operands[:2], ("left operand", "right operand")):
-        check_tile(one.buffer, f"the {lies} of '{intrinsic}'")
+        if scope_of(one.access) != "local":
+            check_tile(one.buffer, f"the {lies} of '{intrinsic}'")
     if multiplied.left == "f32" and (operands[0].turned or not operands[1].turned):
         raise ScheduleError(f"tensorize: '{intrinsic}' takes tiles along whose rows the depth is")
     check_layout(operands, intrinsic)
@@ -68,14 +70,30 @@ def tensorize_product(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: 
             result = ElementAccess(operands[2].access.op)
             begin = [rebuild(v, zeros) for v in result.indices]
             threads = (z.variable, y.variable, x.variable)
-            multiply([one.buffer for one in operands], begin, [one.turned for one in operands[:2]], threads, columns, multiplied)
+            left = operands[0].buffer
+            if scope_of(operands[0].access) == "local":
+                first = ElementAccess(operands[0].access.op)
+                left = own_elements(left, [rebuild(v, zeros) for v in first.indices], threads, depth)
+            multiply([left, *(one.buffer for one in operands[1:])], begin, [one.turned for one in operands[:2]], threads, columns,
+                     multiplied)
     kernel.erase(loop.operation)
     return outer
 
 
+def own_elements(buffer: ir.Value, begin: Sequence[ir.Value], thread: Sequence[ir.Value], depth: int) -> ir.Value:
+    """A thread's elements of a left operand of halves in a buffer of scope ``local``, from the tile's first one on."""
+    z, y, x = thread
+    row = plus(begin[-2], plus(arith.MulIOp(z, index(16)).result, y))
+    column = plus(begin[-1], arith.MulIOp(x, index(2)).result)
+    found = [memref.LoadOp(buffer, [*begin[:-2], plus(row, half), plus(column, step + eight + pair)]).result
+             for step in range(0, depth, 16) for eight in (0, 8) for half in (0, 8) for pair in (0, 1)]
+    return vector.FromElementsOp(ir.VectorType.get([len(found)], buffer.type.element_type), found).result
+
+
 def multiply(buffers: Sequence[ir.Value], begin: Sequence[ir.Value], turned: Sequence[bool], thread: Sequence[ir.Value],
              columns: int, factors: MatrixFactors) -> None:
-    """One thread's part of a product, at the insertion point. ``begin``: the first element of the result's tile."""
+    """One thread's part of a product, at the insertion point. ``buffers``: the operands', or the thread's elements of the left one, and
+    the result's; ``begin``: the first element of the result's tile."""
     left, right, result = buffers
     z, y, x = thread
     row = plus(begin[-2], plus(arith.MulIOp(z, index(16)).result, y))

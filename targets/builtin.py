@@ -98,7 +98,8 @@ def _vulkan(options: Mapping[str, Any]) -> Gpu:
     dots = str(options["dot-products"]).lower()
     if dots not in (HOST, "true", "false"):
         raise LegatoError(f"option 'dot-products' wants host, true or false, found '{options['dot-products']}'")
-    return Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535, schedules=options["schedules"],
+    return Gpu(warp=1, shared_bytes=32 << 10, dynamic_shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
+               schedules=options["schedules"],
                matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup), dot_products=dots == "true")
 
 

@@ -132,7 +132,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
                      f"tir-hoist-accumulators,{promote}tir-fold-grids{{target=%s}},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
-                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-specialize-warps{target=%s},tir-align-shared"),
+                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-specialize-warps{target=%s},tir-align-shared,"
+                     "tir-swizzle-tiles"),
     )
 
 
@@ -140,7 +141,7 @@ def nvvm_stages(target: "Target") -> Stages:
     """The stages of NVIDIA's GPUs."""
     return (
         *gpu_stages(target),
-        ("nvvm", "tir-ask-registers,"
+        ("nvvm", "tir-ask-registers,tir-dynamic-shared{target=%s},"
                  "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
                  "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"

@@ -49,6 +49,7 @@ DTYPES = "tir.dtypes"              # the element types of its tensors
 
 # On launches, loops and allocations
 LOADS_TOGETHER = "tir.loads_together"     # of a loop whose loads are to be on their way together, from its annotation loads_together
+RESIDENT_BLOCKS = "tir.resident_blocks"   # of a loop: the blocks of its kernel that a multiprocessor is to run at a time
 STAGES = "tir.stages"              # of a loop: the steps that have shared buffers of their own, from its annotation pipeline_stages
 TENSOR_MAPS = "tir.tensor_maps"    # of a kernel: how many of its last parameters are tensor maps
 PASSED = "tir.passed"              # of a lowered kernel: which words of its launches' operands, as descriptors, are its parameters

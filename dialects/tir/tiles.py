@@ -47,7 +47,9 @@ class BulkCopyOp(Tir.Operation, name="bulk_copy"):
 class WarpgroupProductOp(Tir.Operation, name="warpgroup_product"):
     """What a thread of a warpgroup adds up in a product of tiles in shared memory, 64 rows of the left one by the whole right one.
 
-    The operands are the tiles, the first of the rows, and the thread's sums, which it returns with the products added. ``left_turned``: the
+    The operands are the tiles, the first of the rows, and the thread's sums, which it returns with the products added. In the left tile's
+    place there may be a vector of those of the 64 rows' elements that the thread has: for each 16 steps of depth eight, of a row and the
+    eighth row after it the neighbours 2 x and 2 x + 1, and then those of the eighth step after them. ``left_turned``: the
     left tile has a row for each step of the depth, not for each row; ``right_turned``: the right one has a row for each column.
     ``tir.factor_types``: what the bytes of the tiles are, floats of 8 bits or integers.
 
@@ -66,7 +68,10 @@ class WarpgroupProductOp(Tir.Operation, name="warpgroup_product"):
     def check(self) -> None:
         """Raises InvalidOp unless each thread has a sum for every second column."""
         left, right, _, sums = (v.type for v in self.operation.operands)
-        columns = right.shape[0 if self.operation.attributes["right_turned"].value else 1]
+        turned = self.operation.attributes["right_turned"].value
+        columns = right.shape[0 if turned else 1]
+        if isinstance(left, ir.VectorType) and left.shape != [right.shape[1 if turned else 0] // 2]:
+            raise InvalidOp(f"takes half as many elements of a thread as there are steps of depth; here {left} for {right}")
         if sums.shape != [columns // 2] or self.operation.results[0].type != sums or left.element_type != right.element_type:
             raise InvalidOp(f"adds to {columns // 2} numbers of a thread, of 64 x {columns}; here to {sums}")
 

@@ -12,7 +12,20 @@ from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import TENSOR_MAPS
 from legato.passes.gpu.launches import launches_of
-from legato.passes.gpu.short_indices import KNOWN, LAYOUT, MOST, OF_NATURALS, SHORT, axis_of, fits, has_offset, is_index, is_small, made_by
+from legato.passes.gpu.short_indices import (
+    KNOWN,
+    LAYOUT,
+    MOST,
+    OF_NATURALS,
+    SHORT,
+    axis_of,
+    fits,
+    greatest,
+    has_offset,
+    is_index,
+    is_small,
+    made_by,
+)
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 GRID, SIZE, OFFSET, NUMBER = "grid", "size", "offset", "number"
@@ -90,7 +103,8 @@ class LaunchedBounds(PolynomialBounds):
             return self.below(self.host((GRID, axis, 0))) if op.name == "gpu.block_id" else None
         if op.name == "memref.dim" and op.operands[0] in self.arguments and (axis := constant_of(op.operands[1])) is not None:
             return self.size(op.operands[0], axis)
-        return None
+        most = greatest(value)
+        return None if most is None else PolynomialRange(ZERO, Polynomial.of(most))
 
     def opaque(self, value: ir.Value) -> PolynomialRange:
         return PolynomialRange(None, None)

@@ -68,7 +68,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     run_on(operation, "cse")
     kept = find(operation, "gpu.launch")  # cse erases a launch without effects
     launches = [one for one in launches if one.operation in kept]
-    place_buffers(operation, launches, machine.shared_bytes)
+    place_buffers(operation, launches, max(machine.shared_bytes, machine.dynamic_shared_bytes))
     barriers = 0
     for one in launches:
         barriers += insert_barriers(one)

@@ -7,10 +7,12 @@ from legato.analysis.indices.intervals import ANY, Interval, Intervals
 from legato.core.ir_helpers import everything, find
 from legato.core.mlir import ir
 from legato.dialects.module import Module
+from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import TENSOR_MAPS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 LAYOUT, SHORT = "dlti.dl_spec", "#dlti.dl_spec<index = 32>"
+SHARED_ADDRESSES = 1 << 18       # bytes, at most, of shared memory
 SPARE = 1 << 16         # what lowering may add to an index on its way to another one
 LEAST, MOST = SPARE - (1 << 31), (1 << 31) - 1 - SPARE
 KNOWN = {"gpu.thread_id": "known_block_size", "gpu.block_id": "known_grid_size"}
@@ -50,7 +52,33 @@ class KernelIntervals(Intervals):
             if lower[0] is None or upper[1] is None or step[1] is None or upper[1] + step[1] > MOST:
                 return ANY
             return lower[0], max(lower[0], upper[1] - 1)
-        return super().given(value)
+        most = greatest(value)
+        return (0, most) if most is not None else super().given(value)
+
+
+def greatest(value: ir.Value) -> int | None:
+    """The greatest number that an address in shared memory, or an exclusive or of remainders of constants, may be; None for others."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None:
+        return None
+    if op.name == "memref.extract_aligned_pointer_as_index":
+        return SHARED_ADDRESSES - 1 if "workgroup" in str(op.operands[0].type.memory_space) else None
+    if op.name != "arith.xori":
+        return None
+    limits = [limit_of(operand) for operand in op.operands]
+    return None if None in limits else (1 << max((limit - 1).bit_length() for limit in limits if limit)) - 1
+
+
+def limit_of(value: ir.Value) -> int | None:
+    """What a remainder, or a quotient of one, by a constant, is less than; None for other values."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None or op.name not in ("arith.remui", "arith.divui"):
+        return None
+    number = constant_of(op.operands[1])
+    if op.name == "arith.remui" or number is None:
+        return number
+    limit = limit_of(op.operands[0])
+    return None if limit is None else -(-limit // number)
 
 
 def axis_of(op: ir.Operation) -> str:

@@ -28,10 +28,10 @@ GRID, BLOCK, SHARED, PARAMETERS = slice(1, 4), slice(4, 7), 10, 11     # of a la
 
 @dataclass(frozen=True)
 class SpecializeWarps(ModulePass):
-    """Rewrites kernels with ``tir.bulk_copy`` and ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies the
-    tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target has
-    room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand, which
-    is a parameter of the kernel then."""
+    """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies
+    the tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target
+    has room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand,
+    which is a parameter of the kernel then."""
 
     name: ClassVar[str] = "tir-specialize-warps"
     target: TargetText = option("nvvm", "the target whose memory is used")
@@ -46,7 +46,7 @@ class SpecializeWarps(ModulePass):
                     raise PassFailed(f"the target '{target.name}' has no copy engine with tensor maps and no products of warpgroups, which "
                                      "the schedule of this kernel uses (tensorize by tma_tile, wgmma_...): compile it for "
                                      "nvvm{chip=sm_90a}, or leave these steps out", used[0])
-                if used:
+                if any(op.name == BULK_COPY for op in used):
                     specialize(module.operation, kernel, machine.dynamic_shared_bytes)
 
 
@@ -57,19 +57,22 @@ def specialize(module: ir.Operation, kernel: ir.Operation, shared_bytes: int) ->
     launches = [op for op in find(module, "gpu.launch_func") if ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] == name]
     warps = warps_of(kernel, launches)
     tiles = {one: SharedTile.of(one.type) for one in of.tiles}
+    lasting = {one: SharedTile.of(one.type) for one in of.lasting}
     each = sum(tile.size for tile in tiles.values()) + 2 * BARRIER_BYTES
+    always = sum(tile.size for tile in lasting.values()) + BARRIER_BYTES * bool(lasting) + code.GROUP
     wanted = of.loop.attributes[STAGES].value if STAGES in of.loop.attributes else 1
-    stages = min(wanted, (shared_bytes - code.GROUP) // each)
+    stages = min(wanted, (shared_bytes - always) // each)
     if stages < 1:
-        raise PassFailed(f"the tiles of a step take {each} bytes of shared memory, and a block has {shared_bytes}: choose smaller tiles",
-                         kernel)
-    host = [[host_map(op, launch, kernel) for op in of.copies] for launch in launches]
-    maps, gone = add_maps(kernel, len(of.copies))
-    SpecializedKernel(kernel, of, tiles, dict(zip(of.copies, maps)), stages, warps).build()
+        raise PassFailed(f"the tiles of a step take {each} bytes of shared memory, and a block has {shared_bytes}"
+                         f"{f', of which other tiles take {always}' if lasting else ''}: choose smaller tiles", kernel)
+    copies = [*of.copies, *of.early]
+    host = [[host_map(op, launch, kernel) for op in copies] for launch in launches]
+    maps, gone = add_maps(kernel, len(copies))
+    SpecializedKernel(kernel, of, tiles, lasting, dict(zip(copies, maps)), stages, warps).build()
     for old in reversed(gone):
         kernel.regions[0].blocks[0].erase_argument(ir.BlockArgument(old).arg_number)
     for launch, given in zip(launches, host):
-        relaunch(launch, warps + WARPGROUP, stages * each + code.GROUP, given)
+        relaunch(launch, warps + WARPGROUP, stages * each + always, given)
     kernel.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get([*WARP, warps + WARPGROUP])
 
 

@@ -21,9 +21,10 @@ BARRIER_BYTES = 8
 class SpecializedKernel:
     """Rewrites the body of one kernel. ``stages``: the steps whose tiles have memory; ``warps``: those that multiply."""
 
-    def __init__(self, kernel: ir.Operation, of: CopyLoop, tiles: dict[ir.Value, SharedTile], maps: dict[ir.Operation, ir.Value],
-                 stages: int, warps: int):
-        self.kernel, self.of, self.tiles, self.maps, self.stages, self.warps = kernel, of, tiles, maps, stages, warps
+    def __init__(self, kernel: ir.Operation, of: CopyLoop, tiles: dict[ir.Value, SharedTile], lasting: dict[ir.Value, SharedTile],
+                 maps: dict[ir.Operation, ir.Value], stages: int, warps: int):
+        self.kernel, self.of, self.tiles, self.lasting = kernel, of, tiles, lasting
+        self.maps, self.stages, self.warps = maps, stages, warps
         self.size = sum(tile.size for tile in tiles.values())
         self.memory: ir.Value
 
@@ -40,6 +41,8 @@ class SpecializedKernel:
                 for stage in range(self.stages):
                     code.make_barrier(self.full(index(stage)), 1 + (THREADS if self.of.fills else 0))
                     code.make_barrier(self.empty(index(stage)), self.warps)
+                if self.lasting:
+                    code.make_barrier(self.ready(), 1)
                 code.publish_barriers()
             ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse("#gpu.barrier_scope<workgroup>")})
             copying = arith.CmpIOp(arith.CmpIPredicate.uge, z, index(self.warps)).result
@@ -72,19 +75,26 @@ class SpecializedKernel:
 
     def full(self, stage: ir.Value) -> ir.Value:
         """The address of the mbarrier whose phase is over when a stage's tiles have come."""
-        return plus(self.memory, plus(arith.MulIOp(stage, index(BARRIER_BYTES)).result, self.stages * self.size))
+        before = self.stages * self.size + sum(tile.size for tile in self.lasting.values())
+        return plus(self.memory, plus(arith.MulIOp(stage, index(BARRIER_BYTES)).result, before))
 
     def empty(self, stage: ir.Value) -> ir.Value:
         """The address of the mbarrier whose phase is over when a stage's tiles have been read."""
         return plus(self.full(stage), self.stages * BARRIER_BYTES)
 
+    def ready(self) -> ir.Value:
+        """The address of the mbarrier whose phase is over when the tiles of all steps have come."""
+        return plus(self.empty(index(0)), self.stages * BARRIER_BYTES)
+
     def places(self, stage: ir.Value) -> dict[ir.Value, ir.Value]:
-        """The addresses of a stage's tiles, by their buffers."""
-        at = plus(self.memory, arith.MulIOp(stage, index(self.size)).result)
-        found, offset = {}, 0
-        for buffer, tile in self.tiles.items():
-            found[buffer] = plus(at, offset)
-            offset += tile.size
+        """The addresses of a stage's tiles, and of those of all steps, by their buffers."""
+        found: dict[ir.Value, ir.Value] = {}
+        for tiles, at in ((self.tiles, plus(self.memory, arith.MulIOp(stage, index(self.size)).result)),
+                          (self.lasting, plus(self.memory, self.stages * self.size))):
+            offset = 0
+            for buffer, tile in tiles.items():
+                found[buffer] = plus(at, offset)
+                offset += tile.size
         return found
 
     def copy(self, first: ir.Value | None, z: ir.Value) -> None:
@@ -94,6 +104,11 @@ class SpecializedKernel:
                                              if "z" in str(op.attributes["dimension"]) and op.results[0] != z} if first is not None else {}
         known = rebuilder(mapping)
         bounds = [known(v) for v in list(self.of.loop.operands)[:3]]
+        if self.lasting:
+            places = self.places(index(0))
+            copied = [(one, [known(v) for v in list(one.operands)[4:]]) for one in self.of.early]
+            with ir.InsertionPoint.current if first is None else inside(first):
+                self.begin(copied, places, self.ready())
         loop = scf.ForOp(*bounds)
         mapping[self.of.loop.regions[0].blocks[0].arguments[0]] = loop.induction_variable
         with ir.InsertionPoint(loop.body):
@@ -104,15 +119,19 @@ class SpecializedKernel:
             full, places = self.full(stage), self.places(stage)
             copied = [(one, [known(v) for v in list(one.operands)[4:]]) for one in self.of.copies]
             with ir.InsertionPoint.current if first is None else inside(first):
-                code.expect(full, sum(self.tiles[one.operands[1]].size for one in self.of.copies))
-                for one, at in copied:
-                    target = one.operands[1]
-                    code.copy_tile(self.tiles[target], places[target], self.maps[one], at, full)
+                self.begin(copied, places, full)
             if first is not None:
                 self.fill(known, mapping, places)
                 code.publish_stores()
                 code.arrive(full)
             scf.YieldOp([])
+
+    def begin(self, copied: Sequence[tuple[ir.Operation, Sequence[ir.Value]]], places: dict[ir.Value, ir.Value], barrier: ir.Value) -> None:
+        """Begins copies, from these places in their sources, for which who waits at an mbarrier waits."""
+        tiles = self.tiles | self.lasting
+        code.expect(barrier, sum(tiles[one.operands[1]].size for one, _ in copied))
+        for one, at in copied:
+            code.copy_tile(tiles[one.operands[1]], places[one.operands[1]], self.maps[one], at, barrier)
 
     def fill(self, known: Callable[[ir.Value], ir.Value], mapping: dict[ir.Value, ir.Value], places: dict[ir.Value, ir.Value]) -> None:
         """What threads compute of a step's tiles, with stores to where wgmma looks for the elements."""
@@ -139,6 +158,11 @@ class SpecializedKernel:
     def multiply(self, alone: ir.Value) -> None:
         """Turns the kernel's own loop into that of the warps that multiply."""
         loop = self.of.loop
+        if self.lasting:
+            with ir.InsertionPoint(loop), loop.location:
+                code.wait_for(self.ready(), index(0))
+        for op in dict.fromkeys(one.parent.operation for one in self.of.early):
+            op.erase()
         with ir.InsertionPoint(self.of.first), loop.location:
             stage, parity = self.step(loop.regions[0].blocks[0].arguments[0], list(loop.operands)[:3])
             code.wait_for(self.full(stage), parity)
@@ -147,12 +171,8 @@ class SpecializedKernel:
         for op in (self.of.first, self.of.guard, *stores, self.of.second):    # what else was for the stores is dead
             op.erase()
         for product in self.of.products:
-            left, right, row, sums = product.operands
-            turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
             with ir.InsertionPoint(product), product.location:
-                own = [str(self.tiles[one].element) for one in (left, right)]
-                types = [one.value for one in product.attributes[FACTOR_TYPES]] if FACTOR_TYPES in product.attributes else own
-                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums, types)
+                new = self.product(product, places)
             product.results[0].replace_all_uses_with(new)
             product.erase()
         with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:
@@ -160,6 +180,17 @@ class SpecializedKernel:
                 code.arrive(self.empty(stage))
         if STAGES in loop.attributes:
             del loop.attributes[STAGES]
+
+    def product(self, product: ir.Operation, places: dict[ir.Value, ir.Value]) -> ir.Value:
+        """The sums of a product of tiles at these places."""
+        left, right, row, sums = product.operands
+        tiles = self.tiles | self.lasting
+        turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
+        types = [one.value for one in product.attributes[FACTOR_TYPES]] if FACTOR_TYPES in product.attributes else (
+            [str(one.type.element_type) for one in (left, right)])
+        if left in tiles:
+            return code.multiply(tiles[left], tiles[right], (places[left], places[right]), turned, row, sums, types)
+        return code.multiply_own(left, tiles[right], places[right], turned[1], sums, types)
 
 
 def equal(value: ir.Value, number: int) -> ir.Value:

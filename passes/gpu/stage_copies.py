@@ -4,21 +4,22 @@ Upstream's ``transform.nvgpu.pipeline_shared_memory_copies`` wants loops without
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 from legato.core.ir_helpers import body, copy, everything, find, index
-from legato.core.mlir import arith, ir, scf
+from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import STAGES
+from legato.dialects.tir.tiles import WARPGROUP_PRODUCT
 from legato.passes.gpu.shared_copies import STORES, CopyToShared, copy_of, guarded_store, is_shared, writes
 from legato.passes.gpu.threads.memory import LOAD_MATRIX
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 BARRIER = "gpu.barrier"
-LOADS = (LOAD_MATRIX, "memref.load", "vector.load")
+LOADS = (LOAD_MATRIX, "memref.load", "vector.load", WARPGROUP_PRODUCT)
 LOOPS = ("scf.for", "scf.while")
 
 
@@ -30,7 +31,7 @@ class StageCopies(ModulePass):
     the registers.
 
     A loop stays as it is if anything but vectors of 4, 8 or 16 bytes is copied in it, aligned in both memories, or 0 in their place. What
-    a thread writes for itself, and reads behind the copies, may stand among them. Such copies in front of the loop, to other buffers that
+    a thread writes for itself, and copies do not depend on, may stand among them. Such copies in front of the loop, to other buffers that
     are read behind those in it, are asynchronous, too.
     """
 
@@ -43,7 +44,7 @@ class StageCopies(ModulePass):
             for kernel in find(module.operation, "gpu.func"):
                 for loop in find(kernel, "scf.for"):
                     if STAGES in loop.attributes and machine.async_copies:
-                        stage(kernel, loop, machine.shared_bytes)
+                        stage(kernel, loop, max(machine.shared_bytes, machine.dynamic_shared_bytes))
 
 
 def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
@@ -55,12 +56,14 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
         return
     first, second = barriers
     guards = {one: op for op in inside[first:second] if (one := guarded_store(op)) is not None}
-    stores = [op for op in (*inside[first:second], *guards) if op.name in STORES and not is_unread(op, inside[:second])]
-    copies = [found for op in stores if (found := copy_of(op, guards.get(op))) is not None]
+    found = [op for op in (*inside[first:second], *guards) if op.name in STORES]
+    copies = [one for op in found if (one := copy_of(op, guards.get(op))) is not None]
+    read = {op.operands[0] for one in copies for op in _Staging.needed(values_of(one), loop) if op.name in ("memref.load", "vector.load")}
+    stores = [op for op in found if not is_own(op, read)]
     buffers = list(dict.fromkeys(one.store.operands[1] for one in copies))
     users = [use.owner.operation for buffer in buffers for use in buffer.uses]
     written = [op for one in inside[:second] for op in everything(one) if writes(op) and op not in stores]
-    effects = [op for op in written if not is_unread(op, inside[:second])]
+    effects = [op for op in written if not is_own(op, read)]
     if not copies or len(copies) < len(stores) or effects or not all(
             user in stores or (user.name in LOADS and stands_in(user, inside[second:])) for user in users):
         return
@@ -99,12 +102,16 @@ def stands_in(op: ir.Operation, ops: Sequence[ir.Operation]) -> bool:
     return any(one in ops for one in (op, *enclosing(op)))
 
 
-def is_unread(op: ir.Operation, before: Sequence[ir.Operation]) -> bool:
-    """Whether an op writes to a buffer of a thread's own that none of some ops read."""
+def is_own(op: ir.Operation, read: Container[ir.Value]) -> bool:
+    """Whether an op writes to a buffer of a thread's own that is not among some."""
     made = op.operands[1].owner if op.name in STORES else None
-    return made is not None and not isinstance(made, ir.Block) and made.operation.name == "memref.alloca" and not any(
-        use.owner.operation.name not in STORES and stands_in(use.owner.operation, before)
-        for use in op.operands[1].uses)
+    return made is not None and not isinstance(made, ir.Block) and made.operation.name == "memref.alloca" and op.operands[1] not in read
+
+
+def values_of(one: CopyToShared) -> list[ir.Value]:
+    """What a copy is computed from: whether it is made, whether it is of what is loaded, and where it is from and to."""
+    guards = [] if one.guard is None else [one.guard.operands[0]]
+    return [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
 
 
 def size(type_: ir.MemRefType) -> int:
@@ -149,6 +156,11 @@ class _Staging:
         stores = [one.store for one in self.copies]
         for user in (one for one in users if one not in stores):
             with ir.InsertionPoint(user), user.location:
+                if user.name == WARPGROUP_PRODUCT:
+                    for number, buffer in enumerate(user.operands):
+                        if buffer in self.buffers:
+                            user.operands[number] = whole(buffer, here)
+                    continue
                 buffer, *place = user.operands
                 new = ir.Operation.create(user.name, [user.results[0].type], [buffer, here, *place],
                                           {name: user.attributes[name] for name in user.attributes})
@@ -197,11 +209,11 @@ class _Staging:
         """Begins a copy, as ``begin_copies``; what it needs of the ops that stand in ``around``, or in ops in front of it, is computed
         again. Returns the values with those that were."""
         guards = [] if one.guard is None else [one.guard.operands[0]]
-        values = [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
-        mapping = copy([op for op in self.needed(values, around) if op.results[0] not in mapping], mapping)
+        mapping = copy([op for op in self.needed(values_of(one), around) if op.results[0] not in mapping], mapping)
         guards, tests, source, target = ([mapping.get(v, v) for v in some] for some in (
             guards, one.tests, list(one.load.operands)[1:], list(one.store.operands)[2:]))
-        lanes, exists = prod(one.load.results[0].type.shape), None
+        type_ = one.load.results[0].type
+        lanes, exists = prod(type_.shape) if isinstance(type_, ir.VectorType) else 1, None
         for test in (*begun, *tests):
             exists = test if exists is None else arith.AndIOp(exists, test).result
         count = index(lanes) if exists is None else arith.SelectOp(exists, index(lanes), index(0)).result
@@ -229,6 +241,17 @@ class _Staging:
         for value in values:
             visit(value)
         return found
+
+
+def whole(buffer: ir.Value, slot: ir.Value) -> ir.Value:
+    """The part of a buffer that belongs to a step, at the insertion point."""
+    _, *shape = buffer.type.shape
+    unknown = ir.ShapedType.get_dynamic_size()
+    strides = [prod(shape[axis + 1:]) for axis in range(len(shape))]
+    layout = ir.StridedLayoutAttr.get(ir.ShapedType.get_dynamic_stride_or_offset(), strides)
+    type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout, buffer.type.memory_space)
+    zeros, ones = [0] * len(shape), [1] * len(buffer.type.shape)
+    return memref.SubViewOp(type_, buffer, [slot], [], [], [unknown, *zeros], [1, *shape], ones).result
 
 
 def enclosing(op: ir.Operation) -> list[ir.Operation]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from legato.core.ir_helpers import index
-from legato.core.mlir import arith, ir, memref, vector
+from legato.core.mlir import arith, ir, llvm, memref, vector
 
 PANEL = 128          # bytes
 PIECE = 16           # bytes of a panel's row that stay together
@@ -181,9 +181,9 @@ def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned
         value = ir.Operation.create("llvm.insertvalue", [type_], [value, vector.ExtractOp(sums, [], [number]).result], {
             "position": ir.DenseI64ArrayAttr.get([number])}).results[0]
     depth = left.rows if turned[0] else left.columns
-    begin = arith.MulIOp(arith.DivUIOp(row, index(PANEL // left.width)).result, index(left.panel_size)).result if turned[0] else (
+    offset = arith.MulIOp(arith.DivUIOp(row, index(PANEL // left.width)).result, index(left.panel_size)).result if turned[0] else (
         arith.MulIOp(row, index(PANEL)).result)
-    first, second = matrix(left, plus(at[0], begin), turned[0]), matrix(right, at[1], not turned[1])
+    first, second = matrix(left, plus(at[0], offset), turned[0]), matrix(right, at[1], not turned[1])
     ir.Operation.create("nvvm.wgmma.fence.aligned")
     for step in range(0, depth, deep):
         operands = [arith.AddIOp(one, integer(64, step_of(tile, step, across) >> 4)).result
@@ -195,11 +195,16 @@ def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned
             "scaleA": ir.Attribute.parse("#nvvm.wgmma_scale_in<one>"), "scaleB": ir.Attribute.parse("#nvvm.wgmma_scale_in<one>"),
             "layoutA": ir.Attribute.parse(f"#nvvm.mma_layout<{ALONG[turned[0]]}>"),
             "layoutB": ir.Attribute.parse(f"#nvvm.mma_layout<{ALONG[turned[1]]}>")}).results[0]
+    return awaited(value, sums.type)
+
+
+def awaited(value: ir.Value, type_: ir.VectorType) -> ir.Value:
+    """A vector of the numbers of a product that was begun, when it is there."""
     ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
     ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", [], [], {"group": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)})
-    found = [ir.Operation.create("llvm.extractvalue", [sums.type.element_type], [value], {
-        "position": ir.DenseI64ArrayAttr.get([number])}).results[0] for number in range(count)]
-    return vector.FromElementsOp(sums.type, found).result
+    found = [ir.Operation.create("llvm.extractvalue", [type_.element_type], [value], {
+        "position": ir.DenseI64ArrayAttr.get([number])}).results[0] for number in range(type_.shape[0])]
+    return vector.FromElementsOp(type_, found).result
 
 
 def matrix(tile: SharedTile, address: ir.Value, across: bool) -> ir.Value:
@@ -219,3 +224,26 @@ def step_of(tile: SharedTile, step: int, across: bool) -> int:
     return panel * tile.panel_size + inside
 
 
+def multiply_own(left: ir.Value, right: SharedTile, at: ir.Value, turned: bool, sums: ir.Value, types: Sequence[str]) -> ir.Value:
+    """As ``multiply``, by the elements of 64 rows that the threads of a warpgroup have: ``left`` are a thread's, as
+    ``tir.warpgroup_product`` has them. Upstream's op takes a left operand in shared memory only."""
+    (of_left, deep), (of_right, _) = (TYPES[one] for one in types)
+    count, steps = sums.type.shape[0], left.type.shape[0] // (deep // 2)
+    i32 = ir.IntegerType.get_signless(32)
+    pair = ir.VectorType.get([2], left.type.element_type)
+    words = [vector.ExtractOp(vector.BitCastOp(ir.VectorType.get([1], i32), vector.ExtractStridedSliceOp(
+        pair, left, [place], [2], [1]).result).result, [], [0]).result for place in range(0, left.type.shape[0], 2)]
+    first = matrix(right, at, not turned)
+    matrices = [arith.AddIOp(first, integer(64, step_of(right, step * deep, not turned) >> 4)).result for step in range(steps)]
+    own = [vector.ExtractOp(sums, [], [number]).result for number in range(count)]
+    lines, each = ["{", ".reg .pred p;", "setp.eq.u32 p, 0, 0;"], deep // 4
+    result = ", ".join(f"${number}" for number in range(count))
+    for step in range(steps):
+        given = ", ".join(f"${2 * count + step * each + number}" for number in range(each))
+        lines.append(f"wgmma.mma_async.sync.aligned.m64n{2 * count}k{deep}.f32.{of_left}.{of_right} {{{result}}}, {{{given}}}, "
+                     f"${2 * count + steps * each + step}, p, 1, 1, {int(not turned)};")
+    ir.Operation.create("nvvm.wgmma.fence.aligned")
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count)})>")
+    value = llvm.inline_asm(type_, [*own, *words, *matrices], "\n".join([*lines, "}"]), ",".join(
+        [*["=f"] * count, *map(str, range(count)), *["r"] * len(words), *["l"] * steps]), has_side_effects=True)
+    return awaited(value, sums.type)

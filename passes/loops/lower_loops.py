@@ -15,7 +15,7 @@ from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import PARALLEL, THREAD, UNROLLED, VECTORIZED, ForOp, constant_of
-from legato.dialects.tir.markers import LOADS_TOGETHER, STAGES
+from legato.dialects.tir.markers import LOADS_TOGETHER, RESIDENT_BLOCKS, STAGES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.loops.blocks import inline_block
 from legato.passes.loops.buffers import place_buffers
@@ -23,7 +23,7 @@ from legato.passes.loops.predicates import end_of
 from legato.passes.loops.vectorize import NotVectorizable, vectorize
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-MARKERS = {"pipeline_stages": STAGES, "loads_together": LOADS_TOGETHER}     # of loops, by their annotations
+MARKERS = {"pipeline_stages": STAGES, "loads_together": LOADS_TOGETHER, "resident_blocks": RESIDENT_BLOCKS}     # by annotations
 MOST_COPIES = 1024
 MOST_OPS = 100_000   # that the copies of a body are, with those of unrolled loops inside
 MOST_LOOPS = 128     # that the copies of a body hold: LLVM's time grows with their square

@@ -1,74 +1,51 @@
-"""Schedules of attention by the matrix instructions of NVIDIA's warps (mma.sync), on half floats with sums in f32.
+"""Schedules of attention by the matrix instructions of NVIDIA's warps (mma.sync) and of Hopper's warpgroups (wgmma), on half floats with
+sums in f32.
 
 As in ``attention``, a block of threads takes a tile of rows of one head through the keys. Each warp has some of the rows: fragments of
 queries, keys and values come from shared memory by ldmatrix; scores, weights and the sums over values stay in registers, since a thread
 has the same elements of a result as of a left operand. Keys and values are copied some tiles ahead where shared memory has room.
+Warpgroups, as in FlashAttention-3 (Shah and others, arXiv:2407.08608), multiply queries, keys and values where they are in shared memory.
 """
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import gcd, prod
+from collections.abc import Callable, Sequence
+from math import gcd
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import multiplied_as
 from legato.analysis.structured import AttentionForm
-from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu.attention import fuses_attention, padded, parts_of
+from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
+from legato.targets.gpu.attention import fuses_attention, parts_of
+from legato.targets.gpu.attention_tiles import FRAGMENT, WIDTH, MatrixAttentionTiles, columns_of, tiles_of, tiles_with_engine
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.product_tiles import ENOUGH
 from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, WARPS, MatrixTiles, bind_warps, give_to_warp, share
+from legato.targets.gpu.tensor_cores import PAIR, WARPS, bind_warps, give_to_warp, share
 
-FRAGMENT = 16      # rows, columns and depth of an instruction, or two of them
-WIDTH = 2          # bytes of an element
-BANKS = 16         # bytes that are added to each row of a tile, at most
 INTRINSICS = {one.left: name for name, one in MATRIX_INTRINSICS.items() if one.left in ("f16", "bf16")}
 BLOCKS = ("queries", "start", "clear", "keys", "values", "zero", "scores", "mask", "greatest", "powers", "sums", "rescale", "weights",
           "scale", "second", "result")
 
 
-@dataclass(frozen=True)
-class MatrixAttentionTiles:
-    """``rows``, ``keys``: of the tile of a block of threads; ``depth``, ``columns``: all of them, as a tile has them; ``stages``: tiles of
-    keys that have buffers; ``down``: the warps, which share the rows."""
-
-    rows: int
-    keys: int
-    depth: int
-    columns: int
-    stages: int
-    down: int
-
-    @property
-    def size(self) -> int:
-        """The bytes of the tiles in shared memory, that of keys as rows or as columns."""
-        keys = WIDTH * self.depth * self.keys + BANKS * max(self.depth, self.keys)
-        return self.rows * (WIDTH * self.depth + BANKS) + self.stages * (keys + self.keys * (WIDTH * self.columns + BANKS))
-
-    @property
-    def warps(self) -> MatrixTiles:
-        """The tiles as those of a product."""
-        return MatrixTiles(self.rows, self.keys, self.depth, self.down, 1)
-
-
-ROWS = ((64, 4), (32, 2), (16, 1))      # of a block, and its warps
-TALL = (128, 4)    # of which a warp multiplies each fragment of keys and values twice: it loads two thirds as much from shared memory
-TALL_DEPTH = 64    # at most; otherwise there is shared memory for few keys at once, before each of which sums are scaled
-TALL_BLOCKS = 2 * ENOUGH
-KEYS = ((64, 3), (64, 2), (32, 3), (32, 2), (32, 1), (16, 2), (16, 1))    # and stages, best first
-
-
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     """The script of a kernel with one attention of halves that the device multiplies by matrix instructions; None for another kernel."""
+    return script(kernel, machine, tiles_of)
+
+
+def schedule_with_engine(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """As ``schedule``, by warpgroups, of queries, keys and values that the copy engine brings."""
+    return script(kernel, machine, tiles_with_engine)
+
+
+def script(kernel: BlockKernel, machine: Gpu, choose: Callable[[AttentionForm, Gpu], MatrixAttentionTiles | None]) -> str | None:
+    """The script of a kernel with one attention in the tiles that are chosen; None for another kernel, or where no tiles are."""
     form = kernel.attention
     intrinsic = None if form is None else intrinsic_of(form, machine)
     parts = parts_of(kernel) if intrinsic is not None and fuses_attention(kernel, machine) else None
     if form is None or intrinsic is None or parts is None:
         return None
-    tiles = tiles_of(form, machine)
+    tiles = choose(form, machine)
     if tiles is None:
         return None
-    steps = Steps("matrix_attention")
+    steps = Steps("warpgroup_attention" if tiles.by_warpgroups else "matrix_attention")
     second = steps.block(parts.second.name)
     inlined, readers = [steps.block(one.name) for one in parts.inlined], [steps.block(one.name) for one in parts.after]
     for one in inlined:
@@ -80,6 +57,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     blocks = dict(zip(BLOCKS, made))
     if machine.async_copies:
         steps.step("annotate", [steps.loops(blocks["keys"], 5)[2]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
+    if tiles.blocks:
+        steps.step("annotate", [steps.loops(blocks["keys"], 5)[2]], f'key = "resident_blocks", value = {tiles.blocks} : i64')
     pairs = {"clear", "zero", "weights", "scale"}
     if (form.extent("n") or 1) % tiles.keys == 0:      # without tests of keys
         pairs.add("mask")
@@ -87,6 +66,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         pairs.add("result")
     emit(steps, blocks, tiles, intrinsic, pairs)
     for name, operand, depth, letters in (("queries", "query", 1, "d"), ("keys", "key", 2, "dn"), ("values", "value", 2, "e")):
+        if tiles.by_engine:
+            steps.step("tensorize", [steps.loops(blocks[name], depth + 2)[depth]], 'intrinsic = "tma_tile"', 1)
+            continue
         last, lanes = run_of(form, operand, machine)
         share(steps, steps.loops(blocks[name], depth + 2)[depth:], (tiles.down, 8, 4), lanes if last in letters else 1)
     return steps.text()
@@ -98,31 +80,9 @@ def intrinsic_of(form: AttentionForm, machine: Gpu) -> str | None:
     return INTRINSICS.get(*types) if len(types) == 1 and types <= {*machine.matrix_types} else None
 
 
-def columns_of(form: AttentionForm) -> int:
-    """The columns of the values, which are known."""
-    return form.extent("e") or 1
-
-
-def tiles_of(form: AttentionForm, machine: Gpu) -> MatrixAttentionTiles | None:
-    """The largest tiles that fit the shared memory, and whose rows and keys are filled; None where none fit."""
-    rows, keys = form.extent("m"), form.extent("n")
-    depth, columns = padded(form.extent("d") or 1, FRAGMENT), padded(columns_of(form), FRAGMENT)
-    for high, down in (TALL, *ROWS) if takes_tall(form, depth, columns) else ROWS:
-        for wide, stages in KEYS:
-            tiles = MatrixAttentionTiles(high, wide, depth, columns, stages if machine.async_copies else 1, down)
-            filled = all(size is None or size > tile // 2 or tile == FRAGMENT for size, tile in ((rows, high), (keys, wide)))
-            if filled and tiles.size <= machine.shared_bytes:
-                return tiles
-    return None
-
-
-def takes_tall(form: AttentionForm, depth: int, columns: int) -> bool:
-    """Whether an attention of this depth and columns has tall tiles in numbers that keep all multiprocessors busy."""
-    sizes = [form.extent(term) for term in ("m", *form.batch)]
-    rows, *batch = sizes
-    if rows is None or None in batch or max(depth, columns) > TALL_DEPTH:
-        return False
-    return prod(one or 1 for one in batch) * -(-rows // TALL[0]) >= TALL_BLOCKS
+def warpgroup_intrinsic(intrinsic: str) -> str:
+    """The instruction of a warpgroup that multiplies what one of a warp does."""
+    return next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[intrinsic])
 
 
 def run_of(form: AttentionForm, name: str, machine: Gpu) -> tuple[str, int]:
@@ -146,7 +106,11 @@ def emit(steps: Steps, blocks: dict[str, str], tiles: MatrixAttentionTiles, intr
     for name, depth in (("start", 1), ("rescale", 2)):
         each_row(steps, steps.loops(blocks[name], depth + 1)[depth], tiles)
     for name in ("scores", "second"):
-        multiply(steps, steps.loops(blocks[name], 5)[2:], tiles, intrinsic)
+        loops = steps.loops(blocks[name], 5)[2:]
+        if tiles.by_warpgroups:
+            steps.step("tensorize", [loops[0]], f'intrinsic = "{warpgroup_intrinsic(intrinsic)}"', 1)
+        else:
+            multiply(steps, loops, tiles, intrinsic)
 
 
 def each_element(steps: Steps, loops: Sequence[str], tiles: MatrixAttentionTiles, vectors: bool) -> None:

@@ -17,6 +17,7 @@ from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_w
 from legato.targets.gpu.steps import Steps
 
 LANES = 4          # columns of a vector of the result
+WORD = 32          # bits
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
 POINTS = 128       # threads of a block that adds up parts
 
@@ -152,7 +153,8 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
     widths = operand_lanes(kernel, machine, form, tiles)
     together = word_steps(kernel, form, tiles, widths[1], prod(tiles.threads))
     copy_ahead(steps, machine, form, tiles, made[1])
-    finish(steps, made, tiles, widths, together, vectors=form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after)))
+    vectors = form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after))
+    finish(steps, made, tiles, widths, together, vectors, copies_words(machine, form))
 
 
 def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
@@ -166,7 +168,7 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         widths = operand_lanes(kernel, machine, form, tiles, chunk)
         copy_ahead(steps, machine, form, tiles, made[1])
         finish(steps, made, tiles, widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)),
-               vectors=form.run(form.store, form.columns) % LANES == 0)
+               form.run(form.store, form.columns) % LANES == 0, copies_words(machine, form))
 
     in_parts(steps, kernel, product, form, axis, parts, compute)
 
@@ -214,6 +216,11 @@ def copy_ahead(steps: Steps, machine: Gpu, form: ProductForm, tiles: ProductTile
         steps.step("annotate", [loop], f'key = "pipeline_stages", value = {stages} : i64')
 
 
+def copies_words(machine: Gpu, form: ProductForm) -> bool:
+    """Whether single elements of both operands can be copied asynchronously, 4 bytes each."""
+    return machine.async_copies and all(one.buffer.type.element_type.width == WORD for one in (form.left, form.right))
+
+
 def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> tuple[int, int]:
     """The elements that one access of each operand moves. ``chunk``: the part of the depth's longest axis that a block takes, 0 for all."""
     deep, wide = form.run(form.left, form.depth), form.run(form.left, form.rows)
@@ -231,9 +238,10 @@ def word_steps(kernel: BlockKernel, form: ProductForm, tiles: DeepTile, wide: in
     return together
 
 
-def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], together: int, vectors: bool) -> None:
+def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], together: int, vectors: bool,
+           words: bool) -> None:
     """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``together``: steps of the depth
-    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors."""
+    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors; ``words``: as of ``copies``."""
     init, left, right, multiply, *parts, result = blocks
     across, down = tiles.threads
     batch, rows, columns, *inner = steps.loops(result, 5)
@@ -245,8 +253,8 @@ def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[i
     spread(steps, inner, tiles, vectors)
     for own in (init, *parts):
         spread(steps, steps.loops(own, outside + 2)[outside:], tiles, vectors=True)
-    copies(steps, left, tiles, widths[0])
-    copies(steps, right, tiles, widths[1], together)
+    copies(steps, left, tiles, widths[0], words=words)
+    copies(steps, right, tiles, widths[1], together, words)
     m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
     coarse, fine = steps.split(k, [-1, tiles.unrolled])
     y, i = steps.split(m, [down, tiles.own_rows])
@@ -288,9 +296,9 @@ def neighbours(steps: Steps, outer: str, inner: str, lane: str, together: int) -
     return outer, inner
 
 
-def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: int = 1) -> None:
+def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: int = 1, words: bool = False) -> None:
     """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access; ``together``: rows of the tile that a
-    thread takes one after the other."""
+    thread takes one after the other; ``words``: whether single elements are copied asynchronously."""
     across, down = tiles.threads
     outer, inner = steps.loops(block, 6 + (tiles.slices > 1))[-2:]
     if wide > 1:
@@ -300,5 +308,5 @@ def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: i
             outer, inner = neighbours(steps, outer, inner, lane, together)
     turn, y, x = steps.split(steps.fuse([outer, inner]), [-1, down, across])
     bind(steps, y, x)
-    if wide > 1:   # otherwise there are many turns, whose indices are computed for each element
+    if wide > 1 or words:   # otherwise there are many turns, whose indices are computed for each element
         steps.unroll(turn)

@@ -60,6 +60,9 @@ class SlicedTile(product_tiles.DeepTile, Protocol):
 
 
 TILES = (MatrixTiles(128, 128, 32, 2, 2), MatrixTiles(64, 64, 32, 2, 2), MatrixTiles(32, 64, 32, 2, 2), MatrixTiles(32, 32, 32, 2, 2))
+WORD = 4           # bytes of an f32
+SMALL_WORDS = tuple(replace(one, depth=one.depth // 2) for one in TILES[2:])     # of which blocks copy little at once
+LONG_STEPS = MatrixTiles(32, 32, 64, 2, 2)           # instead, for f32
 SLICED = MatrixTiles(16, 32, 32, 1, 1, slices=4)     # for few results and a long depth
 NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for few rows, and for few columns
 
@@ -81,6 +84,13 @@ def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
         return None
     sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
     return SLICED if product_tiles.blocks_of(sizes, SLICED) >= product_tiles.ENOUGH // 4 else None
+
+
+def takes_long_steps(form: ProductForm, tiles: MatrixTiles) -> bool:
+    """Whether a product of f32 in small tiles is deep enough for several long steps: of 16 steps of depth there are so many that barriers
+    and copies that are waited for take most of the time."""
+    depth = form.extent(form.depth)
+    return tiles in SMALL_WORDS and depth is not None and depth >= MOST_STAGES * LONG_STEPS.depth
 
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
@@ -116,6 +126,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     tiles, width = choose(form), form.left.buffer.type.element_type.width // 8
     tiles = sliced(form, tiles) or tiles
     tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
+    if width == WORD and takes_long_steps(form, tiles):
+        tiles = LONG_STEPS
     if width == 1 and tiles.rows * tiles.columns > MOST_SUMS * WARP * tiles.warps:
         tiles = replace(tiles, across=2 * tiles.across)
     if not products.fits(form, tiles.rows, tiles.columns, machine):

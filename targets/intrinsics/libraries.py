@@ -122,6 +122,17 @@ def ex2_approx(op, x):
     return op.each(lambda x: _native(name, _scaled(x, 1.4426950408889634)))
 
 
+def weighs(op: Any) -> Any:
+    """A predicate: the value is a weight of a softmax."""
+    return WEIGHS in op.op.attributes or "not every power of 2 is a weight"
+
+
+@intrinsic("math.exp2", moment="lower", dtypes=("f32",), priority=2, when=weighs)
+def ex2_of_weights(op, x):
+    """2^x by the device's instruction, with relative errors of 2^-22; denormal results are 0."""
+    return op.each(lambda x: _native("llvm.nvvm.ex2.approx.ftz", x))
+
+
 @intrinsic("math.log", moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def lg2_approx(op, x):
     """log x as log2 x log 2 by the device's instruction."""
@@ -146,7 +157,7 @@ def tanh_approx(op, x):
     return op.each(lambda x: llvm.inline_asm(x.type, [x], "tanh.approx.f32 $0, $1;", "=f,f"))
 
 
-NVVM_NATIVE = (*instruction, *bits, square_root, ex2_approx, lg2_approx, *native_approx, tanh_approx)
+NVVM_NATIVE = (*instruction, *bits, square_root, ex2_approx, ex2_of_weights, lg2_approx, *native_approx, tanh_approx)
 
 # GLSL.std.450, scalars and vectors of 2, 3, 4, 8 and 16. The other functions are left out: the specification of Vulkan allows errors of
 # 2**-11 in Sin and Cos, and Mesa's Asin, Asinh, Tan have errors of 4e-4, wrong signs and infinities

@@ -20,7 +20,7 @@ from legato.passes.gpu.threads.uniform import Uniform
 
 BARRIER = "gpu.barrier"
 SCOPE = "#gpu.barrier_scope<workgroup>"
-# for each buffer: its operand number, whether it is written, whether it is read
+# for each buffer: its operand number, whether it is written, whether it is read; the first operand of a product may be a vector
 KNOWN = {"memref.load": ((0, False, True),), "memref.store": ((1, True, False),), LOAD_MATRIX: ((0, False, True),),
          LOAD_WORD: ((0, False, True),),
          LOAD_SUBGROUP_MATRIX: ((0, False, True),), STORE_MATRIX: ((1, True, False),),

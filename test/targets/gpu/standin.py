@@ -38,6 +38,7 @@ FUNCTIONS = {"standin_barrier": "(i32) -> ()", "standin_shuffle": "(i64, i32, i3
 WAITING = ("standin_barrier", "standin_shuffle", *MATRIX_FUNCTIONS, *WARPGROUP_WAITING)     # functions in which a thread waits for others
 PTX_OF: list[str] = []      # the PTX of the model that was prepared last
 TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
+TILES_ROOM = 1 << 18      # bytes: the addresses that a matrix's description can say
 HOST = "llvm{cpu=x86-64-v3}"
 
 
@@ -185,25 +186,42 @@ def on_cpu(module, holder, kinds):
             made = func.FuncOp(name, ir.FunctionType.get([*(a.type for a in given), *[index] * 12], []))
         block = made.add_entry_block()
         arguments, ids = list(block.arguments)[:len(given)], list(block.arguments)[len(given):]
+        sizes = [prod(a.type.shape) * bits(a.type.element_type) // 8 for a in own[:shared]]
         with ir.InsertionPoint(block):
-            memory = [global_memory(module, f"{name}.shared.{n}", a.type) if n < shared else memref.alloca(a.type, [], [])
-                      for n, a in enumerate(own)]
+            if shared and any(op.attributes["callee"].value == "standin_wgmma" for op in find(kernel, "func.call")):
+                memory, sizes = tiles(module, name, kernel, own[:shared], sizes)
+                memory += [memref.alloca(a.type, [], []) for a in own[shared:]]
+            else:
+                memory = [global_memory(module, f"{name}.shared.{n}", a.type) if n < shared else memref.alloca(a.type, [], [])
+                          for n, a in enumerate(own)]
             copy(body(entry), dict(zip(entry.arguments, [*arguments, *memory])))
             func.ReturnOp([])
         rewrite(made.operation, ids)
         called = {op.attributes["callee"].value for op in find(made.operation, "func.call")}
         maps = kernel.attributes[TENSOR_MAPS].value if TENSOR_MAPS in kernel.attributes else 0
-        sizes = [prod(a.type.shape) * bits(a.type.element_type) // 8 for a in own[:shared]]
         kinds[name] = ("s" if called.intersection(WAITING) else "-"), maps, sizes
     holder.erase()
 
 
-def global_memory(module, name, type_):
+def global_memory(module, name, type_, alignment=128):
     """A buffer that all threads have: the stand-in runs one block at a time."""
     with ir.InsertionPoint.at_block_begin(module.body):
         memref.GlobalOp(name, ir.TypeAttr.get(type_), initial_value=ir.UnitAttr.get(),
-                        alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 128))
+                        alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment))
     return memref.get_global(type_, name)
+
+
+def tiles(module, name, kernel, buffers, sizes):
+    """The shared buffers of a kernel that multiplies some by warpgroups, as parts of one, which a matrix's description can say; and its
+    size."""
+    places, end = [], 0
+    for size, asked in zip(sizes, kernel.attributes["workgroup_attrib_attrs"], strict=True):
+        end += -end % asked["llvm.align"].value
+        places.append(end)
+        end += size
+    memory = global_memory(module, f"{name}.shared.0", ir.MemRefType.get([end], ir.IntegerType.get_signless(8)), TILES_ROOM)
+    return [memref.ViewOp(ir.MemRefType.get(one.type.shape, one.type.element_type), memory,
+                          arith.constant(ir.IndexType.get(), place), []).result for one, place in zip(buffers, places)], [end]
 
 
 def rewrite(function, ids):

@@ -1,4 +1,6 @@
 """Hopper's mbarriers, copies by tensor maps and products of warpgroups, as calls of the stand-in (inputs/standin/warpgroups.h)."""
+import re
+
 from standin_matrices import BYTES, address, call, number, signs_of
 
 from legato.core.ir_helpers import find
@@ -10,11 +12,13 @@ FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_publ
              "standin_tile_copy": "(i64, i64, i32, i32, i32, i32, i32, i32, i64) -> ()", "standin_wgmma_fence": "() -> ()",
              "standin_tile_store": "(i64, i32) -> ()", "standin_tile_publish": "() -> ()",
              "standin_wgmma": "(i32, i32, i32, i32, i64, i64, i64) -> ()",
+             "standin_wgmma_own": "(i32, i32, i32, i64, i64, i64) -> ()",
              "standin_wgmma_commit": "() -> ()", "standin_wgmma_wait": "() -> ()"}
 WARPGROUP_WAITING = ("standin_mbarrier_wait", "standin_wgmma_wait")
 MULTIPLY = "nvvm.wgmma.mma_async"
 DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32}     # in the order of the stand-in's numbers
 MOST_AXES = 5
+OWN_PRODUCT = re.compile(r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.(\w+) \{.*, p, 1, 1, ([01]);")
 
 
 def rewrite_warpgroups(module):
@@ -28,6 +32,7 @@ def rewrite_warpgroups(module):
                 for name, type_ in FUNCTIONS.items():
                     func.FuncOp(name, ir.FunctionType(ir.Type.parse(type_)), visibility="private")
             chains(kernel)
+            own_products(kernel)
             for op in found:
                 with ir.InsertionPoint(op), op.location:
                     REWRITTEN[op.name](op)
@@ -66,6 +71,40 @@ def chains(kernel):
                 multiply(op, room)
         for op in [*reversed(chain), *made]:
             op.erase()
+
+
+def own_products(kernel):
+    """Puts calls in the places of products of which threads have the left elements: assembly, of steps that follow each other."""
+    for op in [op for op in find(kernel, "llvm.inline_asm") if "wgmma" in op.attributes["asm_string"].value]:
+        steps = OWN_PRODUCT.findall(op.attributes["asm_string"].value)
+        columns, depth, kind, other, across = steps[0]
+        count = int(columns) // 2
+        sums, words, matrices = operands_of(list(op.operands), count, len(steps))
+        assert kind == other and int(depth) == DEPTHS[kind] == 16 and len(words) == 4 * len(steps)
+        for step, line in enumerate(op.attributes["asm_string"].value.splitlines()[3:-1]):    # each has its own words and its matrix
+            assert f"{{{', '.join(f'${2 * count + 4 * step + n}' for n in range(4))}}}, ${2 * count + len(words) + step}, p, 1, 1" in line
+        with ir.InsertionPoint.at_block_begin(kernel.regions[0].blocks[0]), op.location:
+            room = memref.alloca(ir.MemRefType.get([count], sums[0].type), [], [], alignment=16)
+            own = memref.alloca(ir.MemRefType.get([len(words)], words[0].type), [], [], alignment=16)
+        index = ir.IndexType.get()
+        with ir.InsertionPoint(op), op.location:
+            for kept, values in ((room, sums), (own, words)):
+                for place, one in enumerate(values):
+                    memref.store(one, kept, [arith.constant(index, place)])
+            for step, matrix in enumerate(matrices):
+                at = arith.addi(address(own), arith.constant(ir.IntegerType.get_signless(64), 16 * step))
+                kinds = (number(one) for one in (list(DEPTHS).index(kind), 2 * count, int(across)))
+                call("standin_wgmma_own", *kinds, at, matrix, address(room))
+        for use in [use.owner.operation for use in op.results[0].uses]:
+            with ir.InsertionPoint(use), use.location:
+                use.results[0].replace_all_uses_with(memref.load(room, [arith.constant(index, use.attributes["position"][0])]))
+            use.erase()
+        op.erase()
+
+
+def operands_of(operands, count, steps):
+    """The sums, the words of the left elements, and the matrices of a product's assembly."""
+    return operands[:count], operands[count:len(operands) - steps], operands[len(operands) - steps:]
 
 
 def multiply(op, room):

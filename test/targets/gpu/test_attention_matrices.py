@@ -20,7 +20,7 @@ from legato.driver import ptx
 from legato.passes.gpu.guard_short_indices import SHORT_FORM
 from legato.schedule import matrix_primitives
 from legato.targets.catalog import Catalog
-from legato.targets.gpu import attention_matrices
+from legato.targets.gpu import attention_tiles
 
 MMA = "nvgpu.mma.sync"
 TOLERANCE = 4e-3     # of halves around 1: weights and scores are rounded
@@ -71,7 +71,7 @@ def test_attentions_of_halves_are_right(graph):
 
 def test_tall_tiles_are_right(monkeypatch):
     """Of 128 rows, of which a warp has 32; many blocks have such."""
-    monkeypatch.setattr(attention_matrices, "TALL_BLOCKS", 2)
+    monkeypatch.setattr(attention_tiles, "TALL_BLOCKS", 2)
     graph = Graph(np.float16)
     graph.attention("tall", 1, 130, 70, 16, mask="heads", layout="bshd", last=True)
     assert "tiles = array<i64: 128, 64, 16, 16>" in str(lowered(graph, "nvvm", "schedules"))

@@ -5,10 +5,11 @@
    as reads among each other, and as writes beside others. */
 
 enum { READS, WRITES, ADDS };
+enum { UNFENCED = 2 }; /* of a thread's stores: those that wgmma does not see before a fence */
 enum { NOBODY = 0, MANY = 0xffff }; /* threads are counted from 1 */
 struct trace { uint32_t launch, wrote_block, read_block; uint16_t writer, reader, wrote_epoch, read_epoch, atomic; };
 _Static_assert(sizeof(struct trace) == TRACE, "");
-static struct trace shared_traces[48 << 10];
+static struct trace shared_traces[MOST_SHARED];
 static uint32_t launches, block_number;
 static uint16_t epoch; /* barriers that the block has passed */
 
@@ -55,5 +56,22 @@ static void trace_access(char *at, int bytes, int kind) {
 }
 API void standin_access(int64_t at, int bytes, int kind, int64_t begin, int64_t end) {
   if (end && (at < begin || at + bytes > end)) fault(ILLEGAL_ADDRESS, kind == READS ? "it reads beyond a buffer" : "it writes beyond a buffer", 0, 0);
-  else trace_access((char *)(uintptr_t)at, bytes, kind);
+  else {
+    trace_access((char *)(uintptr_t)at, bytes, kind);
+    if (kind == WRITES) threads[running].unpublished |= UNFENCED;
+  }
+}
+/* A read of a tile by a warpgroup, by the number of its first thread. Whether it is in order. */
+static int tile_is_read(int64_t at, int bytes, int thread) {
+  int own, before = running, fine = 1;
+  struct trace *first = traces_of((char *)(uintptr_t)at, bytes, &own);
+  if (!first || !own) return 0;
+  running = thread;
+  for (struct trace *one = first; one < first + bytes; one++) {
+    if (one->launch != launches || one->wrote_block != block_number) *one = (struct trace){launches, block_number, block_number, 0, 0, 0, 0, 0};
+    if (meets(one->wrote_block, one->writer, one->wrote_epoch)) fine = 0;
+    one->reader = MANY, one->read_block = block_number, one->read_epoch = epoch;
+  }
+  running = before;
+  return fine;
 }

@@ -21,6 +21,7 @@ API void standin_wait(int left) { /* for all but the last groups that were commi
   for (struct copy *one; (one = me->copies) && one->group < me->groups - left; free(one)) {
     trace_access(one->to, one->bytes, WRITES);
     finish_copy(one);
+    me->unpublished |= UNFENCED;
     me->copies = one->next;
   }
 }

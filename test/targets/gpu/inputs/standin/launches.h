@@ -7,7 +7,9 @@ static int kernel_work(struct work *work, CUfunction function, const unsigned *s
   if (sizes[0] > 0x7fffffff || sizes[3] > 1024 || sizes[4] > 1024 || sizes[5] > 64 || extra || !function) return INVALID_VALUE;
   long threads = (long)sizes[3] * sizes[4] * sizes[5];
   if (threads > setting("STANDIN_THREADS", 1024) || threads > function->threads) return INVALID_VALUE;
-  if (sizes[6] + function->shared > 48 << 10 && (int)sizes[6] > function->dynamic) return INVALID_VALUE;
+  int own = function->shared > OWN_SHARED ? 0 : function->shared;
+  if (sizes[6] + own > OWN_SHARED && (int)sizes[6] > function->dynamic) return INVALID_VALUE;
+  if (!own && (int)sizes[6] < function->shared) return INVALID_VALUE;
   memset(work, 0, sizeof *work);
   work->kind = LAUNCH, work->function = function;
   memcpy(work->sizes, sizes, sizeof work->sizes);

@@ -53,11 +53,12 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
     if (!one->at) END(NOT_FOUND)
     made->shared += (int)(one->size + 127) & -128;
   }
-  END(*at || made->shared > 48 << 10 ? NOT_FOUND : SUCCESS)
+  END(*at || made->shared > MOST_SHARED ? NOT_FOUND : SUCCESS)
 }
 API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   BEGIN
-  if (attribute != 8 || value + function->shared > (setting("STANDIN_CHIP", 80) >= 90 ? 232448 : 166912)) END(INVALID_VALUE)
+  int own = function->shared > OWN_SHARED ? 0 : function->shared; /* more is what the launch asks for */
+  if (attribute != 8 || value + own > (setting("STANDIN_CHIP", 80) >= 90 ? 232448 : 166912)) END(INVALID_VALUE)
   function->dynamic = value;
   END(SUCCESS)
 }

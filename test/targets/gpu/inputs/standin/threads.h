@@ -1,13 +1,15 @@
 /* The threads of a block as coroutines; what they exchange. Part of standin_driver.c. */
 
 #define MOST_BUFFERS 16
+#define OWN_SHARED (48 << 10)   /* bytes of a kernel's own shared memory; more is dynamic */
+#define MOST_SHARED (227 << 10)
 struct buffer { char *at; long size; };
 struct CUfunc_st { const char *kinds, *name; int parameters, dynamic, shared, count; long threads; struct buffer buffers[MOST_BUFFERS]; void (*run)(char *const *, const int64_t *); };
 enum { READY, AT_BARRIER, AT_SHUFFLE, AT_MATRIX, AT_MBARRIER, AT_WARPGROUP, ENDED };
 #define MOST_PRODUCTS 16
 struct matrix { int op, kind, transposed; char *first, *second, *third; }; /* an instruction of a warp, as a lane gives it */
 struct copy { char *to; const char *from; int bytes, read, group; struct copy *next; }; /* begun by a thread, and not done yet */
-struct product { int64_t a, b, sums; int type, columns, across_a, across_b, committed; }; /* of a warpgroup, begun and not waited for */
+struct product { int64_t a, b, sums; int type, columns, across_a, across_b, committed, is_own; uint16_t own[8]; }; /* of a warpgroup, begun and not waited for */
 struct thread { int state, offset, mode, valid, started, groups; uint64_t value, got; struct matrix matrix; struct copy *copies; int64_t ids[12];
                 int64_t barrier; int parity, fenced, unpublished, products; struct product queue[MOST_PRODUCTS]; float sums[128]; ucontext_t first; jmp_buf place;
                 char *stack; };

@@ -46,12 +46,12 @@ API void standin_mbarrier_publish(void) { /* without this the copy engine may se
 }
 API void standin_tile_store(int64_t at, int bytes) { /* of a thread itself: wgmma sees it when the thread has fenced it off */
   if (at % bytes || !within(at, bytes)) problem = 1;
-  threads[running].unpublished = 1;
+  threads[running].unpublished |= 1;
 }
 API void standin_tile_publish(void) { threads[running].unpublished = 0; }
 API void standin_mbarrier_arrive(int64_t at, int bytes) {
   struct mbarrier *one = barrier_at(at);
-  if (threads[running].unpublished) problem = 1;
+  if (threads[running].unpublished & 1) problem = 1;
   if (one) one->bytes += bytes, one->pending--, check_phase(one);
 }
 static int is_over(const struct thread *one) {
@@ -116,15 +116,24 @@ static int finish_tile(void) { /* one that was begun */
 }
 
 API void standin_wgmma_fence(void) { threads[running].fenced = 1; }
-API void standin_wgmma(int type, int columns, int across_a, int across_b, int64_t a, int64_t b, int64_t sums) {
+static void begin_product(struct product one) {
   struct thread *me = &threads[running];
-  if (!me->fenced || me->products == MOST_PRODUCTS || columns > 256 || columns % 8) { problem = 1; return; }
-  int known = 0;
+  if (!me->fenced || me->products == MOST_PRODUCTS || one.columns > 256 || one.columns % 8) { problem = 1; return; }
+  int known = 0, columns = one.columns;
+  int64_t sums = one.sums;
   for (int i = 0; i < me->products; i++) known |= me->queue[i].sums == sums;
-  me->queue[me->products++] = (struct product){a, b, sums, type, columns, across_a, across_b, 0};
+  me->queue[me->products++] = one;
   if (known) return;
   memcpy(me->sums, (void *)(uintptr_t)sums, 2 * columns);
   memset((void *)(uintptr_t)sums, 0xff, 2 * columns); /* nobody reads them before they are waited for */
+}
+API void standin_wgmma(int type, int columns, int across_a, int across_b, int64_t a, int64_t b, int64_t sums) {
+  begin_product((struct product){a, b, sums, type, columns, across_a, across_b, 0, 0, {0}});
+}
+API void standin_wgmma_own(int type, int columns, int across_b, int64_t own, int64_t b, int64_t sums) { /* the left elements are the thread's */
+  struct product one = {0, b, sums, type, columns, 0, across_b, 0, 1, {0}};
+  memcpy(one.own, (void *)(uintptr_t)own, sizeof one.own);
+  begin_product(one);
 }
 API void standin_wgmma_commit(void) {
   for (int i = 0; i < threads[running].products; i++) threads[running].queue[i].committed = 1;
@@ -133,8 +142,11 @@ API void standin_wgmma_wait(void) { leave(AT_WARPGROUP); }
 
 /* Element (i, k) of a matrix of which i is a row of A or a column of B, by its description. In units of 16 bytes: with the depth along the
    panels' rows ((8, i), (T, 2 k)) : ((8 T, SBO), (1, T)); with the depth across them ((T, 8, i), (8, k)) : ((1, T, LBO), (8 T, SBO)). */
+static int64_t base_of_tiles(void) { /* a kernel whose threads copy tiles has one buffer for all of them */
+  return (int64_t)(uintptr_t)(program->count ? program->buffers[0].at : dynamic_memory);
+}
 static int64_t address_in(uint64_t description, int width, int across, int i, int k) {
-  int64_t begin = (int64_t)(uintptr_t)dynamic_memory + (int64_t)(description & 0x3fff) * 16, leading = (description >> 16 & 0x3fff) * 16,
+  int64_t begin = base_of_tiles() + (int64_t)(description & 0x3fff) * 16, leading = (description >> 16 & 0x3fff) * 16,
           stride = (description >> 32 & 0x3fff) * 16;
   if (description >> 62 != 1 || (description >> 49 & 7)) problem = 1;
   int each = 128 / width;
@@ -142,8 +154,9 @@ static int64_t address_in(uint64_t description, int width, int across, int i, in
   return swizzled(begin + i % 8 * 128 + i / 8 * stride + k * width);
 }
 static int width_of(int type) { return type > 2 ? 1 : type == 2 ? 4 : 2; }
+static struct thread *reading; /* the first of a warpgroup */
 static double element_at(int64_t at, int type, int side) {
-  if (!within(at, width_of(type))) { problem = 1; return 0; }
+  if (program->count ? !tile_is_read(at, width_of(type), (int)(reading - threads)) : !within(at, width_of(type))) { problem = 1; return 0; }
   return type == 2 ? as_tf32((char *)(uintptr_t)at) : factor_at((char *)(uintptr_t)at, type, side);
 }
 static void count_tile_conflicts(uint64_t description, int width, int across, int count, int depth) {
@@ -162,9 +175,13 @@ static void perform_product(struct thread *lanes, int number) {
   const struct product one = lanes->queue[number];
   int width = width_of(one.type), depth = 32 / width;
   if (width != 2 && (one.across_a || one.across_b)) problem = 1;
-  for (int i = 0; i < 64; i++) for (int k = 0; k < depth; k++) a[i][k] = element_at(address_in(one.a, width, one.across_a, i, k), one.type, 0);
+  reading = lanes;
+  for (int lane = 0; one.is_own && lane < 128; lane++)
+    for (int i = 0; i < 8; i++)
+      a[lane / 32 * 16 + lane % 32 / 4 + i / 2 % 2 * 8][lane % 4 * 2 + i % 2 + i / 4 * 8] = as_float((char *)&lanes[lane].queue[number].own[i], one.type);
+  for (int i = 0; !one.is_own && i < 64; i++) for (int k = 0; k < depth; k++) a[i][k] = element_at(address_in(one.a, width, one.across_a, i, k), one.type, 0);
   for (int j = 0; j < one.columns; j++) for (int k = 0; k < depth; k++) b[j][k] = element_at(address_in(one.b, width, one.across_b, j, k), one.type, 1);
-  count_tile_conflicts(one.a, width, one.across_a, 64, depth);
+  if (!one.is_own) count_tile_conflicts(one.a, width, one.across_a, 64, depth);
   count_tile_conflicts(one.b, width, one.across_b, one.columns, depth);
   for (int lane = 0; lane < 128; lane++)
     for (int i = 0; i < one.columns / 2; i++) {
@@ -181,7 +198,7 @@ static int on_warpgroup(struct thread *lanes) { /* all products that were commit
     for (int i = 0; i < lanes->products; i++) {
       const struct product *mine = &lanes[lane].queue[i], *first = &lanes->queue[i];
       if (mine->a != first->a || mine->b != first->b || mine->type != first->type || mine->columns != first->columns ||
-          mine->across_a != first->across_a || mine->across_b != first->across_b || mine->committed != first->committed) return LAUNCH_FAILED;
+          mine->is_own != first->is_own || mine->across_a != first->across_a || mine->across_b != first->across_b || mine->committed != first->committed) return LAUNCH_FAILED;
     }
   }
   int all = 1;
@@ -202,6 +219,7 @@ static int on_warpgroups(int count, int *moved) { /* what threads of a block wai
     int there = 0;
     for (int lane = 0; lane < 128 && first + lane < count; lane++) there += threads[first + lane].state == AT_WARPGROUP;
     if (there < 128) continue;
+    for (int n = 0; n < count; n++) if (program->count && threads[n].unpublished & UNFENCED && threads[n].state != ENDED) problem = 1;
     int code = on_warpgroup(&threads[first]);
     if (code) return code;
     for (int lane = 0; lane < 128; lane++) threads[first + lane].state = READY;
