@@ -120,9 +120,21 @@ def unsupported(value: Any) -> str | None:
     if isinstance(value, np.ndarray):
         is_number = value.dtype.kind in "biufcV" and value.dtype.names is None and value.dtype.char not in "gG"
         return None if is_number else f"an array of dtype {value.dtype}"
-    if value is None or isinstance(value, (bool, int, float, str, bytes, list, tuple, dict, SupportsDLPack, tvm_ffi.Object)):
+    if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict, SupportsDLPack, tvm_ffi.Object)):
         return None
     return f"a value of type {type(value).__qualname__}, which is neither a numpy array nor a tensor with DLPack,"
+
+
+def withheld(value: Any) -> str | None:
+    """What a tensor is whose library gives no memory of it by DLPack, as of a sparse one, with the library's reason; None for others."""
+    if isinstance(value, (np.ndarray, tvm_ffi.Object)) or not isinstance(value, SupportsDLPack):
+        return None
+    try:
+        tvm_ffi.convert(value)   # as a call does
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        return f"a {type(value).__qualname__} whose memory DLPack does not give ({reason})"
+    return None
 
 
 def is_extended(dtype: np.dtype) -> bool:

@@ -12,7 +12,7 @@ import tvm_ffi
 from legato.core.errors import LegatoError
 from legato.core.notebook import bytes_text, counted, html_table
 from legato.core.reports import ExplanationLike, ReportLike
-from legato.runtime.arrays import is_extended, is_padded, on_host, passable, resolved, to_numpy, unsupported
+from legato.runtime.arrays import is_extended, is_padded, on_host, passable, resolved, to_numpy, unsupported, withheld
 from legato.runtime.donated import check_donated
 from legato.runtime.forms import flattened, folded
 from legato.runtime.recorder import Recorder
@@ -104,6 +104,8 @@ class Executable:
             ready = self._passable(args)
             if all(new is old for new, old in zip(ready, args)):
                 raise self._refusal(args, error) from None
+        except RuntimeError as error:
+            raise self._refusal(args, error) from None
         self._copies = True
         return self._given(self._function(*ready), own)
 
@@ -126,7 +128,7 @@ class Executable:
     def _refusal(self, args: Sequence[Any], error: Exception) -> Exception:
         """The error for arguments that the compiled function did not take; one that names the argument where tvm-ffi's does not."""
         for number, (arg, parameter) in enumerate(zip(args, self._signature.inputs)):
-            given = unsupported(arg)
+            given = unsupported(arg) or withheld(arg)
             if given is not None:
                 return TypeError(f"main: argument {number} '{parameter.name}' must be {parameter}, but {given} was given")
         return error

@@ -61,6 +61,8 @@ CASES = {
     "ConstantOfShape": Node("ConstantOfShape", [(ints(2, 3),), (ints(0, 4),)], {}, [(ints(-1, 3),)], ()),
     "Range": Node("Range", [tuple(map(np.array, v)) for v in ((1, 9, 3), (9, 1, -3), (0, 5, 1), (5, 0, 1), (-3, 4, 7))], {},
                   [ints(1, 2, 0)], ()),
+    "Range, of far ends": Node("Range", [tuple(map(np.int64, v)) for v in (
+        (2**31 + 1, -2**63, 2**31), (-2**62, 2**62, 2**62 + 1), (2**62, -2**62, -2**61), (-2**63, 2**63 - 1, 2**62))], data=()),
     "Range of floats": Node("Range", [tuple(map(np.float32, v)) for v in ((1, 9.5, 0.5), (1, -2, -0.3), (3, 1, 1))], {}, data=()),
     "Slice, one axis": Node("Slice", PLACES, {}),
     "Slice, axes too": Node("Slice", [(*p, ints(a)) for p in PLACES for a in (0, -1)], {}, [(ints(0), ints(1), ints(3))]),

@@ -42,9 +42,24 @@ def test_number_of_arguments(symbolic):
 @pytest.mark.parametrize("value, words", [
     (3, "an int"), (2.5, "a float"), (True, "a bool"), (None, "None"), ("text", "a str"), ("a longer text", "a str"),
     ([1.0, 2.0], "a list or tuple"), ({"x": 1}, "a dict"),
+    (b"text", "a value of type bytes, which is neither a numpy array nor a tensor with DLPack,"),
     (print, "a value of type builtin_function_or_method, which is neither a numpy array nor a tensor with DLPack,")])
 def test_not_a_tensor(symbolic, value, words):
     assert said(symbolic, X, value) == f"TypeError: main: argument 1 'mask' must be float32[n, 8], but {words} was given"
+
+
+class Sparse:
+    def __dlpack__(self, **options):
+        raise RuntimeError("Cannot access data pointer\nframe #0: c10::Error::Error")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_a_tensor_without_memory(symbolic):
+    assert said(symbolic, X, Sparse()) == (
+        "TypeError: main: argument 1 'mask' must be float32[n, 8], but a Sparse whose memory DLPack does not give "
+        "(Cannot access data pointer) was given")
 
 
 def test_element_type(symbolic):

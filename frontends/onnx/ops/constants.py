@@ -77,7 +77,8 @@ def range_(node):
     if delta == 0:
         raise Malformed("its delta is 0")
     if not any(isinstance(value, Dim) for value in (start, limit, delta)):
-        count = max(math.ceil((limit - start) / delta), 0)
+        spans = limit - start, delta
+        count = max(-(-spans[0] // delta) if all(isinstance(span, int) for span in spans) else math.ceil(spans[0] / delta), 0)
         if count <= MADE_ELEMENTS:
             wide = np.float64 if kind(dtype) == "float" else np.int64
             return (np.arange(count, dtype=wide) * wide(delta) + wide(start)).astype(dtype)
@@ -110,11 +111,22 @@ def _range_by_data(node):
     if kind(wide) == "float":
         steps = relax.astype(relax.ceil(relax.divide(relax.subtract(limit, start), step)), dtype=run_time.I64)
     else:
-        steps = relax.negative(relax.floor_divide(relax.subtract(start, limit), step))
+        steps = _whole_steps(node, start, limit, step)
     steps = relax.where(is_zero, run_time.literal(-1), relax.maximum(steps, run_time.literal(0)))
     (length,) = run_time.symbols(node, steps, "length")
     numbers = relax.add(start, relax.multiply(_in(run_time.counted(length), wide), delta))
     return _in(numbers, node.dtype())
+
+
+def _whole_steps(node, start, limit, step):
+    """How many steps lead from one integer of 64 bits to another: their difference may need all of these, without a sign."""
+    wide, zero, one = np.dtype(np.uint64), run_time.literal(0), node.literal(1, np.dtype(np.uint64))
+    is_upward = relax.greater(step, zero)
+    first, last = relax.where(is_upward, start, limit), relax.where(is_upward, limit, start)
+    difference, size = _in(relax.subtract(last, first), wide), _in(relax.where(is_upward, step, relax.negative(step)), wide)
+    steps = relax.add(relax.floor_divide(relax.subtract(difference, one), size), one)
+    counted = _in(relax.minimum(steps, node.literal(np.iinfo(np.int64).max, wide)), run_time.I64)
+    return relax.where(relax.less(first, last), counted, zero)
 
 
 def _length(node, start, limit) -> dims.Size | None:

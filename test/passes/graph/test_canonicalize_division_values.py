@@ -45,6 +45,31 @@ def test_whole_numbers_are_exact_dividends(divisor):
     assert "divide" in names(check(build([[64]], body), [Canonicalize()], tolerance=0))
 
 
+def dequantized(x, scale):
+    return relax.multiply(relax.astype(relax.astype(relax.multiply(x, f32(100)), "i8"), "f32"), f32(scale))
+
+
+@pytest.mark.parametrize("moved", [
+    lambda x: x, lambda x: relax.max_pool2d(relax.reshape(relax.relu(x), shape=[1, 1, 64, 4]), kernel=[1, 1]),
+    lambda x: relax.concat([x, x], axis=0),
+], ids=["as it is", "pooled", "concatenated"])
+def test_what_is_dequantized_is_an_exact_dividend(moved):
+    """Of numbers times 6 / 255, of which every fourth is a tie of quotients by 8 / 255."""
+    def body(x):
+        return relax.round(relax.divide(moved(dequantized(x, 6 / 255)), f32(8 / 255)))
+
+    assert "divide" in names(check(build([[256]], body), [Canonicalize()], tolerance=0))
+
+
+def test_sums_of_products_are_no_exact_dividends():
+    def body(x):
+        q = relax.reshape(relax.astype(relax.multiply(x, f32(100)), "i8"), shape=[16, 16])
+        scaled = relax.multiply(relax.astype(relax.matmul_integer(q, q), "f32"), f32(0.02))
+        return relax.round(relax.divide(scaled, f32(61)))
+
+    assert "divide" not in names(check(build([[256]], body), [Canonicalize()], tolerance=0))
+
+
 @pytest.mark.parametrize("body", [
     lambda x: relax.exp(relax.divide(x, f32(61))),                                        # nothing decides
     lambda x: relax.floor(relax.divide(x, f32(4))),                                       # exact either way
