@@ -1,7 +1,7 @@
-"""relax-rotate-halves: the rotated half of a rotary embedding is one elementwise op of exchanged halves, in place of a concatenation.
+"""relax-rotate-halves: the turned half of a rotary embedding is taken by constant indices, in place of a concatenation.
 
-``concat(-x[h:], x[:h])`` is four kernels, which write to memory what a product with the sines reads next. The same elements, as two rows of
-``h`` that change places, times -1 and 1, are an elementwise op of one tensor, and so part of the kernel that adds up the rotation.
+``concat(-x[h:], x[:h])`` is four kernels, which write to memory what a product with the sines reads next. The same elements, taken in
+another order and multiplied by -1 and 1, are part of the elementwise kernel that adds up the rotation.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,8 +20,8 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 
 @dataclass(frozen=True)
 class RotateHalves(ModulePass):
-    """Puts exchanged halves in place of concatenations of a tensor's negated second half and its first one, along the last axis. For
-    devices on which a launch costs more than to read in any order."""
+    """Puts halves that change places in the place of concatenations of a tensor's negated second half and its first one, along the last
+    axis. For devices on which a launch costs more than to read in any order."""
 
     name: ClassVar[str] = "relax-rotate-halves"
     rounding: ClassVar[Rounding] = EXACT
