@@ -164,9 +164,20 @@ class StructuredOp:
         Upstream's vectorizer leaves a value that does not (a constant, an input of rank 0) a scalar, and combines it once instead of once
         for each step of the reduced loops: ``for i in range(10): y += 1.0`` would give 1.
         """
-        varying = {argument for argument, map_ in zip(self.scalars, self.maps[:len(self.inputs)]) if map_.n_dims and map_.results}
+        arguments = zip(self.scalars, self.maps[:len(self.inputs)])
+        return self._yields_from({argument for argument, map_ in arguments if map_.n_dims and map_.results})
+
+    def combines_along(self, loop: int) -> bool:
+        """Whether what a reduction combines depends on the step of a loop: of others, which are of one step in a vector along this one,
+        upstream's vectorizer has dropped the dimensions, and an element or an index of these alone is a scalar that it combines once."""
+        arguments = zip(self.scalars, self.maps[:len(self.inputs)])
+        return self._yields_from({argument for argument, map_ in arguments if any(loop in dims_in(place) for place in map_.results)}, loop)
+
+    def _yields_from(self, varying: set[ir.Value], loop: int | None = None) -> bool:
+        """Whether all that the body yields is computed from some of these values, or from the index of a loop (None: of any)."""
         for op in self.body[:-1]:
-            if op.name == "linalg.index" or any(operand in varying for operand in op.operands):
+            is_index = op.name == "linalg.index" and loop in (None, ir.IntegerAttr(op.attributes["dim"]).value)
+            if is_index or any(operand in varying for operand in op.operands):
                 varying.update(op.results)
         return all(value in varying for value in self.body[-1].operands)
 

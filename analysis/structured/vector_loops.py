@@ -41,6 +41,8 @@ def obstacle(nest: StructuredOp) -> str | None:
     inner = vector_loop(nest)
     if inner is None:
         return "no loop runs along neighbouring elements of its output or its largest operand"
+    if nest.iterator_types[inner] != PARALLEL and not nest.combines_along(inner):
+        return "what it sums up does not depend on the loop along neighbouring elements"
     if any(len({*loops}) < len(loops) for loops in ([l for l in nest.loops_of(i) if l is not None] for i in range(len(nest.maps)))):
         return "an operand is read or written along a diagonal"
     if not nest.steps_plainly(inner):
