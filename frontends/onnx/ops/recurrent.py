@@ -213,13 +213,14 @@ def _start(node, index: int, number: int, batch_first: bool, x: ir.Value, hidden
 
 
 def _lengths(node, index: int, x: ir.Value) -> ir.Value | None:
-    """The length of each sequence, [batch, 1]; None if all are as long as the input."""
+    """The length of each sequence, [batch, 1], as the states are; None if all are as long as the input."""
     if not node.given(index):
         return None
+    batch = relax.TensorType.of(x.type).dims[1]
     known = node.value(index).known()
     if known is not None and known.dtype != object and (known == relax.TensorType.of(x.type).dims[0]).all():
         return None
-    return relax.expand_dims(node.x(index), axis=[1])
+    return relax.reshape(node.x(index), shape=[batch, 1])
 
 
 def _run(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backwards: bool, lengths: ir.Value | None,
