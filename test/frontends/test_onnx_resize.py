@@ -72,6 +72,22 @@ def test_operands_at_run_time(name):
     check(exe, proto, X[:, :, :, :4], operand, calls[0])
 
 
+@pytest.mark.parametrize("opset, attributes", [
+    (10, {}), (13, {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}), (13, {"nearest_mode": "round_prefer_floor"}),
+], ids=["opset 10", "floor", "half_pixel"])
+def test_nearest_places_are_quotients_of_32_bits(opset, attributes):
+    """3 / 0.6 is 5 in f32, though the number that stands for 0.6 is more. Before opset 11 the element on the right is the nearest one along
+    axes that shrink."""
+    x = np.arange(231, dtype=np.float32).reshape(1, 1, 11, 21)
+    for scales in ((0.9, 0.6), (1.3, 0.7)):
+        scales = np.float32([1, 1, *scales])
+        node = helper.make_node("Resize", ["x", "scales"] if opset == 10 else ["x", "", "scales"], ["y"], name="the_node", **attributes)
+        for shape, given in ((None, False), ([1, 1, "h", "w"], False), ([1, 1, "h", "w"], True)):
+            inputs = [value("x", x, shape), *([value("scales", scales)] if given else [])]
+            proto = model([node], inputs, ["y"], opset=opset, constants=None if given else {"scales": scales})
+            check(legato.compile(legato.from_onnx(proto)), proto, x, "scales", scales)
+
+
 def test_one_element_by_half_pixels_of_pytorch():
     proto = proto_of(CASES["cubic, pytorch"][0], "sizes", (1, 3), constant=True)
     check(legato.compile(legato.from_onnx(proto)), proto, X, "sizes", (1, 3))

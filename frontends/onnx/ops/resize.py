@@ -13,7 +13,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx.entry import Entry
-from legato.frontends.onnx.ops.run_time_resize import as_f64, requested, resized, scaled, weighable
+from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, as_f64, requested, resized, scaled, weighable
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _LONGEST = 1 << 16  # the limit for the size of a resized axis
@@ -36,7 +36,7 @@ class ResizeRule:
         width = scale * size
         match self.coordinates:
             case "asymmetric":
-                return x / scale
+                return self._divided(x, scale)
             case "align_corners":
                 return 0.0 if width == 1 else x * (size - 1) / (width - 1)
             case "pytorch_half_pixel" if count == 1:
@@ -44,17 +44,22 @@ class ResizeRule:
             case "half_pixel_symmetric":
                 return size / 2 * (1 - count / width) + (x + 0.5) / scale - 0.5
             case "tf_half_pixel_for_nn":
-                return (x + 0.5) / scale
+                return self._divided(x + 0.5, scale)
             case "tf_crop_and_resize":
                 start, end = roi
                 offset = (end - start) * (size - 1) / 2 if width == 1 else x * (end - start) * (size - 1) / (width - 1)
                 return offset + start * (size - 1)
-        return (x + 0.5) / scale - 0.5
+        return self._divided(x + 0.5, scale) - 0.5
+
+    def _divided(self, x: float, scale: float) -> float:
+        """x / scale; where the nearest element is taken in f32, in which scales are given: 3 / 0.6 is 5, and not a bit less."""
+        return float(np.float32(x) / np.float32(scale)) if self.mode == "nearest" else x / scale
 
     def coefficients(self, ratio: float, scale: float) -> np.ndarray:
         """The weights of the neighbours of a point that is ``ratio`` (above 0, at most 1) right of the nearest element on its left."""
         if self.mode == "nearest":
-            right = {"floor": False, "ceil": True, "round_prefer_floor": ratio > 0.5, "round_prefer_ceil": ratio >= 0.5}[self.nearest]
+            right = {"floor": False, "ceil": True, "round_prefer_floor": ratio > 0.5, "round_prefer_ceil": ratio >= 0.5,
+                     BY_SCALE: scale < 1}[self.nearest]
             return np.array([0.0, 1.0] if right or ratio == 1 else [1.0, 0.0])
         reach, kernel = (1, _triangle) if self.mode == "linear" else (2, self._cubic)
         stretch = min(scale, 1.0) if self.antialias else 1.0
@@ -206,8 +211,8 @@ def _known(node, rule: ResizeRule, axes: list[int], scales: list[float], counts:
 
 
 def _upsample(node) -> ir.Value:
-    """Upsample, and Resize of opset 10: coordinates by division, and the left neighbour."""
-    rule, axes = ResizeRule(node.text("mode", "nearest", "linear"), "asymmetric"), list(range(node.rank()))
+    """Upsample, and Resize of opset 10: coordinates by division, and the left neighbour, or the right one along an axis that shrinks."""
+    rule, axes = ResizeRule(node.text("mode", "nearest", "linear"), "asymmetric", BY_SCALE), list(range(node.rank()))
     if node.version == 7:
         found = _known(node, rule, axes, node.numbers("scales"))
         if found is None:

@@ -18,6 +18,7 @@ from legato.frontends.onnx import run_time
 from legato.frontends.onnx.problems import Malformed
 
 F64 = np.dtype(np.float64)
+BY_SCALE = "by_scale"    # of opset 10, the nearest element: the left one, or the right one along an axis that shrinks
 
 
 def f64(value) -> ir.Value:
@@ -70,6 +71,10 @@ def _times(size: Size, scale: float) -> Size:
     """``floor(size * scale)``, exactly."""
     factor = Fraction(scale)
     return floor_divide(size * factor.numerator, factor.denominator)
+
+
+def _as_f32(x: ir.Value) -> ir.Value:
+    return relax.astype(x, dtype=np.dtype(np.float32))
 
 
 def _by_sizes(node, axes: Sequence[int], policy: str, roi: ir.Value | None) -> list[RunTimeAxis]:
@@ -128,7 +133,7 @@ def resized(node, rule, axes: Sequence[RunTimeAxis], extrapolation: float) -> ir
             outside = relax.logical_or(relax.less(place, f64(0)), relax.greater(place, last))
             outsides.append(relax.expand_dims(outside, axis=list(range(1, rank - axis.axis))) if axis.axis < rank - 1 else outside)
         if rule.mode == "nearest":
-            x = relax.take(x, _nearest(node, rule, place, axis.size), axis=axis.axis)
+            x = relax.take(x, _nearest(node, rule, place, axis), axis=axis.axis)
         else:
             x = _weighted(x, *_taps(node, rule, place, axis), axis.axis)
     for outside in outsides:
@@ -158,17 +163,17 @@ def _places(node, rule, axis: RunTimeAxis) -> ir.Value:
     width, last = relax.multiply(axis.scale, size), relax.subtract(size, f64(1))
     of_one = relax.equal(width, f64(1))
     steps = relax.where(of_one, f64(1), relax.subtract(width, f64(1)))
-    half = relax.divide(relax.add(x, f64(0.5)), axis.scale)
+    half = _divided(rule, relax.add(x, f64(0.5)), axis.scale)
     match rule.coordinates:
         case "asymmetric":
-            return relax.divide(x, axis.scale)
+            return _divided(rule, x, axis.scale)
         case "align_corners":
             return relax.where(of_one, f64(0), relax.divide(relax.multiply(x, last), steps))
         case "pytorch_half_pixel":
             return relax.where(relax.equal(count, f64(1)), f64(0), relax.subtract(half, f64(0.5)))
         case "half_pixel_symmetric":
             around = relax.multiply(relax.divide(size, f64(2)), relax.subtract(f64(1), relax.divide(count, width)))
-            return relax.subtract(relax.add(around, half), f64(0.5))
+            return relax.subtract(relax.add(around, relax.divide(relax.add(x, f64(0.5)), axis.scale)), f64(0.5))
         case "tf_half_pixel_for_nn":
             return half
         case "tf_crop_and_resize":
@@ -178,6 +183,11 @@ def _places(node, rule, axis: RunTimeAxis) -> ir.Value:
             offset = relax.where(of_one, middle, relax.divide(relax.multiply(x, reach), steps))
             return relax.add(offset, relax.multiply(start, last))
     return relax.subtract(half, f64(0.5))
+
+
+def _divided(rule, x: ir.Value, scale: ir.Value) -> ir.Value:
+    """x / scale, as ``resize.ResizeRule`` divides."""
+    return as_f64(relax.divide(_as_f32(x), _as_f32(scale))) if rule.mode == "nearest" else relax.divide(x, scale)
 
 
 def _split(place: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -193,12 +203,13 @@ def _clipped(node, index: ir.Value, size: Size) -> ir.Value:
     return relax.astype(relax.maximum(relax.minimum(index, last), f64(0)), dtype=run_time.I64)
 
 
-def _nearest(node, rule, place: ir.Value, size: Size) -> ir.Value:
+def _nearest(node, rule, place: ir.Value, axis: RunTimeAxis) -> ir.Value:
     """The index of the element that each place takes: [count]."""
     left, ratio = _split(place)
-    right = {"floor": relax.equal(ratio, f64(1)), "ceil": relax.greater(ratio, f64(0)),
+    exact = relax.equal(ratio, f64(1))
+    right = {"floor": exact, "ceil": relax.greater(ratio, f64(0)), BY_SCALE: relax.logical_or(exact, relax.less(axis.scale, f64(1))),
              "round_prefer_floor": relax.greater(ratio, f64(0.5)), "round_prefer_ceil": relax.greater_equal(ratio, f64(0.5))}
-    return _clipped(node, relax.add(left, as_f64(right[rule.nearest])), size)
+    return _clipped(node, relax.add(left, as_f64(right[rule.nearest])), axis.size)
 
 
 def _taps(node, rule, place: ir.Value, axis: RunTimeAxis) -> tuple[ir.Value, ir.Value]:
