@@ -57,13 +57,19 @@ def join(kernel: func.FuncOp, form: func.FuncOp) -> None:
         if op.name == TO_BUFFER:
             op.move_before(own[0])
             buffers[list(entry.arguments).index(op.operands[0])] = op.results[0]
+    arguments = list(form.body.blocks[0].arguments)
+    for op in body(form.body.blocks[0]):     # what only the form reads
+        if op.name == TO_BUFFER and (number := arguments.index(op.operands[0])) not in buffers:
+            read = entry.arguments[number]
+            with ir.InsertionPoint(own[0]), op.location:
+                type_ = ir.MemRefType.get(read.type.shape, read.type.element_type)
+                buffers[number] = ir.Operation.create(TO_BUFFER, [type_], [read]).results[0]
     with ir.InsertionPoint(own[0]), kernel.location:
         least, most = ir.DenseI64ArrayAttr(form.attributes[ROWS])
         results = [buffers[number] for number, attributes in enumerate(kernel.arg_attrs) if OUT in attributes]
         branch = scf.IfOp(are(buffers.values(), least) if least == most else are_many(results, least), has_else=True)
         with ir.InsertionPoint(branch.then_block):
-            arguments = list(form.body.blocks[0].arguments)
-            same = [number for number, argument in enumerate(arguments) if argument.type == buffers[number].type]
+            same = [number for number, buffer in buffers.items() if arguments[number].type == buffer.type]
             mapping: dict[ir.Value, ir.Value] = {arguments[number]: buffers[number] for number in same}
             inside = [op for op in body(form.body.blocks[0]) if op.name != TO_TENSOR]
             for op in inside:

@@ -14,6 +14,7 @@ from test_generic_contractions import (
     quantized_cases,
     region_cases,
     transposed_cases,
+    turned_cases,
 )
 from test_generic_elementwise import binary_cases, other_cases, unary_cases
 from test_generic_movement import CASES as MOVEMENT
@@ -37,6 +38,7 @@ FAMILIES = [
     matmul_cases,
     integer_cases,
     float8_cases,
+    turned_cases,
     quantized_cases,
     conv_cases,
     transposed_cases,
