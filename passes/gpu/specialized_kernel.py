@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, everything, find, index, move_before, substitute, terminator
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.markers import FACTOR_TYPES, STAGES
+from legato.dialects.tir.markers import STAGES
 from legato.passes.gpu import warpgroup_code as code
 from legato.passes.gpu.copy_loop import BARRIER, PURE, STORES, CopyLoop
 from legato.passes.gpu.warpgroup_code import SharedTile, plus
@@ -185,9 +185,7 @@ class SpecializedKernel:
         """The sums of a product of tiles at these places."""
         left, right, row, sums = product.operands
         tiles = self.tiles | self.lasting
-        turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
-        types = [one.value for one in product.attributes[FACTOR_TYPES]] if FACTOR_TYPES in product.attributes else (
-            [str(one.type.element_type) for one in (left, right)])
+        turned, types = code.multiplied(product)
         if left in tiles:
             return code.multiply(tiles[left], tiles[right], (places[left], places[right]), turned, row, sums, types)
         return code.multiply_own(left, tiles[right], places[right], turned[1], sums, types)

@@ -12,7 +12,6 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FACTOR_TYPES
 from legato.dialects.tir.tiles import WARPGROUP_PRODUCT
 from legato.passes.gpu import warpgroup_code as code
 from legato.passes.gpu.align_shared import SHARED_ALIGNMENT
@@ -80,10 +79,8 @@ def address(value: ir.Value) -> ir.Value:
 def lower(product: ir.Operation) -> None:
     """Puts instructions in the place of a product."""
     left, right, row, sums = product.operands
-    turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
+    turned, types = code.multiplied(product)
     with ir.InsertionPoint(product), product.location:
-        types = [one.value for one in product.attributes[FACTOR_TYPES]] if FACTOR_TYPES in product.attributes else (
-            [str(one.type.element_type) for one in (left, right)])
         tile = SharedTile.of(right.type)
         if isinstance(left.type, ir.VectorType):
             new = code.multiply_own(left, tile, address(right), turned[1], sums, types)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, llvm, memref, vector
+from legato.dialects.tir.markers import FACTOR_TYPES
 
 PANEL = 128          # bytes
 PIECE = 16           # bytes of a panel's row that stay together
@@ -57,6 +58,14 @@ class SharedTile:
     def panel_size(self) -> int:
         """The bytes of a panel."""
         return self.rows * PANEL
+
+
+def multiplied(product: ir.Operation) -> tuple[list[bool], list[str]]:
+    """Whether each tile of a ``tir.warpgroup_product`` is turned, and the types as which the operands are multiplied."""
+    turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
+    if FACTOR_TYPES in product.attributes:
+        return turned, [one.value for one in product.attributes[FACTOR_TYPES]]
+    return turned, [str(one.type.element_type) for one in list(product.operands)[:2]]
 
 
 def dynamic_memory() -> ir.Value:

@@ -73,6 +73,12 @@ def permutation_of(op: ir.Operation) -> tuple[int, ...]:
     return tuple(axis % rank for axis in relax.attributes_of(op)["axes"])
 
 
+def sliced_axes(op: ir.Operation) -> list[int]:
+    """The axes that a relax.strided_slice is along, without negative ones."""
+    attrs, rank = relax.attributes_of(op), op.operands[0].type.rank
+    return list(range(len(attrs["begin"]))) if attrs["axes"] is None else [axis % rank for axis in attrs["axes"]]
+
+
 def is_dead(op: ir.Operation) -> bool:
     """Whether the op is a graph op without uses, and defines no size that others may name."""
     for result in op.results:

@@ -13,7 +13,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import UNKNOWN, dims
-from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses, sliced_axes
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -56,8 +56,7 @@ def is_part(op: ir.Operation | None, x: ir.Value, begin: int, end: int) -> bool:
     if op is None or op.name != "relax.strided_slice" or op.operands[0] != x:
         return False
     attrs, size = relax.attributes_of(op), x.type.shape[-1]
-    axes = attrs["axes"] if attrs["axes"] is not None else list(range(len(attrs["begin"])))
-    if attrs["strides"] not in (None, [1]) or [axis % x.type.rank for axis in axes] != [x.type.rank - 1]:
+    if attrs["strides"] not in (None, [1]) or sliced_axes(op) != [x.type.rank - 1]:
         return False
     places = [attrs["begin"][0], attrs["end"][0]]
     return all(isinstance(place, int) for place in places) and list(range(size))[slice(*places)] == list(range(begin, end))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
-from legato.passes.graph.functions import Constants, erase_dead, relax_functions
+from legato.passes.graph.functions import Constants, erase_dead, relax_functions, sliced_axes
 from legato.passes.graph.rewriter import GraphRewriter, attributes, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -62,11 +62,9 @@ def slice_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 def axes_of(op: ir.Operation) -> list[int] | None:
     """The axes that a slice is along; None if it walks backwards."""
-    attrs = attributes(op)
-    if any(stride < 0 for stride in attrs["strides"] or ()):
+    if any(stride < 0 for stride in attributes(op)["strides"] or ()):
         return None
-    rank = op.operands[0].type.rank
-    return list(range(len(attrs["begin"]))) if attrs["axes"] is None else [axis % rank for axis in attrs["axes"]]
+    return sliced_axes(op)
 
 
 PATTERNS = (("strided_slice", slice_of_concat), ("strided_slice", slice_of_slice))

@@ -7,7 +7,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims, product
 from legato.dialects.relax.types import broadcast
-from legato.passes.graph.functions import permutation_of
+from legato.passes.graph.functions import permutation_of, sliced_axes
 from legato.passes.graph.layout import layout
 from legato.passes.graph.rewriter import GraphRewriter, attributes
 
@@ -122,10 +122,11 @@ def whole_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 def take_one(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """What a constant index takes along an axis, without that axis: a slice, reshaped."""
     x, index = op.operands
-    axis, place, sizes = attributes(op)["axis"], r.scalar(index) if index.type.rank == 0 else None, dims(x.type)
-    if axis is None or place is None or UNKNOWN in sizes or not isinstance(size := sizes[axis % len(sizes)], int):
+    place, sizes = r.scalar(index) if index.type.rank == 0 else None, dims(x.type)
+    axis = attributes(op)["axis"] % len(sizes)
+    if place is None or UNKNOWN in sizes or not isinstance(size := sizes[axis], int):
         return None
-    axis, place = axis % len(sizes), int(place)
+    place = int(place)
     if not -size <= place < size:
         return None
     begin = place % size
@@ -135,12 +136,11 @@ def take_one(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 def one_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A slice of one element along an axis, of a permute_dims: the slice of what is permuted, so that the others need not be moved."""
-    permute, attrs = r.find(op.operands[0], "permute_dims"), attributes(op)
-    axes = attrs["axes"] if attrs["axes"] is not None else list(range(len(attrs["begin"])))
+    permute, axes = r.find(op.operands[0], "permute_dims"), sliced_axes(op)
     if permute is None or len(axes) != 1 or dims(op.results[0].type)[axes[0]] != 1:
         return None
     perm = permutation_of(permute)
-    cut = relax.strided_slice(permute.operands[0], **{**attrs, "axes": [perm[axes[0] % len(perm)]]})
+    cut = relax.strided_slice(permute.operands[0], **{**attributes(op), "axes": [perm[axes[0]]]})
     return relax.permute_dims(cut, list(perm))
 
 
@@ -151,10 +151,10 @@ def reshape_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     if cut is None or UNKNOWN in sizes:
         return None
     attrs, whole, taken = attributes(cut), dims(cut.operands[0].type), dims(op.operands[0].type)
-    axes = attrs["axes"] if attrs["axes"] is not None else list(range(len(attrs["begin"])))
+    axes = sliced_axes(cut)
     if len(axes) != 1 or attrs["strides"] not in (None, [1]) or UNKNOWN in whole:
         return None
-    axis, begin = axes[0] % len(whole), attrs["begin"][0]
+    axis, begin = axes[0], attrs["begin"][0]
     places = [place for place in range(len(sizes) - 1) if product(sizes[:place]) == product(whole[:axis])]
     if not places or not isinstance(begin, int):
         return None
