@@ -17,9 +17,11 @@ from legato.frontends.script.printer.writer import KernelWriter
 LONGEST = 64     # numbers of a table that is printed
 
 def alloc_buffer(writer: KernelWriter, op: ir.Operation) -> None:
-    """``A = T.alloc_buffer((16,), "float32", scope="shared")``."""
+    """``A = T.alloc_buffer((16,), "float32", scope="shared")``. NotPrintable for a buffer of vectors."""
     made: Any = op.opview
     type_ = op.results[0].type
+    if isinstance(type_.element_type, ir.VectorType):
+        raise writer.refuse(f"its buffer {made.name} has elements of {type_.element_type}; those of a script are numbers")
     sizes = iter(op.operands)
     shape = ", ".join(writer.index(next(sizes)) if type_.is_dynamic_dim(d) else str(type_.shape[d]) for d in range(type_.rank))
     dtype = op.attributes["dtype"].value if "dtype" in op.attributes else dtype_of(type_.element_type)

@@ -9,9 +9,10 @@ import legato
 from legato.script import parse, print_script
 
 EVERY = 41
-# no elements; powers of integers; loops on vectors
+# no elements; loops on vectors; buffers of vectors
 UNSAID = ("it has tensor.empty", "loop that carries values", "@kernel_matmul_quantized cannot be written as a script",
-          "@kernel_topk cannot be written as a script", "@kernel_arg_max_pool")
+          "@kernel_topk cannot be written as a script", "@kernel_arg_max_pool",
+          "it has vector.", "has elements of vector<")
 
 
 def computed(case):
