@@ -19,6 +19,7 @@ from legato.core.mlir import ir
 from legato.runtime import cached_model, package, packed, threads
 from legato.runtime.executable import Executable
 from legato.runtime.first_instance import first_instance_here_or_elsewhere
+from legato.runtime.library import HOW_TO_PROVIDE
 from legato.runtime.packed import Artifacts
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature
@@ -114,7 +115,8 @@ def _check_calls(module: ir.Module, libraries: list[str], entry: Collection[str]
         if op.operation.name == "llvm.func" and not len(op.operation.regions[0].blocks):
             name = op.attributes["sym_name"].value
             if not name.startswith("llvm.") and name not in entry and not any(hasattr(library, name) for library in known):
-                raise LegatoError(f"the compiled code calls '{name}', which no library has, in {', '.join(_callers(module, name))}")
+                raise LegatoError(f"the compiled code calls '{name}', which no library has, in {', '.join(_callers(module, name))}: "
+                                  f"{HOW_TO_PROVIDE}")
 
 
 def _callers(module: ir.Module, name: str) -> list[str]:

@@ -7,6 +7,8 @@ import tvm_ffi
 
 _LOAD = tvm_ffi.get_global_func("ffi.Module.load_from_file.so")   # load_module takes only names that end in .so, and never unloads
 _numbers = itertools.count(1)
+# what to do where compiled code calls a C function that nothing in the process defines
+HOW_TO_PROVIDE = "first load the library that defines it, by ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)"
 
 
 def load_library(path: Path) -> tvm_ffi.Module:

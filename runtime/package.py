@@ -1,6 +1,7 @@
 """Saved models: ``model.legato``, and beside it ``model.legato.<digest>.weights`` and, if backends compiled parts of it,
 ``model.legato.<digest>.artifacts``."""
 import ctypes
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from legato.runtime import artifacts_file, threads, weights_file
 from legato.runtime.code_file import ARTIFACTS_MARK, WEIGHTS_MARK, CodeFile, is_current, read_code, set_digest
 from legato.runtime.executable import Executable
 from legato.runtime.first_instance import first_instance
-from legato.runtime.library import load_library
+from legato.runtime.library import HOW_TO_PROVIDE, load_library
 from legato.runtime.linker import find_linker, link
 from legato.runtime.packed import Artifacts, resolve
 from legato.runtime.recorder import Recorder
@@ -126,7 +127,9 @@ def _load(code: CodeFile, weights: str | PathLike[str] | None, verify: bool) -> 
     try:
         module = load_library(path)
     except Exception as error:
-        raise LegatoError(f"{path} cannot be loaded: {error}") from error
+        missing = re.search(r"undefined symbol: (\w+)", str(error))
+        reason = f"its code calls '{missing[1]}', which no library has: {HOW_TO_PROVIDE}" if missing else error
+        raise LegatoError(f"{path} cannot be loaded: {reason}") from error
     places = weights_file.offsets(signature.weights)[:-1]
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
     packed = resolve(signature.packed, artifacts, str(path), signature.callers)

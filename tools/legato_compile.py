@@ -133,8 +133,9 @@ def print_pipeline(options: argparse.Namespace) -> None:
     if options.model or options.emit or options.output:
         raise UsageError("--print-pipeline prints and ends: give no model, no --emit and no -o beside it (of one stage: "
                          "--print-pipeline=STAGE)")
-    backends = register_user_files(options.load).chosen([name for name, _ in options.backend])
+    user = register_user_files(options.load)
     with command_line():
+        backends = user.chosen([name for name, _ in options.backend])
         print(pipeline_text(options.target, backends, options.print_pipeline or None, dict(options.backend)))
 
 

@@ -36,8 +36,15 @@ class UserCode:
             tuple(dict.fromkeys(self.backends + other.backends)))
 
     def chosen(self, names: list[str]) -> list[Backend | type[Backend] | str]:
-        """The backends of these names; a name stays as it is if no file defines it."""
-        found = {one.name: one for one in self.backends}
+        """The backends of these names; a name stays as it is if no file defines it. LegatoError, listing those of the files, too, for an
+        unknown one, and for two files that define one of the same name."""
+        if not names:
+            return []
+        from legato.targets.backend_catalog import BackendCatalog
+
+        catalog, found = BackendCatalog(self.backends), {one.name: one for one in self.backends}
+        for name in names:
+            catalog.resolve(name)
         return [found.get(name, name) for name in names]
 
 

@@ -195,7 +195,7 @@ def test_weights_that_do_not_fit():
 
 def test_a_function_that_no_library_has():
     text = STATIC.replace("%r = arith.addf %0, %1 : f32", "%r = func.call @nowhere(%0, %1) : (f32, f32) -> f32")
-    with pytest.raises(LegatoError, match="calls 'nowhere', which no library has, in add"):
+    with pytest.raises(LegatoError, match="calls 'nowhere', which no library has, in add: first load the library that defines it"):
         build("func.func private @nowhere(f32, f32) -> f32" + text, {"w": numbers(4, 8)})
 
 

@@ -56,6 +56,16 @@ def test_run_with_a_backend(folder, capsys):
     assert "unknown backend 'onnxrt'; did you mean 'onnxruntime'" in refused(legato_run, capsys, "model.onnx", "--backend", "onnxrt")
 
 
+def test_a_backend_that_a_file_defines(folder, capsys):
+    (folder / "npus.py").write_text("import legato\nclass Npu(legato.Backend):\n    name = 'npu'\n")
+    (folder / "others.py").write_text("import legato\nclass Other(legato.Backend):\n    name = 'npu'\n")
+    for tool in (legato_compile, legato_run):
+        assert "unknown backend 'npus'; did you mean 'npu'? (known: npu, onednn" in refused(
+            tool, capsys, "model.onnx", "--load", "npus.py", "--backend", "npus", *(["-o", "m.legato"] if tool is legato_compile else []))
+    assert "two backends are named 'npu'" in refused(
+        legato_compile, capsys, "--load", "npus.py", "--load", "others.py", "--backend", "npu", "--print-pipeline")
+
+
 def test_a_missing_linker_is_told_before_the_compile(folder, capsys, monkeypatch):
     monkeypatch.setenv("LEGATO_LINKER", "nold")
     monkeypatch.setattr("legato.driver.compile", lambda *_, **__: pytest.fail("compiled first"))

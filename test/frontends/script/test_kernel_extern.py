@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from legato.core.errors import LegatoError
+from legato.runtime import load
 from legato.script import T
 
 F = "float32"
@@ -48,7 +50,9 @@ import legato
 rng = np.random.default_rng(0)
 a, d = rng.random((4, 8)).astype("float32"), rng.random(8)
 i8, u8 = np.arange(-4, 4, dtype="int8"), np.array([1, 200, 3, 255, 0, 9, 8, 7], "uint8")
-b, e, g, h = legato.compile(kernels.calls_c)(a, d, i8, u8)
+exe = legato.compile(kernels.calls_c)
+exe.save({str(tmp_path / "model.legato")!r})
+b, e, g, h = exe(a, d, i8, u8)
 np.testing.assert_allclose(b, a @ a[0], rtol=1e-5)
 np.testing.assert_array_equal(e, d * 0.25)
 np.testing.assert_array_equal(g, i8.astype("int64") - 7 + (1 << 40))
@@ -57,3 +61,5 @@ print("good")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "good", done.stderr
+    with pytest.raises(LegatoError, match=r"calls 'legato_test_\w+', which no library has: first load the library that defines it"):
+        load(tmp_path / "model.legato")
