@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from legato.codegen.llvm_text import for_llvm_22
+from legato.codegen.nvidia_chips import parse_chip
 from legato.core.errors import LegatoError
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -19,6 +20,7 @@ TRITON = "triton/backends/nvidia"       # where Triton has what it needs of CUDA
 DEVICE_FUNCTION = re.compile(r"__nv_\w+")
 # in PTX 8.4 and later, of CUDA 12.4: products of floats of 8 bits, and those of a warpgroup of signed by unsigned bytes
 NEW_PRODUCT = re.compile(r"llvm\.nvvm\.mma\.m16n8k32\.row\.col\.f32\.e\dm\d|wgmma\.mma_async\.[\w.]*\.s32\.(u8\.s8|s8\.u8)")
+VOLTA = 70      # shuffles are of PTX 6.0, LLVM's default from this chip on only
 SHORT_ADDRESSES = "--nvptx-short-ptr"
 OPTION = Lock()     # of SHORT_ADDRESSES
 UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
@@ -29,7 +31,7 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     chip's name is invalid, and if a function of libdevice is not found."""
     check_ptx(chip)
     llvm = binding()
-    features = "+ptx84" if any(map(NEW_PRODUCT.search, codes)) else ""
+    features = "+ptx84" if any(map(NEW_PRODUCT.search, codes)) else "+ptx60" if parse_chip(chip)[0] < VOLTA else ""
     machine = target_machine(llvm, chip, features)
     head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
     try:
@@ -75,8 +77,7 @@ def check_ptx(chip: str) -> None:
     """LegatoError if no PTX can be made here: llvmlite is not installed, or the chip's name is invalid."""
     if find_spec("llvmlite") is None:
         raise LegatoError("PTX is made by the package llvmlite, which is not installed: pip install 'legato[gpu]'")
-    if not re.fullmatch(r"sm_\d+[af]?", chip):
-        raise LegatoError(f"'{chip}' is no chip of NVIDIA's: they are called sm_80, sm_90a, ...")
+    parse_chip(chip)
 
 
 def link_libdevice(llvm: Any, module: Any) -> None:

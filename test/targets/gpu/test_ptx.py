@@ -8,6 +8,7 @@ import pytest
 from threads_kernels import REFERENCES, add_one, matmul, matmul_tiled, two_launches
 
 import legato
+from legato import relax as R
 from legato.codegen.cubin import find_ptxas
 from legato.codegen.llvm_text import for_llvm_22
 from legato.codegen.ptx import TRIPLE, find_libdevice
@@ -65,8 +66,20 @@ def test_all_kernels_are_in_one_text(llvmlite):
 
 def test_the_chip_is_an_option_of_the_target(llvmlite):
     assert ".target sm_90a" in ptx_of(matmul, "nvvm{chip=sm_90a}")
-    with pytest.raises(legato.LegatoError, match="'h100' is no chip of NVIDIA's"):
-        ptx_of(matmul, "nvvm{chip=h100}")
+    for chip in ("h100", "sm_1", "sm_999", "sm_80a", "sm_090"):
+        with pytest.raises(legato.LegatoError, match=rf"'{chip}' is no chip of NVIDIA's that Legato compiles for: .*sm_90, sm_90a, "):
+            ptx_of(matmul, f"nvvm{{chip={chip}}}")
+
+
+@R.function
+def softmax_of_rows(x: R.Tensor((4, 64), "float32")):
+    return R.nn.softmax(x)
+
+
+@pytest.mark.parametrize("chip", ["sm_30", "sm_52", "sm_61"])
+def test_old_chips_have_shuffles(llvmlite, chip):
+    text = ptx_of(softmax_of_rows.module(), f"nvvm{{chip={chip} approx=true}}")
+    assert "shfl.sync" in text and ".version 6.0" in text and f".target {chip}" in text
 
 
 def test_what_is_missing_is_said(llvmlite, monkeypatch, tmp_path):
