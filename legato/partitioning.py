@@ -30,6 +30,8 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     generation, by backend's name (``{"npu": "tile=16"}``), and ``min_ops=4``: merged groups of fewer ops stay with the host. May be
     called again, with passes in between. ``context.report["partition"]`` records what was done. Raises LegatoError.
     """
+    if not isinstance(module, Module):
+        raise LegatoError(f"partition works on a legato.Module, in place, not on {type(module).__name__}")
     names, catalog = check_backends(backends, options)
     context = context or PassContext()
     context.resolve_backend = context.resolve_backend or catalog.resolve

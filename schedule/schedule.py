@@ -135,6 +135,8 @@ class ModuleSchedule:
     def split(self, loop: Handle, factors: Sequence[int | Knob | None]) -> list[Handle]:
         """Replaces a loop by nested loops, outermost first; one factor may be None and is inferred. The outermost stays what the loop was:
         parallel, bound to a thread."""
+        if isinstance(factors, str) or not isinstance(factors, Sequence):
+            raise ScheduleError(f"split: the factors are a list, outermost first, such as [None, 4]; not {factors!r}")
         return self._step("split", [loop], numbers=("factors", [-1 if f is None else f for f in factors]))
 
     def fuse(self, *loops: Handle) -> Handle:
@@ -305,6 +307,8 @@ class ModuleSchedule:
 
         It is ``transform.tune.knob`` in the trace; ``replay(trace, name=value)`` chooses another value.
         """
+        if not options:
+            raise ScheduleError(f"knob: '{name}' has no options to choose from")
         chosen = options[0] if selected is None else selected
         if chosen not in options:
             raise ScheduleError(f"knob: '{name}' is one of {', '.join(map(str, options))}, not {chosen}")

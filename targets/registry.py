@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from legato.core.errors import LegatoError
 from legato.targets.builtin import TARGETS
@@ -55,6 +55,8 @@ def register_target(target: Target) -> Target:
 
 
 def _register_target(target: Target, owner: str) -> Target:
+    if not isinstance(target, Target):
+        raise LegatoError(f"a target is a value, legato.Target('npu', parents=('llvm',)), and not {target!r}")
     with _lock:
         if any(t.name == target.name for t in TARGETS):
             raise LegatoError(f"a target named '{target.name}' comes with Legato: give yours another name")
@@ -103,6 +105,8 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
         raise LegatoError(f"{where} wants the names of ops")
     ops = tuple(check_op(op, where) for op in ops)
     forms = [form or ("kernel" if is_graph_op(op) else "intrinsic") for op in ops]
+    if form is not None and form not in get_args(Form):
+        raise LegatoError(f"{where}: there is no form '{form}'; the forms are {', '.join(get_args(Form))}")
     for op, one in zip(ops, forms):
         if (one == "intrinsic") == is_graph_op(op):
             raise LegatoError(f"{where}: {op} is {'a' if is_graph_op(op) else 'no'} graph op: form '{one}' does not fit")
@@ -115,7 +119,7 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
     name = target.name if isinstance(target, Target) else target
 
     def register(function: Function) -> Function:
-        options = {"when": when, "priority": priority, "moment": moment, "dtypes": tuple(dtypes), "schedule": schedule}
+        options = {"when": when, "priority": priority, "moment": moment, "dtypes": dtypes, "schedule": schedule}
         rules = [make_rules((op,), one, function, **options)[0] for op, one in zip(ops, forms)]
         with _lock:
             kept = [(t, r) for t, r in _state.rules if not _again(r, t, rules, name)]

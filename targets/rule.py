@@ -10,6 +10,7 @@ replaced by an instruction of the device or a library call. The forms:
 
 Each may return a ``Refusal`` with its reason. What it has built by then is removed.
 """
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from legato.core.user_code import source_of
 Form = Literal["kernel", "rewrite", "intrinsic"]
 Moment = Literal["legalize", "lower"]
 Predicate = Callable[[Any], Any]
+ELEMENT = re.compile(r"i\d+|bf16|f16|f32|f64|f8\w+|index")
 TARGETS_OWN, REGISTERED, GIVEN = 0, 1, 2  # layers: rules of the target, of the process's registry, given to one call
 
 
@@ -66,13 +68,27 @@ class Rule:
 
 
 def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> tuple[Predicate, ...]:
-    """One predicate or several, as a tuple."""
-    return (when,) if callable(when) else tuple(when)
+    """One predicate or several, as a tuple. LegatoError for what is none."""
+    found = tuple(when) if isinstance(when, tuple | list) else (when,)
+    for one in found:
+        if not callable(one):
+            raise LegatoError(f"when=: a predicate is a function of the op that returns True or the reason why not, such as "
+                              f"legato.kernels.dtype('f32'); found {one!r}")
+    return found
+
+
+def _check_dtypes(dtypes: Any) -> None:
+    if isinstance(dtypes, str) or not all(isinstance(one, str) and ELEMENT.fullmatch(one) for one in dtypes):
+        raise LegatoError(f"dtypes=: a tuple of element types as IR spells them, such as ('f32', 'bf16', 'i64'); found {dtypes!r}")
 
 
 def make_rules(ops: tuple[str, ...], form: Form, function: Callable[..., Any], **options: Any) -> tuple[Rule, ...]:
     """One rule per op, all with the same function."""
+    if not callable(function):
+        raise LegatoError(f"the rule of {', '.join(ops)} is no function: {function!r}")
     options["when"] = predicates(options.get("when", ()))
+    _check_dtypes(options.get("dtypes", ()))
+    options["dtypes"] = tuple(options.get("dtypes", ()))
     if form == "intrinsic" and options.get("schedule") is not None:
         raise LegatoError(f"schedule=: {', '.join(ops)} is computed inside of kernels that are scheduled already; rules of graph ops have "
                           "schedules")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
@@ -68,6 +68,10 @@ class Target:
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise LegatoError(f"'{self.name}' cannot name a target: letters, digits, '_', '-' and '.', beginning with a letter")
+        for parent in (self.parents,) if isinstance(self.parents, str) else self.parents:
+            if isinstance(self.parents, str) or not isinstance(parent, str | Target):
+                raise LegatoError(f"target '{self.name}': parents are a tuple of targets or their names, parents=('llvm',); found "
+                                  f"{parent!r}")
         for rule in self.rules:
             if not isinstance(rule, Rule):
                 raise LegatoError(f"target '{self.name}': rules are made by the decorators kernel, rewrite and intrinsic; found {rule!r}")
@@ -150,6 +154,9 @@ class Target:
     def schedules(self, kernel: StructuredKernel) -> Iterator[str]:
         """The transform scripts for a prim_func, best first; several on GPUs only, where the first is used that the kernel takes."""
         given = self._asked("schedule_function", ask, kernel)
+        if not (given is None or isinstance(given, str | Iterable)):
+            raise LegatoError(f"the schedule_function of target '{self.name}' returns a transform script as text, several, or None; it "
+                              f"returned {given!r}")
         yield from () if given is None else (given,) if isinstance(given, str) else given
 
     def row_forms(self, kernel: StructuredKernel) -> Sequence[tuple[int, int | None]]:
@@ -194,8 +201,18 @@ class Target:
             raise blamed(error, f"the {attribute} of target '{self.name}'", function) from error
 
     def _stages(self) -> Stages:
-        stages: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()
-        return stages(self) if callable(stages) else stages
+        given: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()
+        try:
+            stages = given(self) if callable(given) else given
+        except LegatoError:
+            raise
+        except Exception as error:
+            raise blamed(error, f"the stages of target '{self.name}'", cast("Callable[..., Any]", given)) from error
+        pairs = stages if isinstance(stages, list | tuple) else (None,)
+        if not all(isinstance(one, tuple | list) and [*map(type, one)] == [str, str] for one in pairs):
+            raise LegatoError(f"target '{self.name}': stages are pairs of a name and passes as text, (('relax', 'relax-canonicalize'), "
+                              f"...); found {stages!r}")
+        return stages
 
     def stage(self, name: str) -> str:
         """The name of a stage in the pipeline, also for a former name. LegatoError if there is no such stage."""

@@ -47,6 +47,8 @@ def composite(name: str, pattern: Pattern, check: Check | None = None) -> Compos
         raise LegatoError(f"'{name}' cannot name a pattern: letters, digits and '_'")
     if not isinstance(pattern, Pattern):
         raise LegatoError(f"the pattern '{name}' must be made of is_op, wildcard, is_const, outputs, ...; found {pattern!r}")
+    if check is not None and not callable(check):
+        raise LegatoError(f"the check of the pattern '{name}' is a function of the match; found {check!r}")
     return Composite(name, pattern, check)
 
 

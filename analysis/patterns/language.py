@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from legato.analysis.patterns.graph import Ref
-from legato.analysis.patterns.names import check_op
+from legato.analysis.patterns.names import check_count, check_op
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError
 from legato.dialects.relax.dims import parse
@@ -117,6 +117,8 @@ class OpPattern(Pattern):
         for operand in operands:
             if not isinstance(operand, Pattern):
                 raise LegatoError(f"an operand of the pattern {self} must be a pattern, found {operand!r}")
+        if not any(isinstance(operand, EachOperand) for operand in operands):
+            check_count(self.names, len(operands))
         return self._with(operands=operands)
 
     def parts(self) -> Sequence[Pattern]:

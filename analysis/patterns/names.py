@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from legato.core.errors import LegatoError
@@ -27,6 +27,15 @@ def check_op(name: str, whose: str) -> None:
     near = difflib.get_close_matches(name, known, 3) or difflib.get_close_matches(f"{name.split('.')[0]}.{name.split('.')[-1]}", known, 3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise LegatoError(f"{whose}: there is no op '{name}'{hint}")
+
+
+def check_count(names: Sequence[str], count: int) -> None:
+    """LegatoError if none of the ops can have that number of operands."""
+    declared = {op.OPERATION_NAME: [operand.name for operand in op.OPERANDS] for one in ext.Dialect.__subclasses__()
+                for op in one.operations if hasattr(op, "ATTRIBUTES")}
+    if all(name in declared and len(declared[name]) != count for name in names):
+        known = "; ".join(f"{name} has {len(declared[name])}: {', '.join(declared[name])}" for name in names)
+        raise LegatoError(f"a pattern with {count} operand{'' if count == 1 else 's'} matches nothing: {known}")
 
 
 def check_ops(pattern: Pattern, whose: str) -> None:

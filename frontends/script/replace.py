@@ -29,7 +29,7 @@ def replace(module: Module, what: str | Callable[[Any], bool], kernel: Function,
     if not found:
         names = [n for f in result.functions() for op in graph_ops(f) if (n := model_name(op))]
         some = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise LegatoError(f"no op is {what!r}; the model's ops are: {some or 'without names'}")
+        raise LegatoError(f"no op is {what!r}; the model's ops {f'are: {some}' if some else 'have no names, only kinds (relax.softmax)'}")
     for function, op in found:
         values = [op.operands[n] for n in operands] if operands is not None else list(op.operands)
         with result.context, op.location, ir.InsertionPoint(op):

@@ -107,6 +107,8 @@ def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
         return (ExternalStep(passes.backend, resolve(passes.passes, names)),)
     if isinstance(passes, list | tuple):
         return tuple(step for one in passes for step in resolve(one, names))
+    if isinstance(passes, type) and issubclass(passes, ModulePass):
+        raise PipelineError(f"a pipeline is made of passes, and {passes.__name__} is the class of one: write {passes.__name__}()")
     raise PipelineError(f"a pipeline is made of text, passes and external(...), not of {type(passes).__name__}: {passes!r}")
 
 

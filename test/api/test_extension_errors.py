@@ -1,0 +1,80 @@
+"""What a user's target, rule, pattern, pass or schedule cannot be: an error that says what was expected."""
+import pytest
+
+import legato
+from legato import relax as R
+from legato import tir as T
+from legato.patterns import composite, is_op, wildcard
+
+
+@R.function
+def main(x: R.Tensor((4, 8), "float32")):
+    return R.nn.softmax(x)
+
+
+@T.prim_func
+def twice(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.float32(2)
+
+
+class Nothing(legato.ModulePass):
+    """Does nothing."""
+
+    name = "nothing"
+
+    def run(self, module, context):
+        pass
+
+
+def target(**fields):
+    return legato.compile(main, legato.Target("npu", **{"parents": ("llvm",), **fields}))
+
+
+def split(factors):
+    sch = legato.Schedule(twice)
+    return sch.split(sch.get_loops(sch.get_block("B"))[0], factors)
+
+
+RELU = is_op("relax.relu")
+CASES = {
+    "parents that are a text": (lambda: legato.Target("npu", parents="llvm"), r"parents are a tuple .*, parents=\('llvm',\); found 'llvm'"),
+    "a parent of another type": (lambda: legato.Target("npu", parents=(3,)), "parents are a tuple of targets or their names.*found 3"),
+    "stages that are a text": (lambda: target(stages="relax"), "'npu': stages are pairs of a name and passes as text.*found 'relax'"),
+    "no stages": (lambda: target(stages=lambda one: None), "'npu': stages are pairs of a name and passes as text.*found None"),
+    "stages that raise": (lambda: target(stages=lambda one: one.nothing), r"the stages of target 'npu' \(.*raised AttributeError"),
+    "a schedule that is no text": (lambda: target(schedule_function=lambda function, machine: 3),
+                                   "the schedule_function of target 'npu' returns a transform script as text, several, or None.*3"),
+    "a target that is a name": (lambda: legato.register_target("npu"), r"a target is a value, legato.Target\('npu'.*not 'npu'"),
+    "a form": (lambda: legato.legalize("relax.softmax", target="llvm", form="kernels"),
+               "there is no form 'kernels'; the forms are kernel, rewrite, intrinsic"),
+    "a predicate": (lambda: legato.kernel("relax.softmax", when="f32")(lambda k, x, out: x), "when=: a predicate is a function.*'f32'"),
+    "several predicates": (lambda: legato.kernel("relax.softmax", when=(len, 3))(lambda k, x, out: x), "when=: .*found 3"),
+    "a rule": (lambda: legato.kernel("relax.softmax")(3), "the rule of relax.softmax is no function: 3"),
+    "a dtype": (lambda: legato.lower_intrinsic("math.exp", target="llvm", dtypes=("float32",))(lambda op, x: x),
+                r"dtypes=: a tuple of element types as IR spells them.*\('float32',\)"),
+    "dtypes that are a text": (lambda: legato.lower_intrinsic("math.exp", target="llvm", dtypes="f32")(lambda op, x: x), "found 'f32'"),
+    "operands of a pattern": (lambda: RELU(wildcard(), wildcard()), "a pattern with 2 operands matches nothing: relax.relu has 1: x"),
+    "no operands": (lambda: is_op("relax.add", "relax.multiply")(), "with 0 operands matches nothing: relax.add has 2: .*; relax.multiply"),
+    "a check": (lambda: composite("relu", RELU(wildcard()), "f32"), "the check of the pattern 'relu' is a function of the match; .*'f32'"),
+    "the class of a pass": (lambda: legato.Pipeline(["cse", Nothing]), r"Nothing is the class of one: write Nothing\(\)"),
+    "a function to partition": (lambda: legato.partition(main, []), "partition works on a legato.Module, in place, not on RelaxFunc"),
+    "a factor that is no list": (lambda: split(4), r"split: the factors are a list, outermost first, such as \[None, 4\]; not 4"),
+    "a knob without options": (lambda: legato.Schedule(twice).knob("width", []), "knob: 'width' has no options to choose from"),
+    "a name that no op has": (lambda: legato.replace(main.module(), "/conv", twice), "no op is '/conv'; the model's ops have no names"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_refused(case):
+    make, message = CASES[case]
+    with pytest.raises(legato.LegatoError, match=message):
+        make()
+
+
+def test_what_the_number_of_operands_is_not_known_of():
+    """An op of a dialect that is not defined in Python, and one of several ops that fits."""
+    is_op("linalg.matmul")(wildcard())
+    is_op("relax.relu", "relax.add")(wildcard())
