@@ -41,6 +41,25 @@ def unused(root: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
     return search.by.unused(root.operation)
 
 
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """The op that defines a value; None for a block's argument."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def only_use(value: ir.Value) -> ir.OpOperand | None:
+    """The single use of a value; None where there is none, or more than one."""
+    uses = iter(value.uses)
+    first = next(uses, None)
+    return first if next(uses, None) is None else None
+
+
+def only_user(value: ir.Value) -> ir.Operation | None:
+    """The op with the single use of a value; None where there is none, or more than one, be it by the same op."""
+    use = only_use(value)
+    return None if use is None else use.owner.operation
+
+
 def element_of(type_: ir.Type) -> ir.Type:
     """The element type of a shaped type; another type itself."""
     return type_.element_type if isinstance(type_, ir.ShapedType) else type_

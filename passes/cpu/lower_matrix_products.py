@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from legato.core.ir_helpers import ancestors, find, index, present, splat, terminator
+from legato.core.ir_helpers import ancestors, find, index, only_use, present, splat, terminator
 from legato.core.mlir import ir, memref, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.matrices.instructions import address, intrinsic, number, pointer, read_all, register, write_all
-from legato.passes.cpu.matrices.products import LANE, SIDE, TRANSFER_WRITE, Access, MatrixProduct, only_use
+from legato.passes.cpu.matrices.products import LANE, SIDE, TRANSFER_WRITE, Access, MatrixProduct
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 LEFT, RIGHT = 4, 6      # the first registers of the factors

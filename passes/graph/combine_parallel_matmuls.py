@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import only_user, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -98,11 +98,6 @@ def is_constant(value: ir.Value) -> bool:
     """Whether a value is a constant of known shape."""
     owner = defining_op(value)
     return owner is not None and owner.name == CONSTANT and value.type.has_static_shape
-
-
-def only_user(value: ir.Value) -> ir.Operation | None:
-    """The op that alone reads a value; None where there are others."""
-    return next(iter(value.uses)).owner.operation if has_one_use(value) else None
 
 
 def combine(parts: Sequence[HeadsProduct], constants: Constants) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.core.background import begin
-from legato.core.ir_helpers import find, present, unused
+from legato.core.ir_helpers import defining_op, find, only_use, present, unused
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import aligned_empty
@@ -44,12 +44,6 @@ def is_graph_op(op: ir.Operation) -> bool:
     return relax.op_class(op) is not None
 
 
-def defining_op(value: ir.Value) -> ir.Operation | None:
-    """The op that defines the value; None for a block argument."""
-    owner = value.owner
-    return None if isinstance(owner, ir.Block) else owner.operation
-
-
 def behind(value: ir.Value) -> ir.InsertionPoint:
     """Where ops are built that come right after what defines a value."""
     op = defining_op(value)
@@ -63,8 +57,7 @@ def is_used(value: ir.Value) -> bool:
 
 def has_one_use(value: ir.Value) -> bool:
     """Whether the value has exactly one use."""
-    uses = iter(value.uses)
-    return next(uses, None) is not None and next(uses, None) is None
+    return only_use(value) is not None
 
 
 def permutation_of(op: ir.Operation) -> tuple[int, ...]:

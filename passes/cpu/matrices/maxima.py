@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel
-from legato.core.ir_helpers import marked
+from legato.core.ir_helpers import defining_op, marked
 from legato.core.mlir import arith, func, ir, linalg, tensor
 from legato.dialects.tir.markers import FLUSHES
 
@@ -33,7 +33,7 @@ class MaximaCalls:
         if not calls or len(pools) != 1 or len(arguments) != 2 or not all(op.name in (*POOLS, *OTHERS) for op in ops):
             return None
         pool, f32 = pools[0], ir.F32Type.get()
-        image, start = (_maker(pool.operands[number]) for number in (0, 2))
+        image, start = (defining_op(pool.operands[number]) for number in (0, 2))
         padded = pool.operands[0] if image is None or image.name != "tensor.pad" else image.operands[0]
         known = all(isinstance(one.type, ir.RankedTensorType) and one.type.element_type == f32 for one in arguments)
         starts = start is not None and start.name == "linalg.fill" and start.operands[1] == arguments[1]
@@ -55,14 +55,14 @@ class MaximaCalls:
         """Lets the kernel, whose arguments are bf16 already, compare what it reads in f32, and return the maxima in bf16."""
         bf16, f32, pool = ir.BF16Type.get(), ir.F32Type.get(), self.pool
         out, result = list(self.function.arguments)[-1], pool.results[0]
-        image = _maker(pool.operands[0])
+        image = defining_op(pool.operands[0])
         with ir.InsertionPoint.at_block_begin(self.function.body.blocks[0]), pool.location:
             lowest = arith.ConstantOp(bf16, ir.FloatAttr.get(bf16, float("-inf"))).result
         if image is not None:
             image.results[0].set_type(ir.RankedTensorType.get(image.results[0].type.shape, bf16))
             yielded = list(image.regions[0].blocks[0].operations)[-1]
             yielded.operation.operands[0] = lowest
-        fill = _maker(pool.operands[2])
+        fill = defining_op(pool.operands[2])
         assert fill is not None
         shape = list(result.type.shape)
         with ir.InsertionPoint(fill), pool.location:
@@ -83,7 +83,3 @@ class MaximaCalls:
                 linalg.YieldOp([marked(arith.TruncFOp(bf16, block.arguments[0]).result, FLUSHES)])
         result.replace_all_uses_with(rounded.results[0])
         pool.erase()
-
-
-def _maker(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation

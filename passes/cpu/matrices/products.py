@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legato.core.ir_helpers import defining_op, only_use
 from legato.core.matrix_steps import PARTS
 from legato.core.mlir import ir
 
@@ -15,17 +16,6 @@ LANE = 32       # bits that one group of elements has, and one sum
 MOST_PARTS = 3  # of a number of f32 in bf16
 WIDENING = {"arith.extf": "bf16", "arith.extui": "u", "arith.extsi": "s"}
 TRANSFER_WRITE = "vector.transfer_write"
-
-
-def defining(value: ir.Value) -> ir.Operation | None:
-    """The op that defines a value; None for a block's argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
-
-
-def only_use(value: ir.Value) -> ir.OpOperand | None:
-    """The single use of a value; None where there is none, or more than one."""
-    uses = list(value.uses)
-    return uses[0] if len(uses) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -73,11 +63,11 @@ class MatrixFactor:
         """The factor behind an operand of a contraction; None unless it is widened and read from memory as it is."""
         loops = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
         long = [(loop, size) for loop, size in zip(loops, value.type.shape) if size != 1]
-        kind, op = None, defining(value)
+        kind, op = None, defining_op(value)
         while op is not None and (op.name == "vector.shape_cast" or (op.name in WIDENING and kind is None)):
             kind = WIDENING.get(op.name, kind)
             value = op.operands[0]
-            op = defining(value)
+            op = defining_op(value)
         if op is None or op.name != "vector.transfer_read" or kind is None or len(loops) != len(map_.results):
             return None
         access = Access.of(op)
