@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
@@ -15,6 +14,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.dialects.module import Module
 from legato.passes.gpu.align_shared import SHARED_ALIGNMENT
 from legato.passes.gpu.launches import launches_of
+from legato.passes.gpu.threads.memory import size_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 SEGMENTS, SHARED_SEGMENT = "operandSegmentSizes", 10     # of a launch's operands
@@ -35,7 +35,7 @@ class DynamicShared(ModulePass):
             launches = launches_of(module.module)
             for kernel in find(module.operation, "gpu.func"):
                 buffers = shared_buffers(kernel)
-                if sum(size(one.type) for one in buffers) <= machine.shared_bytes:
+                if sum(size_of(one.type) for one in buffers) <= machine.shared_bytes:
                     continue
                 total = make_dynamic(kernel, buffers)
                 if total > machine.dynamic_shared_bytes:
@@ -50,11 +50,6 @@ def shared_buffers(kernel: ir.Operation) -> list[ir.Value]:
     count = kernel.attributes["workgroup_attributions"].value if "workgroup_attributions" in kernel.attributes else 0
     first = len(ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs)
     return list(kernel.regions[0].blocks[0].arguments)[first:first + count]
-
-
-def size(type_: ir.MemRefType) -> int:
-    """The bytes of a buffer."""
-    return prod(type_.shape) * (64 if isinstance(type_.element_type, ir.IndexType) else max(8, type_.element_type.width)) // 8
 
 
 def alignments(kernel: ir.Operation, count: int) -> list[int]:
@@ -83,7 +78,7 @@ def make_dynamic(kernel: ir.Operation, buffers: Sequence[ir.Value]) -> int:
         for _, buffer in sorted(zip(aligned, buffers), key=lambda one: -one[0]):
             view = memref.ViewOp(buffer.type, memory, arith.AddIOp(begin, index(offset)).result if total else index(offset), []).result
             buffer.replace_all_uses_with(view)
-            offset += -(-size(buffer.type) // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
+            offset += -(-size_of(buffer.type) // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
     for buffer in reversed(buffers):
         block.erase_argument(ir.BlockArgument(buffer).arg_number)
     for name in ("workgroup_attributions", "workgroup_attrib_attrs"):

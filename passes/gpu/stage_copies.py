@@ -15,7 +15,7 @@ from legato.dialects.module import Module
 from legato.dialects.tir.markers import STAGES
 from legato.dialects.tir.tiles import WARPGROUP_PRODUCT
 from legato.passes.gpu.shared_copies import STORES, CopyToShared, copy_of, guarded_store, is_shared, writes
-from legato.passes.gpu.threads.memory import LOAD_MATRIX
+from legato.passes.gpu.threads.memory import LOAD_MATRIX, size_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 BARRIER = "gpu.barrier"
@@ -68,7 +68,7 @@ def stage(kernel: ir.Operation, loop: ir.Operation, shared_bytes: int) -> None:
             user in stores or (user.name in LOADS and stands_in(user, inside[second:])) for user in users):
         return
     taken = shared_size(kernel)
-    each = sum(size(buffer.type) for buffer in buffers)
+    each = sum(size_of(buffer.type) for buffer in buffers)
     stages = min(loop.attributes[STAGES].value, (shared_bytes - taken) // each + 1)
     staging = _Staging(loop, copies, buffers, stages)
     staging.begin_early(early_copies(loop, buffers, inside[second:]))
@@ -114,14 +114,9 @@ def values_of(one: CopyToShared) -> list[ir.Value]:
     return [*guards, *one.tests, *list(one.load.operands)[1:], *list(one.store.operands)[2:]]
 
 
-def size(type_: ir.MemRefType) -> int:
-    """The bytes of a buffer."""
-    return prod(type_.shape) * type_.element_type.width // 8
-
-
 def shared_size(kernel: ir.Operation) -> int:
     """The bytes of a kernel's shared buffers."""
-    return sum(size(a.type) for a in kernel.regions[0].blocks[0].arguments if isinstance(a.type, ir.MemRefType) and is_shared(a))
+    return sum(size_of(a.type) for a in kernel.regions[0].blocks[0].arguments if isinstance(a.type, ir.MemRefType) and is_shared(a))
 
 
 class _Staging:

@@ -1,6 +1,4 @@
 """Placement of a launch's buffers: shared ones in workgroup memory, local ones on each thread, global ones as workspaces."""
-from math import prod
-
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, find, index
 from legato.core.mlir import ir, memref
@@ -9,7 +7,7 @@ from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch
-from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, WHOLE, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, WHOLE, scope_of, size_of
 from legato.passes.gpu.threads.windows import compact
 
 WORKGROUP = "#gpu.address_space<workgroup>"
@@ -100,5 +98,4 @@ def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operat
             new = memref.AllocaOp(new_type, [], [], alignment=16).result
     buffer.replace_all_uses_with(new)
     made.operation.erase()
-    width = 64 if isinstance(type_.element_type, ir.IndexType) else type_.element_type.width
-    return prod(shape) * max(1, width // 8)
+    return size_of(new_type)
