@@ -161,10 +161,18 @@ def is_long(form: ProductForm) -> bool:
 
 def divided(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, tiles: SlicedTile,
             compute: Callable[..., None]) -> None:
-    """Appends the steps of a product in one launch, or in parts of its depth that a second launch adds up. ``compute`` takes the block of
-    the product, blocks to be inlined once it is tiled, the part of the depth's longest axis that it has (0: all), and blocks that read the
-    result."""
-    axis, parts = products.split_depth(form, tiles.rows, tiles.columns) if tiles.slices == 1 else (0, 1)
+    """Appends the steps of a product in one launch, or in parts of its depth that a second launch adds up; slices share the whole depth.
+    ``compute``: as of ``in_launches``."""
+    split = products.split_depth(form, tiles.rows, tiles.columns) if tiles.slices == 1 else (0, 1)
+    in_launches(steps, kernel, product, form, split, compute)
+
+
+def in_launches(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, split: tuple[int, int],
+                compute: Callable[..., None]) -> None:
+    """Appends the steps of a product in one launch, or in parts of its depth that a second launch adds up. ``split``: the axis that is cut,
+    and into how many parts. ``compute`` takes the block of the product, blocks to be inlined once it is tiled, the part of the axis that it
+    has (0: all), and blocks that read the result."""
+    axis, parts = split
     if parts > 1:
         products.in_parts(steps, kernel, product, form, axis, parts, compute)
         return

@@ -18,7 +18,7 @@ from legato.targets.gpu import product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import PAIR, divided, intrinsic_of, layout, operand_lanes, result_lanes, share, tile_around
+from legato.targets.gpu.tensor_cores import PAIR, in_launches, intrinsic_of, layout, operand_lanes, result_lanes, share, tile_around
 from legato.targets.gpu.transposes import skewed, through_tiles
 
 PANEL = 128        # bytes of a row of a tile that lie together
@@ -36,7 +36,6 @@ class WarpgroupTiles:
     columns: int
     stages: int
     depth: int = 0
-    slices: int = 1
 
 
 TILES = (WarpgroupTiles(128, 256, 4), WarpgroupTiles(128, 128, 6), WarpgroupTiles(64, 128, 4), WarpgroupTiles(64, 64, 4))
@@ -83,7 +82,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         made = tile_around(steps, block, (tiles.rows, tiles.columns, step), layout(width), 5, inlined, readers)
         finish(steps, made, tiles, intrinsic, result_lanes(kernel, product, form, PAIR, chunk) == PAIR, filled)
 
-    divided(steps, kernel, product, form, tiles, compute)
+    in_launches(steps, kernel, product, form, (axis, parts), compute)
     return steps.text()
 
 
