@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import standin
-from attention_graphs import Graph
+from attention_graphs import Graph, compare_with
 from test_gpu_attention import lowered
 from thoroughly import thorough
 
@@ -49,18 +49,12 @@ def wide() -> Graph:
 
 def check(graph: Graph, sizes=(None,), **how) -> None:
     """Compares all outputs with onnxruntime's. Each attention is a launch with matrix instructions, without conflicts of banks."""
-    module, outlined = legato.from_onnx(graph.model), lowered(graph, "nvvm", "outlined")
+    outlined = lowered(graph, "nvvm", "outlined")
     kernels = [str(one.attributes["sym_name"]) for one in find(outlined.operation, "gpu.func") if find(one, MMA)]
     assert len([name for name in kernels if "attention" in name and SHORT_FORM not in name]) == len(graph.outputs)
-    exe, driver = standin.compiled(module), standin.driver()
-    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    exe, driver = standin.compiled(legato.from_onnx(graph.model)), standin.driver()
     before = driver.standin_conflicts(), driver.standin_instructions(1)
-    for number, given in enumerate(sizes):
-        arrays = graph.arrays(given, number, **how)
-        expected, found = session.run(None, arrays), exe(*arrays.values())
-        for output, a, b in zip(graph.outputs, expected, [found] if len(graph.outputs) == 1 else found, strict=True):
-            a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-            np.testing.assert_allclose(b, a, atol=TOLERANCE, err_msg=f"{output.name} {given}")
+    compare_with(graph, exe, sizes, TOLERANCE, **how)
     assert driver.standin_conflicts() == before[0] and driver.standin_instructions(1) > before[1]
 
 

@@ -5,11 +5,10 @@ from collections import Counter
 
 import ml_dtypes
 import numpy as np
-import onnxruntime
 import pytest
 import standin
 from assembled_warpgroups import check_assembly
-from attention_graphs import Graph
+from attention_graphs import Graph, compare_with
 from test_gpu_attention import lowered
 from thoroughly import thorough
 
@@ -43,20 +42,14 @@ def without_engine(monkeypatch):
 def check(graph: Graph, brought: int, sizes=(None,), **how) -> None:
     """Compares all outputs with onnxruntime's. Each attention is a launch with products of warpgroups, no two rows of a matrix in one
     bank; of so many of them the copy engine brings the operands."""
-    module, outlined = legato.from_onnx(graph.model), lowered(graph, TARGET, "outlined")
+    outlined = lowered(graph, TARGET, "outlined")
     kernels = [one for one in find(outlined.operation, "gpu.func")
                if any(MULTIPLIES in op.attributes["asm_string"].value for op in find(one, "llvm.inline_asm"))]
     assert len(kernels) == len(graph.outputs) and all("attention" in str(one.attributes["sym_name"]) for one in kernels)
     assert sum(bool(find(one, BRINGS)) for one in kernels) == brought
-    exe, driver = standin.compiled(module, TARGET), standin.driver()
-    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    exe, driver = standin.compiled(legato.from_onnx(graph.model), TARGET), standin.driver()
     before = driver.standin_tile_conflicts(), driver.standin_products()
-    for number, given in enumerate(sizes):
-        arrays = graph.arrays(given, number, **how)
-        expected, found = session.run(None, arrays), exe(*arrays.values())
-        for output, a, b in zip(graph.outputs, expected, [found] if len(graph.outputs) == 1 else found, strict=True):
-            a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-            np.testing.assert_allclose(b, a, atol=TOLERANCE, err_msg=f"{output.name} {given}")
+    compare_with(graph, exe, sizes, TOLERANCE, **how)
     assert driver.standin_tile_conflicts() == before[0] and driver.standin_products() > before[1]
 
 
