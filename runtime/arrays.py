@@ -131,7 +131,7 @@ def withheld(value: Any) -> str | None:
         return None
     try:
         tvm_ffi.convert(value)   # as a call does
-    except Exception as error:
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:   # the protocol asks for the first; torch raises the others
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         return f"a {type(value).__qualname__} whose memory DLPack does not give ({reason})"
     return None
