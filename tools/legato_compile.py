@@ -47,10 +47,10 @@ def parser() -> argparse.ArgumentParser:
     add_compile_options(p)
     add_ir_options(p)
     p.add_argument("--timing", action="store_true", help="print how long each stage and each pass took, on standard error")
-    p.add_argument("--explain", metavar="FORM", choices=(TABLE, JSON), help="print, on standard output, the rule that each op got, why "
+    p.add_argument("--explain", metavar="[json]", choices=(TABLE, JSON), help="print, on standard output, the rule that each op got, why "
                    "those of more specific targets declined, what backends took, and the kernels that run; --explain=json as JSON; alone, "
                    "or beside -o")
-    p.add_argument("--report", metavar="FORM", choices=(TABLE, JSON), help="print the ops of an ONNX model and all that cannot be "
+    p.add_argument("--report", metavar="[json]", choices=(TABLE, JSON), help="print the ops of an ONNX model and all that cannot be "
                    "imported, and end: nothing is compiled, and the exit code is 1 if there is a gap; --report=json as JSON")
     p.add_argument("--view", metavar="FILE", help="draw the graph at the stage of --emit, or as imported: .svg, .html, .png or .dot")
     p.add_argument("--report-html", metavar="FILE", help="write a page about the compile: times, kernels, rules, backends, files, and a "
