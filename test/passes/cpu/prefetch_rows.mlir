@@ -90,3 +90,28 @@ func.func private @small(%x: memref<48x512xf32>, %w: memref<512x32xf32>, %out: m
   }
   return
 }
+
+// -----
+
+// A sum of rows is no product: nothing is computed for long enough to hide a fetch.
+// CHECK-LABEL: func.func private @sum
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func private @sum(%x: memref<768x512xf32>, %out: memref<768x1xf32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %c512 = arith.constant 512 : index
+  %c768 = arith.constant 768 : index
+  %p = ub.poison : f32
+  %zero = arith.constant dense<0.0> : vector<6x1xf32>
+  scf.for %i = %c0 to %c768 step %c6 {
+    %r = scf.for %k = %c0 to %c512 step %c1 iter_args(%acc = %zero) -> (vector<6x1xf32>) {
+      %0 = vector.transfer_read %x[%i, %k], %p {in_bounds = [true, true]} : memref<768x512xf32>, vector<6x1xf32>
+      %1 = arith.addf %acc, %0 : vector<6x1xf32>
+      scf.yield %1 : vector<6x1xf32>
+    }
+    vector.transfer_write %r, %out[%i, %c0] {in_bounds = [true, true]} : vector<6x1xf32>, memref<768x1xf32>
+  }
+  return
+}

@@ -36,3 +36,15 @@ func.func @kept(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) -> (tensor<8x2xf32>, t
   %6 = "relax.strided_slice"(%5) {begin = #relax.dims<[4]>, end = #relax.dims<[0]>, strides = array<i64: -1>, axes = array<i64: 1>} : (tensor<4x12xf32>) -> tensor<4x4xf32>
   return %1, %2, %3, %4, %6 : tensor<8x2xf32>, tensor<3x6xf32>, tensor<8x6xf32>, tensor<8x2xf32>, tensor<4x4xf32>
 }
+
+// Two slices along one axis, and one of a slice that walks backwards, stay two.
+// CHECK-LABEL: func.func @two
+// CHECK-COUNT-4: "relax.strided_slice"
+// CHECK: return
+func.func @two(%x: tensor<8x6xf32>) -> (tensor<2x6xf32>, tensor<8x2xf32>) {
+  %0 = "relax.strided_slice"(%x) {begin = #relax.dims<[1]>, end = #relax.dims<[7]>, axes = array<i64: 0>} : (tensor<8x6xf32>) -> tensor<6x6xf32>
+  %1 = "relax.strided_slice"(%0) {begin = #relax.dims<[2]>, end = #relax.dims<[4]>, axes = array<i64: 0>} : (tensor<6x6xf32>) -> tensor<2x6xf32>
+  %2 = "relax.strided_slice"(%x) {begin = #relax.dims<[7]>, end = #relax.dims<[-9]>, strides = array<i64: -1>, axes = array<i64: 0>} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  %3 = "relax.strided_slice"(%2) {begin = #relax.dims<[2]>, end = #relax.dims<[4]>, axes = array<i64: 1>} : (tensor<8x6xf32>) -> tensor<8x2xf32>
+  return %1, %3 : tensor<2x6xf32>, tensor<8x2xf32>
+}

@@ -77,3 +77,42 @@ func.func private @by_hand(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> 
   %y = bufferization.to_tensor %b restrict writable : memref<4xf32> to tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A kernel that says so keeps its loops, and so does one with a schedule of its own, whose steps name them.
+// CHECK-LABEL: func.func private @kept(
+// CHECK-SAME: tir.state = "scheduled"
+// CHECK: "tir.for"
+func.func private @kept(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func, tir.state = "scheduled"} {
+  %a = bufferization.to_buffer %x : tensor<4xf32> to memref<4xf32>
+  %b = bufferization.to_buffer %out : tensor<4xf32> to memref<4xf32>
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  "tir.for"(%c0, %c4) ({
+  ^bb0(%i: index):
+    %0 = memref.load %a[%i] : memref<4xf32>
+    memref.store %0, %b[%i] : memref<4xf32>
+    "tir.yield"() : () -> ()
+  }) {name = "i"} : (index, index) -> ()
+  %y = bufferization.to_tensor %b restrict writable : memref<4xf32> to tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func private @with_a_schedule(
+// CHECK: "tir.for"
+func.func private @with_a_schedule(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32>
+    attributes {tir.prim_func, tir.state = "written", tir.schedule = @steps} {
+  %a = bufferization.to_buffer %x : tensor<4xf32> to memref<4xf32>
+  %b = bufferization.to_buffer %out : tensor<4xf32> to memref<4xf32>
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  "tir.for"(%c0, %c4) ({
+  ^bb0(%i: index):
+    %0 = memref.load %a[%i] : memref<4xf32>
+    memref.store %0, %b[%i] : memref<4xf32>
+    "tir.yield"() : () -> ()
+  }) {name = "i"} : (index, index) -> ()
+  %y = bufferization.to_tensor %b restrict writable : memref<4xf32> to tensor<4xf32>
+  return %y : tensor<4xf32>
+}
