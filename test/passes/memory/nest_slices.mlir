@@ -52,3 +52,18 @@ func.func private @elsewhere(%other: tensor<38x64xf32>, %at: index, %out: tensor
   %3 = tensor.insert_slice %c into %2[%at, 0] [19, 64] [1, 1] : tensor<19x64xf32> into tensor<38x64xf32>
   return %3 : tensor<38x64xf32>
 }
+
+// -----
+
+// Slices with steps: every other row is no beginning of the rows.
+// CHECK-LABEL: func.func private @steps
+// CHECK: tensor.extract_slice %arg1[%arg0, 0] [19, 64] [1, 1]
+// CHECK: tensor.extract_slice %arg1[%arg0, 0] [8, 64] [2, 1]
+// CHECK: tensor.insert_slice
+func.func private @steps(%at: index, %out: tensor<38x64xf32> {tir.out, bufferization.writable = true}) -> tensor<38x64xf32> attributes {tir.prim_func} {
+  %all = tensor.extract_slice %out[%at, 0] [19, 64] [1, 1] : tensor<38x64xf32> to tensor<19x64xf32>
+  %rows = tensor.extract_slice %out[%at, 0] [8, 64] [2, 1] : tensor<38x64xf32> to tensor<8x64xf32>
+  %a = tensor.insert_slice %rows into %all[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<19x64xf32>
+  %1 = tensor.insert_slice %a into %out[%at, 0] [19, 64] [1, 1] : tensor<19x64xf32> into tensor<38x64xf32>
+  return %1 : tensor<38x64xf32>
+}

@@ -120,3 +120,31 @@ func.func private @read_between(%x: tensor<2x8xf32>, %y: tensor<2x4xf32>, %other
   %r15 = tensor.insert_slice %y into %r14[30, 0] [2, 4] [1, 1] : tensor<2x4xf32> into tensor<32x8xf32>
   return %r7, %r15 : tensor<32x8xf32>, tensor<32x8xf32>
 }
+
+// -----
+
+// One whose output is read by another op, too, stays: what it held would be overwritten by then.
+// CHECK-LABEL: func.func private @output_read
+// CHECK-NOT: bufferization.to_buffer
+// CHECK-COUNT-16: tensor.insert_slice
+func.func private @output_read(%x: tensor<2x8xf32>, %other: tensor<32x8xf32> {tir.out}, %out: tensor<32x8xf32> {tir.out})
+    -> (tensor<32x8xf32>, tensor<32x8xf32>) attributes {tir.prim_func} {
+  %r0 = tensor.insert_slice %x into %out[0, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r1 = tensor.insert_slice %x into %r0[2, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r2 = tensor.insert_slice %x into %r1[4, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r3 = tensor.insert_slice %x into %r2[6, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r4 = tensor.insert_slice %x into %r3[8, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r5 = tensor.insert_slice %x into %r4[10, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r6 = tensor.insert_slice %x into %r5[12, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r7 = tensor.insert_slice %x into %r6[14, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r8 = tensor.insert_slice %x into %r7[16, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r9 = tensor.insert_slice %x into %r8[18, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r10 = tensor.insert_slice %x into %r9[20, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r11 = tensor.insert_slice %x into %r10[22, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r12 = tensor.insert_slice %x into %r11[24, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r13 = tensor.insert_slice %x into %r12[26, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r14 = tensor.insert_slice %x into %r13[28, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %r15 = tensor.insert_slice %x into %r14[30, 0] [2, 8] [1, 1] : tensor<2x8xf32> into tensor<32x8xf32>
+  %sum = linalg.add ins(%out, %out : tensor<32x8xf32>, tensor<32x8xf32>) outs(%other : tensor<32x8xf32>) -> tensor<32x8xf32>
+  return %sum, %r15 : tensor<32x8xf32>, tensor<32x8xf32>
+}
