@@ -12,12 +12,14 @@ from legato.core.mlir import func
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide, maximum, minimum, modulo
 from legato.dialects.relax.requirements import Requirement, Room, require, requirements
+from legato.frontends.torch.strided import example_of
 
 if TYPE_CHECKING:
     import sympy  # pyright: ignore[reportMissingImports]
     import torch  # pyright: ignore[reportMissingImports]
 
 BEYOND = 1 << 62    # torch's bounds from here on are none
+TRIED = 1 << 10     # sizes above that of the example for which a condition on one size is tried
 
 
 def fix_sizes(program: "torch.onnx.ONNXProgram") -> None:
@@ -37,12 +39,13 @@ def _fix(program: "torch.onnx.ONNXProgram", name: str, size: int) -> None:
 def require_guards(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str], label: str) -> None:
     """Records torch's conditions on main, but for those that tell 0 and 1 from other sizes. ``names``: the program's names of main's
     arguments."""
-    known = dict(_known_sizes(main, program, names))
+    found = [*_known_sizes(main, program, names)]
+    known, examples = {symbol: size for symbol, size, _ in found}, {symbol: number for symbol, _, number in found}
     given = {symbol: f"dimension {axis} of '{argument}'" for argument, type_ in reversed([*zip(names, main.type.inputs)])
              for symbol, axis, *_ in dims.given_symbols(type_)}
     rows = {}
-    for condition in chain(_bounds(program), _conditions(program)):
-        for row in _rows(condition, known):
+    for condition in dict.fromkeys(chain(_bounds(program), _conditions(program))):
+        for row in _rows(condition, known, examples):
             if row.known_by(given) and _symbols(row):
                 rows.setdefault((row.size, row.equal), replace(row, text=_text(row, label, given)))
     require(main, [*requirements(main), *rows.values()])
@@ -56,15 +59,16 @@ def _symbols(row: Requirement) -> set[str]:
     return {name for size in row.sizes if not isinstance(size, Room) for name in dims.symbols(size)}
 
 
-def _known_sizes(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str]) -> Iterator[tuple["sympy.Expr", Size]]:
-    """The sizes that main's arguments give, by torch's symbols."""
+def _known_sizes(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str]) -> Iterator[tuple["sympy.Expr", Size, int]]:
+    """Torch's symbols with the sizes that main's arguments give, and with those of the example."""
     values = {node.name: node.meta.get("val") for node in program.graph.find_nodes(op="placeholder")}
     for name, type_ in zip(names, main.type.inputs):
         for size, known in zip(getattr(values.get(name), "shape", ()), dims.dims(type_)):
             expression = getattr(getattr(size, "node", None), "expr", None)
             inner, names_inside = getattr(expression, "free_symbols", ()), dims.symbols(known)
             if len(inner) == len(names_inside) == 1:    # the symbol itself, or an expression of one, which main solves
-                yield next(iter(inner)), dims.parse(names_inside.pop())
+                symbol = next(iter(inner))
+                yield symbol, dims.parse(names_inside.pop()), example_of(symbol, size.node.shape_env)
 
 
 def _bounds(program: "torch.export.ExportedProgram") -> Iterator["sympy.Basic"]:
@@ -94,24 +98,51 @@ def _equal(a: "sympy.Basic", b: "sympy.Basic") -> "sympy.Basic":
     return sympy.Eq(a, b, evaluate=False)
 
 
-def _rows(condition: "sympy.Basic", known: Mapping["sympy.Expr", Size]) -> Iterator[Requirement]:
-    """The requirements that say a condition; none for one on what main's arguments do not give, or that dims have no form for."""
+def _rows(condition: "sympy.Basic", known: Mapping["sympy.Expr", Size], examples: Mapping["sympy.Expr", int]) -> Iterator[Requirement]:
+    """The requirements that say a condition; none for one on what main's arguments do not give, or on several sizes in no form of relax."""
     kind = type(condition).__name__
     parts = condition.args if kind == "And" else _compared(*condition.args) if kind == "Equality" else ()
     if parts:
         for part in parts:
-            yield from _rows(part, known)
+            yield from _rows(part, known, examples)
         return
-    if kind not in _RELATIONS:
-        return
-    a, b = (_size(part, known) for part in condition.args)
+    a, b = (_size(part, known) for part in condition.args) if kind in _RELATIONS else (UNKNOWN, UNKNOWN)
     if a is UNKNOWN or b is UNKNOWN:
+        yield from _interval(condition, known, examples)
         return
     sign, difference = _RELATIONS[kind]
     text = f"{a} {sign} {b}"
     row = Requirement(a, text, equal=b) if difference is None else Requirement(difference(a, b), text)
-    if not _tells_one(row):
+    if not _tells_one(row) and not (kind == "Unequality" and {0, 1} & {x for x in (a, b) if isinstance(x, int)}):
         yield row
+
+
+def _interval(condition: "sympy.Basic", known: Mapping["sympy.Expr", Size], examples: Mapping["sympy.Expr", int]) -> Iterator[Requirement]:
+    """The bounds around the example within which a condition on one size holds, as ``int(n ** 0.5) == 3`` does from 9 to 15."""
+    import sympy  # pyright: ignore[reportMissingImports]
+
+    symbol = next(iter(condition.free_symbols), None)
+    if symbol not in known or len(condition.free_symbols) != 1:
+        return
+
+    def holds(number: int) -> bool:
+        try:
+            return condition.xreplace({symbol: sympy.Integer(number)}) == sympy.true
+        except ZeroDivisionError:
+            return False
+
+    size, example = known[symbol], examples[symbol]
+    low, high, most = example, example, example + TRIED
+    while low > 0 and holds(low - 1):
+        low -= 1
+    while high < most and holds(high + 1):
+        high += 1
+    if not holds(example) or any(holds(number) for number in (*range(low), *range(high + 1, most + 1))):
+        return      # not a condition that numbers decide, or no interval: every other size, perhaps
+    if low > 2:     # 0 and 1 as elsewhere
+        yield Requirement(size - low, f"{size} >= {low}")
+    if high < most:
+        yield Requirement(high - size, f"{size} <= {high}")
 
 
 def _tells_one(row: Requirement) -> bool:
@@ -121,7 +152,7 @@ def _tells_one(row: Requirement) -> bool:
     if row.equal is not None or len(names) != 1:
         return False
     size = dims.parse(names.pop())
-    return row.size in (size - 2, size - 1, (size - 1) * (size - 1) - 1, size * size - 1)
+    return row.size in (size - 2, size - 1)
 
 
 def _compared(a: "sympy.Basic", b: "sympy.Basic") -> "list[sympy.Basic]":

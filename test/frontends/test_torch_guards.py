@@ -36,6 +36,8 @@ CASES = {
     "a branch by a number": (lambda x: x * 2 if x.shape[0] != 5 else x + 1, [(6, 7)], [[(1, 1)]], [[(5, 7)]], r"for s\d+ != 5;"),
     "a branch by two sizes": (lambda x, y: x * 2 if x.shape[0] < y.shape[0] else x + 1, [(6, 2), (9, 2)], [[(2, 3), (3, 3)]],
                               [[(3, 3), (3, 3)]], r"for s\d+ < s\d+; s\d+ is dimension 0 of '.*', s\d+ is dimension 0 of"),
+    "a square": (lambda x: x.reshape(x.shape[0], int(x.shape[1] ** 0.5), -1).sum(1), [(2, 9)], [[(3, 12)], [(1, 15)]],
+                 [[(2, 16)], [(2, 6)]], r"for s\d+ [<>]= (15|9);"),
     "a slice": (lambda x: x + torch.ones(9, 1)[: x.shape[0]], [(7, 2)], [[(9, 1)], [(1, 3)]], [[(10, 2)]], r"for s\d+ <= 9;"),
     "an odd size": (lambda x: x[1::2] + x[2::2], [(7, 2)], [[(9, 1)]], [[(8, 2)]], "for "),
 }
