@@ -70,6 +70,10 @@ def _number(size: Any) -> int:
         return size
     if size.node.hint is not None:
         return int(size.node.hint)
-    environment, expression = size.node.shape_env, size.node.expr
+    return example_of(size.node.expr, size.node.shape_env)
+
+
+def example_of(expression: Any, environment: Any) -> int:
+    """The value of a size in terms of symbols, likewise."""
     known = environment.backed_var_to_val if hasattr(environment, "backed_var_to_val") else environment.var_to_val   # before torch 2.14
     return int(expression.xreplace({symbol: known.get(symbol, 4099 + int(str(symbol).strip("zus"))) for symbol in expression.free_symbols}))
