@@ -25,7 +25,8 @@ INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-size
 INTEGERS = "relax-integer-contractions{target=%s},"
 TRANSPOSED = "relax-transposed-convolutions"
 # in the form that schedules of CPUs are fastest for
-CONVOLUTIONS = "relax-fold-constants,relax-plane-convolutions{target=%s},relax-widen-convolutions{target=%s}"
+CONVOLUTIONS = ("relax-fold-constants,relax-patch-convolutions{target=%s},relax-plane-convolutions{target=%s},"
+                "relax-widen-convolutions{target=%s}")
 GRAPH = ("relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s in-place=true},relax-fold-constants,relax-canonicalize,"
          "relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")

@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "relax-float8-products": "passes.graph.float8:Float8Products",
     "relax-quantized-weights": "passes.graph.integers.weights:QuantizedWeights",
     "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",
+    "relax-patch-convolutions": "passes.graph.patch_convolutions:PatchConvolutions",
     "relax-plane-convolutions": "passes.graph.plane_convolutions:PlaneConvolutions",
     "relax-widen-convolutions": "passes.graph.widen_convolutions:WidenConvolutions",
     "relax-turn-short-rows": "passes.graph.turn_short_rows:TurnShortRows",

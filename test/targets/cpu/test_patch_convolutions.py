@@ -1,0 +1,48 @@
+"""Convolutions of patches side by side, with filters larger than the second cache, against onnxruntime. One model for all."""
+import re
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from thoroughly import first_of
+
+import legato
+from legato.core import cpu
+from legato.targets.cpu.machine import LEVELS
+
+LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
+# sizes, channels, features, taps
+CASES = [((64, 96), 3, 96, (32, 32)), ((41, 50), 5, 70, (20, 16)), ((9, 37, 40), 3, 48, (4, 18, 13)), ((3, 20, 17), 4, 80, (3, 16, 17)),
+         ((28, 28), 1, 257, (28, 28)), ((18, 18), 15, 129, (9, 6))]
+
+
+def model() -> tuple[bytes, dict[str, np.ndarray]]:
+    """A model of a convolution and what embeddings of patches go on with for each case, of images in a number that the call decides."""
+    rng, nodes, outputs, feeds = np.random.default_rng(7), [], [], {}
+    inputs, weights = [], [numpy_helper.from_array(np.array([0, 0, -1]), "flat")]
+    for number, (sizes, channels, features, taps) in enumerate(CASES):
+        x, w, b = f"x{number}", f"w{number}", f"b{number}"
+        feeds[x] = rng.standard_normal((3, channels, *sizes)).astype(np.float32)
+        weights += [numpy_helper.from_array(rng.standard_normal((features, channels, *taps)).astype(np.float32), w),
+                    numpy_helper.from_array(rng.standard_normal(features).astype(np.float32), b)]
+        nodes += [helper.make_node("Conv", [x, w, b], [f"c{number}"], strides=taps),
+                  helper.make_node("Reshape", [f"c{number}", "flat"], [f"r{number}"]),
+                  helper.make_node("Transpose", [f"r{number}"], [f"y{number}"], perm=[0, 2, 1])]
+        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, ["n", channels, *sizes]))
+        outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in (f"c{number}", f"y{number}")]
+    graph = helper.make_graph(nodes, "patches", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString(), feeds
+
+
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_against_onnxruntime(target):
+    data, feeds = model()
+    expected = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feeds)
+    module = legato.from_onnx(data)
+    graph = str(legato.lower(module, target, last="relax"))
+    ones = re.findall(r'"relax.conv2d".*?, tensor<1x1x\d+x\d+xf32>', graph)    # convolutions by one element, channels last
+    assert (len(ones), graph.count('"relax.matmul"'), graph.count('"relax.conv')) == (4, 2, 4)
+    results = legato.compile(module, target)(*feeds.values())
+    for result, wanted in zip(results, map(np.asarray, expected), strict=True):
+        np.testing.assert_allclose(np.from_dlpack(result), wanted, rtol=1e-4, atol=1e-5 * np.abs(wanted).max())
