@@ -21,7 +21,7 @@ from legato.core.user_code import source_of
 Form = Literal["kernel", "rewrite", "intrinsic"]
 Moment = Literal["legalize", "lower"]
 Predicate = Callable[[Any], Any]
-ELEMENT = re.compile(r"i\d+|bf16|f16|f32|f64|f8\w+|index")
+ELEMENT = re.compile(r"u?i\d+|bf16|f16|f32|f64|f\d+E\w+|index|complex<f(32|64)>")    # as IR spells types
 TARGETS_OWN, REGISTERED, GIVEN = 0, 1, 2  # layers: rules of the target, of the process's registry, given to one call
 
 

@@ -5,6 +5,7 @@ import legato
 from legato import relax as R
 from legato import tir as T
 from legato.patterns import composite, is_op, wildcard
+from legato.targets.rule import intrinsic
 
 
 @R.function
@@ -78,3 +79,9 @@ def test_what_the_number_of_operands_is_not_known_of():
     """An op of a dialect that is not defined in Python, and one of several ops that fits."""
     is_op("linalg.matmul")(wildcard())
     is_op("relax.relu", "relax.add")(wildcard())
+
+
+def test_all_element_types_are_known():
+    """Of a rule for an intrinsic, as IR spells them."""
+    spelled = ("f16", "bf16", "f32", "f64", "i1", "i8", "ui8", "i64", "ui64", "i4", "f8E4M3FN", "f6E2M3FN", "f4E2M1FN", "index")
+    intrinsic("math.exp", dtypes=spelled)(lambda op, x: x)
