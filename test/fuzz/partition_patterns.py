@@ -46,8 +46,8 @@ class PatternWriter:
         if self._chance(0.25):
             found = self._followed(op, found)
         elif self._chance(0.15):
-            name = self.random.choice(self.ops).name
-            found = found.repeated(lambda link: is_op(name)(*self._one_of(op, link)), self.random.randint(0, 1))
+            chained = self.random.choice([op for op in self.ops if len(op.operands)] or [op])
+            found = found.repeated(lambda link: is_op(chained.name)(*self._one_of(chained, link)), self.random.randint(0, 1))
         elif self._chance(0.15):
             found = self._with_another_root(op, found)
         return found
