@@ -21,6 +21,7 @@ import numpy as np
 
 from legato.analysis.structured.convolution import are_few
 from legato.analysis.structured.direct import DirectForm
+from legato.analysis.structured.window import WindowAxis
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
@@ -32,7 +33,7 @@ from legato.passes.cpu.direct.blocks import POSITIONS, Blocks, blocks_of, pack, 
 from legato.passes.cpu.direct.grouped import GroupedLoops, RowLoops, ShuffledLanes
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.direct.shuffled import ShuffledLoops
-from legato.passes.cpu.direct.spread import SpreadLoops
+from legato.passes.cpu.direct.spread import SpreadLoops, pieces_of
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, tiles_of
@@ -69,7 +70,7 @@ class DirectConvolutions(ModulePass):
                 if not (form.per_lane > 1 or machine.has("fma")):
                     continue
                 plan = plan_of(form, machine)
-                tiles = [] if plan is None else tiles_of(form.axes[-1], plan.positions, plan.clips)
+                tiles = [] if plan is None else tiles_of(plan.columns(form), plan.positions, plan.clips)
                 if plan is None or len(tiles) > MOST_TILES:
                     continue
                 place, shape = form.filter.arg_number, plan.packed_shape
@@ -85,13 +86,19 @@ class DirectConvolutions(ModulePass):
 @dataclass(frozen=True)
 class DirectPlan:
     """How a convolution is computed: the most positions of a tile, the order of the filter, and the loops, made of the tiles, buffers and
-    the packed filter. ``clips``: whether the loops take clipped tiles."""
+    the packed filter. ``clips``: whether the loops take clipped tiles; ``pieces``: of a row, each with tiles of its own."""
 
     positions: int
     packed_shape: list[int]
     pack: Callable[[np.ndarray, np.ndarray], None]
     loops: Callable[[Sequence[Positions], Buffers, ir.Value], DirectLoops]
     clips: bool = True
+    pieces: int = 1
+
+    def columns(self, form: DirectForm) -> WindowAxis:
+        """The columns of a piece of a row."""
+        columns, pieces = form.axes[-1], self.pieces
+        return columns if pieces == 1 else replace(columns, size=columns.size // pieces, count=columns.count // pieces)
 
 
 def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
@@ -125,7 +132,9 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     parts = parts_of(form, machine, blocks)
     if form.features <= lanes // 4 or parts == 0:
         return None
-    return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts))
+    pieces = pieces_of(form, machine, blocks.positions(machine.registers, columns))
+    return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts, pieces),
+                pieces=pieces)
 
 
 def sums_channels(form: DirectForm, lanes: int) -> bool:

@@ -98,14 +98,15 @@ class WindowSpan:
 
 @dataclass(frozen=True)
 class WindowRow:
-    """A row of the result. ``number``: in its image; ``unit``: the part of the features that is computed, 0 where all are; ``places``: the
-    position in the loops over images and rows; ``spans``: for each axis but the last."""
+    """A row of the result, or a piece of it. ``number``: in its image; ``unit``: the part of the features that is computed, 0 where all
+    are; ``places``: the position in the loops over images and rows; ``spans``: for each axis but the last; ``start``: of the piece."""
 
     image: ir.Value
     number: Size
     unit: Size
     places: dict[Term, Size]
     spans: tuple[WindowSpan, ...]
+    start: Size = 0
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,13 @@ def span_of(axis: WindowAxis, at: Size) -> WindowSpan:
 
 
 class WindowLoops(ABC):
-    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``units``: parts of the features, of which each goes
-    through ``chunk`` rows of an image (0: all) before the next does."""
+    """Builds the loops of one kernel at the insertion point. ``tiles``: of a row, or of each of so many equal ``pieces`` of all rows, of
+    which one is gone through before the next; ``units``: parts of the features, of which each goes through ``chunk`` rows of an image
+    (0: all) before the next does."""
 
     def __init__(self, form: WindowedForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, out: ir.Value,
-                 units: int = 1, chunk: int = 0):
-        self.machine, self.tiles, self.buffers, self.units = machine, tiles, buffers, units
+                 units: int = 1, chunk: int = 0, pieces: int = 1):
+        self.machine, self.tiles, self.buffers, self.units, self.pieces = machine, tiles, buffers, units, pieces
         self.vectors = Vectors(machine.lanes(32))
         *self.across, self.columns = form.axes
         self.rows = prod(axis.count for axis in self.across)    # of an image
@@ -144,7 +146,7 @@ class WindowLoops(ABC):
         units, images = self.units, self.source.type.shape[0]
         work = max(images, 1) * macs * prod(axis.count * axis.taps for axis in (*self.across, self.columns))
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(self.images(), units * self.rows), self._row)
+        each(times(self.images(), self.pieces * units * self.rows), self._row)
 
     def images(self) -> Size:
         """The number of images."""
@@ -152,15 +154,18 @@ class WindowLoops(ABC):
         return count if count >= 0 else memref.DimOp(self.source, value_of(0)).result
 
     def _row(self, number: ir.Value) -> None:
-        image = value_of(quotient(number, self.units * self.rows))
-        unit, row = self._unit_and_row(remainder(number, self.units * self.rows))
+        rows = self.units * self.rows
+        image = value_of(quotient(number, self.pieces * rows))
+        piece = remainder(quotient(number, rows), self.pieces) if self.pieces > 1 else 0
+        unit, row = self._unit_and_row(remainder(number, rows))
         at: list[Size] = []
         rest = row
         for axis in reversed(self.across):
             at.insert(0, rest if len(at) == len(self.across) - 1 else remainder(rest, axis.count))
             rest = quotient(rest, axis.count)
         places: dict[Term, Size] = dict(zip(self.terms, [image, *at]))
-        self.build_row(WindowRow(image, row, unit, places, tuple(map(span_of, self.across, at))))
+        self.build_row(WindowRow(image, row, unit, places, tuple(map(span_of, self.across, at)),
+                                 times(piece, self.columns.count // self.pieces)))
 
     def _unit_and_row(self, number: Size) -> tuple[Size, Size]:
         """The place of a row among all of an image, chunk by chunk. The last chunk may have fewer rows."""
@@ -178,14 +183,14 @@ class WindowLoops(ABC):
     def build_row(self, row: WindowRow) -> None:
         """Builds one row of the result."""
 
-    def each_tile(self, body: Callable[[Positions, Size], None]) -> None:
-        """Builds ``body(tile, start)`` for the tiles of a row."""
+    def each_tile(self, body: Callable[[Positions, Size], None], first: Size = 0) -> None:
+        """Builds ``body(tile, start)`` for the tiles of a row, or of the piece that starts at ``first``."""
         for tile in self.tiles:
             if tile.repeats == 1:
-                body(tile, tile.start)
+                body(tile, plus(first, tile.start))
             else:
                 def at(start: ir.Value, tile: Positions = tile) -> None:
-                    body(tile, start)
+                    body(tile, plus(first, start))
 
                 loop(tile.start, tile.start + tile.repeats * tile.positions, tile.positions, at)
 

@@ -33,8 +33,8 @@ class DirectLoops(WindowLoops):
     """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``filters``: the packed ones."""
 
     def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, filters: ir.Value,
-                 units: int = 1, chunk: int = 0):
-        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units, chunk)
+                 units: int = 1, chunk: int = 0, pieces: int = 1):
+        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units, chunk, pieces)
         self.form, self.filters = form, filters
 
     def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products,
@@ -52,7 +52,7 @@ class DirectLoops(WindowLoops):
     def visit(self, row: WindowRow, tile: Positions, start: Size) -> tuple[int, Size]:
         """The number of tiles of an image, and that of the one that starts at ``start``."""
         each, before = (sum(one.repeats for one in tiles) for tiles in (self.tiles, self.tiles[:self.tiles.index(tile)]))
-        number = plus(quotient(minus(start, tile.start), tile.positions), before)
+        number = plus(quotient(minus(minus(start, row.start), tile.start), tile.positions), before)
         return each * self.rows, plus(times(row.number, each), number)
 
     def turns(self, row: WindowRow, tile: Positions, start: Size, count: int) -> list[Size]:

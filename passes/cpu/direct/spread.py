@@ -29,6 +29,21 @@ from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
 
 WORTH_CHUNKS = 1.3      # times fewer elements that are read from outer caches
+LINES_SHARE = 4         # of the second cache, its inverse, that a piece of the rows of a window takes
+SHORTEST = 2            # tiles of a piece
+
+
+def pieces_of(form: DirectForm, machine: CpuMachine, positions: int) -> int:
+    """The equal pieces of a row, of which all rows of an image are computed one after the other, 1 for whole rows: where windows, of one
+    column, share rows of the image that are so long that the second cache does not hold them. ``positions``: of a tile."""
+    *across, columns = form.axes
+    alone = (columns.taps, columns.stride, columns.begin, columns.size) == (1, 1, 0, columns.count)
+    column = 4 * form.source.type.shape[-1] * prod(axis.taps for axis in across)    # bytes of the windows of one column
+    if not alone or all(axis.stride >= axis.taps for axis in across) or columns.count * column * SHARE <= machine.l2_bytes:
+        return 1
+    counts = [count for count in range(1, columns.count + 1) if columns.count % count == 0]
+    held = [count for count in counts if SHORTEST * positions <= count <= machine.l2_bytes // (LINES_SHARE * column)]
+    return columns.count // min(held, key=lambda count: (-(-count // positions) / count, -count)) if held else 1
 
 
 def rows_at_once(form: DirectForm, machine: CpuMachine, units: int) -> int:
@@ -46,8 +61,8 @@ class SpreadLoops(DirectLoops):
     """Builds the loops of one kernel at the insertion point."""
 
     def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], blocks: Blocks, buffers: Buffers,
-                 filters: ir.Value, units: int, parts: int):
-        super().__init__(form, machine, tiles, buffers, filters, units, rows_at_once(form, machine, units))
+                 filters: ir.Value, units: int, parts: int, pieces: int = 1):
+        super().__init__(form, machine, tiles, buffers, filters, units, 0 if pieces > 1 else rows_at_once(form, machine, units), pieces)
         self.blocks, self.parts = blocks, parts
         self.part: Size = 0
 
@@ -69,7 +84,7 @@ class SpreadLoops(DirectLoops):
         def tiles(group: Size, feature: Size, counts: Sequence[int]) -> None:
             block = plus(times(group, blocks.each), quotient(feature, lanes))
             place = plus(times(group, blocks.features), feature)
-            self.each_tile(partial(self._tile, row, block, times(group, self.form.channels), place, counts))
+            self.each_tile(partial(self._tile, row, block, times(group, self.form.channels), place, counts), row.start)
 
         def of_group(group: ir.Value) -> None:
             if whole:

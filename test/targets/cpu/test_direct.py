@@ -9,6 +9,7 @@ from thoroughly import first_of
 
 import legato
 from legato.core import cpu
+from legato.passes.cpu.direct.spread import pieces_of
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
@@ -116,6 +117,26 @@ def test_few_features(target):
     """Lanes are channels."""
     text = check(*model(FEW), target, FEW)
     assert text.count("vector.reduction") >= len(FEW)
+
+
+LONG = [
+    ((2, 5, 24, 36), 1, 40, 33, {"kernel_shape": [3, 1, 1], "pads": [1, 0, 0] * 2}),
+    ((1, 6, 20, 30), 2, 24, 48, {"kernel_shape": [3, 1, 1], "strides": [2, 1, 1], "pads": [1, 0, 0] * 2}),
+    ((1, 3, 8, 480), 1, 24, 32, {"kernel_shape": [2, 3, 1], "pads": [0, 1, 0, 1, 1, 0]}),
+    ((2, 9, 700), 1, 16, 80, {"kernel_shape": [5, 1], "dilations": [2, 1], "pads": [4, 0, 3, 0]}),
+    ((1, 4, 29, 29), 1, 48, 64, {"kernel_shape": [3, 1, 1], "pads": [0, 0, 0, 1, 0, 0]}),
+]
+
+
+@pytest.mark.parametrize("target", AVX512)
+def test_long_rows(target, monkeypatch):
+    """Where the second cache does not hold the rows of a window, they are gone through piece by piece."""
+    monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
+    found = []
+    monkeypatch.setattr("legato.passes.cpu.direct_convolutions.pieces_of", lambda *args: found.append(pieces_of(*args)) or found[-1])
+    for options in ("", ",threads=3"):
+        assert check(*model(LONG), target.replace("}", options + "}"), LONG).count(PACKED) == len(LONG)
+    assert found == [8, 10, 5, 4, 29] * 4    # each is lowered twice for either number of threads
 
 
 @pytest.mark.parametrize("target", AVX512)
