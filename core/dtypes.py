@@ -44,6 +44,7 @@ _TABLE = (
     ("ui2", ml_dtypes.uint2, "narrow"),
 )
 _BY_SPELLING = {spelling: np.dtype(scalar) for spelling, scalar, _ in _TABLE}
+SPELLINGS = frozenset(_BY_SPELLING)
 _SPELLING = {np.dtype(scalar): spelling for spelling, scalar, _ in _TABLE}
 _KIND = {np.dtype(scalar): kind for _, scalar, kind in _TABLE}
 _BY_NAME = {dtype.name: dtype for dtype in _SPELLING}

@@ -10,18 +10,18 @@ replaced by an instruction of the device or a library call. The forms:
 
 Each may return a ``Refusal`` with its reason. What it has built by then is removed.
 """
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from legato.core.dtypes import SPELLINGS
 from legato.core.errors import LegatoError
 from legato.core.user_code import source_of
 
 Form = Literal["kernel", "rewrite", "intrinsic"]
 Moment = Literal["legalize", "lower"]
 Predicate = Callable[[Any], Any]
-ELEMENT = re.compile(r"u?i\d+|bf16|f16|f32|f64|f\d+E\w+|index|complex<f(32|64)>")    # as IR spells types
+ELEMENT_TYPES = SPELLINGS | {"index"}     # of what an intrinsic computes
 TARGETS_OWN, REGISTERED, GIVEN = 0, 1, 2  # layers: rules of the target, of the process's registry, given to one call
 
 
@@ -78,7 +78,7 @@ def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> t
 
 
 def _check_dtypes(dtypes: Any) -> None:
-    if isinstance(dtypes, str) or not all(isinstance(one, str) and ELEMENT.fullmatch(one) for one in dtypes):
+    if isinstance(dtypes, str) or not all(isinstance(one, str) and one in ELEMENT_TYPES for one in dtypes):
         raise LegatoError(f"dtypes=: a tuple of element types as IR spells them, such as ('f32', 'bf16', 'i64'); found {dtypes!r}")
 
 

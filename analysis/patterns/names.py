@@ -32,7 +32,7 @@ def check_op(name: str, whose: str) -> None:
 def check_count(names: Sequence[str], count: int) -> None:
     """LegatoError if none of the ops can have that number of operands."""
     declared = {op.OPERATION_NAME: [operand.name for operand in op.OPERANDS] for one in ext.Dialect.__subclasses__()
-                for op in one.operations if hasattr(op, "ATTRIBUTES")}
+                for op in one.operations if getattr(op, "OPERATION_NAME", None) in names and hasattr(op, "ATTRIBUTES")}
     if all(name in declared and len(declared[name]) != count for name in names):
         known = "; ".join(f"{name} has {len(declared[name])}: {', '.join(declared[name])}" for name in names)
         raise LegatoError(f"a pattern with {count} operand{'' if count == 1 else 's'} matches nothing: {known}")
