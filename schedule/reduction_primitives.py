@@ -136,8 +136,6 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     if [kind for _, kind in reduced] != [REDUCE]:
         raise ScheduleError(f"rfactor: the loop {loop.name} does not run over a reduce axis of block '{block.name}'")
     only_block(kernel, block, "rfactor")
-    if predicate_of(block) is not None:
-        raise ScheduleError(f"rfactor: block '{block.name}' has a predicate")
     only_accessed(kernel, buffer, "rfactor")
     combiner = combiner_of(block, stores[0], buffer)
     axes = plain_axes(stores[0], block, "rfactor")
@@ -148,8 +146,11 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
         raise ScheduleError(f"rfactor: the init of block '{block.name}' is not a constant: it would be taken once for each step")
     number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
     form = linear(block.values[number])
-    if form.coefficient(loop.variable) == 0 or any(loop_extent(v) is None for v in form.terms):
+    if form.coefficient(loop.variable) == 0 or any(loop_of(v) is None for v in form.terms):
         raise ScheduleError(f"rfactor: the axis {block.axes[number]} is not made of its loops by additions")
+    predicate = predicate_of(block)
+    if predicate is not None and any(loop_of(root) is not None and root not in form.terms for root in roots(predicate.operands[0])):
+        raise ScheduleError(f"rfactor: block '{block.name}' has a predicate on loops that the axis {block.axes[number]} is not made of")
     if len(form.terms) == 1 and block.kinds.count(REDUCE) == 1:
         raise ScheduleError(f"rfactor: nothing is left to reduce in block '{block.name}' in one step of {loop.name}: split the loop first")
     shape = list(buffer.type.shape)
@@ -160,9 +161,11 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     following = list(top.block.operations)
     behind = following[[o.operation for o in following].index(top) + 1].operation
     final = final_block(kernel, block, stores[0], combiner, parts, axes, axis, extent, initial, behind)
-    steps = step_block(kernel, block, loop, parts, axes, axis, extent)
+    steps = step_block(kernel, block, loop, parts, axes, axis, extent, predicate, combiner, initial.operands[0])
     kernel.replaced(block.operation, final.operation)
     kernel.erase(block.operation)
+    if predicate is not None:
+        kernel.erase(predicate)
     return [steps, final]
 
 
@@ -177,11 +180,15 @@ def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Ope
     combiner = None if isinstance(owner, ir.Block) else owner.operation
     if combiner is None or combiner.name not in COMBINERS:
         raise ScheduleError(f"rfactor: block '{block.name}' does not combine by one of: {', '.join(c.split('.')[1] for c in COMBINERS)}")
-    for operand in combiner.operands:
-        previous = None if isinstance(operand.owner, ir.Block) else operand.owner.operation
-        if previous is not None and previous.name == "memref.load" and buffer_of(previous) == buffer:
-            return combiner
+    if any(reads(operand, buffer) for operand in combiner.operands):
+        return combiner
     raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
+
+
+def reads(value: ir.Value, buffer: ir.Value) -> bool:
+    """Whether a value is an element of a buffer."""
+    owner = value.owner
+    return not isinstance(owner, ir.Block) and owner.operation.name == "memref.load" and buffer_of(owner.operation) == buffer
 
 
 def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: ir.Operation, parts: ir.Value, axes: list[int], at: int,
@@ -215,18 +222,20 @@ def constant_copy(value: ir.Value) -> ir.Value:
     return value.owner.operation.clone().results[0]
 
 
-def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axes: list[int], at: int, extent: int) -> BlockOp:
-    """The block with the loop as a spatial axis; the reduce axis that contained it becomes axes of its other loops."""
+def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axes: list[int], at: int, extent: int,
+               predicate: ir.Operation | None, combiner: ir.Operation, initial: ir.Value) -> BlockOp:
+    """The block with the loop as a spatial axis; the reduce axis that contained it becomes axes of its other loops. Steps in which the
+    predicate does not hold combine with the initial value, so that a part without any other step has it."""
     number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
     form = linear(block.values[number])
     rest = form.without([loop.variable])
-    inner = [(v, loop_extent(v)) for v in rest.terms]
+    inner = [(v, present(loop_of(v)).extent) for v in rest.terms]
     keep = [n for n in range(len(block.axes)) if n != number]
     names = [block.axes[n] for n in keep] + [f"{block.axes[number]}_{k}" for k in range(len(inner))] + ["v_rf"]
     kinds = [block.kinds[n] for n in keep] + [REDUCE] * len(inner) + [SPATIAL]
     extents = [block.extents[n] for n in keep] + [e for _, e in inner] + [extent]
     values = [block.values[n] for n in keep] + [v for v, _ in inner] + [loop.variable]
-    with ir.InsertionPoint(block.operation), block.operation.location:
+    with ir.InsertionPoint(block.operation if predicate is None else predicate), block.operation.location:
         new = make_block(kernel.unique(f"{block.name}_rf"), names, kinds, extents, values, init=REDUCE in kinds)
     for old, target in ((block.init_block, new.init_block), (block.block, new.block)):
         if target is None:
@@ -236,17 +245,35 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
             parts_of = {loop.variable: arguments[-1]} | {v: a for (v, _), a in zip(inner, arguments[len(keep):])}
             whole = build(form.renamed(parts_of)) if target == new.block else arguments[0]
             mapping = {present(old).arguments[n]: arguments[k] for k, n in enumerate(keep)} | {present(old).arguments[number]: whole}
-            copy(body(old), mapping)
+            if predicate is None or target != new.block:
+                copy(body(old), mapping)
+            else:
+                copy_where(rebuild(predicate.operands[0], parts_of), combiner, initial, mapping)
         retarget(kernel, target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))
     return new
 
 
-def loop_extent(value: ir.Value) -> int | None:
-    """The extent of the loop whose variable a value is; None for other values."""
+def copy_where(test: ir.Value, combiner: ir.Operation, initial: ir.Value, mapping: dict[ir.Value, ir.Value]) -> None:
+    """Copies a reduction's body to the insertion point, with the initial value for what is combined where a test does not hold."""
+    store = next(use.owner for use in combiner.results[0].uses)
+    first, second = combiner.operands
+    previous, value = (first, second) if reads(first, buffer_of(store.operation)) else (second, first)
+    kept = [previous.owner.operation, combiner, store.operation]
+    chosen = scf.IfOp(test, [value.type], has_else=True)
+    with ir.InsertionPoint(chosen.then_block):
+        found = copy([op for op in body(combiner.block) if op.operation not in kept], mapping)
+        scf.YieldOp([found.get(value, value)])
+    with ir.InsertionPoint(chosen.else_block):
+        scf.YieldOp([constant_copy(initial)])
+    copy(kept, mapping | {value: chosen.results[0]})
+
+
+def loop_of(value: ir.Value) -> ForOp | None:
+    """The loop whose variable a value is; None for other values."""
     owner = value.owner
     if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for":
         return None
-    return owner.owner.operation.opview.extent
+    return owner.owner.operation.opview
 
 
 def retarget(kernel: Kernel, block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: ir.Value) -> None:
