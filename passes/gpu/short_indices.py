@@ -128,12 +128,19 @@ def is_within(bounds: Interval) -> bool:
     return low is not None and high is not None and LEAST <= low and high <= MOST
 
 
+def is_dynamic(value: ir.Value) -> bool:
+    """Whether a value is the dynamic shared memory of a block."""
+    return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "gpu.dynamic_shared_memory"
+
+
 def is_small(value: ir.Value) -> bool:
     """Whether a value is no vector or buffer of indices, nor a buffer of which an element may have a place that does not fit 32 bits."""
     type_ = value.type
     if isinstance(type_, ir.VectorType):
         return not isinstance(type_.element_type, ir.IndexType)
     if not isinstance(type_, ir.MemRefType):
+        return True
+    if is_dynamic(value):       # its places are addresses in shared memory
         return True
     strides, offset = type_.get_strides_and_offset()
     unknown = ir.MemRefType.get_dynamic_stride_or_offset()
