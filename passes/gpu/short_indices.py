@@ -13,6 +13,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 LAYOUT, SHORT = "dlti.dl_spec", "#dlti.dl_spec<index = 32>"
 SHARED_ADDRESSES = 1 << 18       # bytes, at most, of shared memory
+WARPGROUPS = "nvvm.wgmma.mma_async"
 SPARE = 1 << 16         # what lowering may add to an index on its way to another one
 LEAST, MOST = SPARE - (1 << 31), (1 << 31) - 1 - SPARE
 KNOWN = {"gpu.thread_id": "known_block_size", "gpu.block_id": "known_grid_size"}
@@ -90,6 +91,9 @@ def fits(kernel: ir.Operation) -> bool:
     """Whether all indices of a kernel, and places in its buffers, fit 32 bits."""
     arguments = kernel.regions[0].blocks[0].arguments
     if TENSOR_MAPS in kernel.attributes or not all(map(is_small, arguments)) or any(map(has_offset, arguments)):
+        return False
+    # with what warpgroups keep in registers, attention would spill
+    if find(kernel, "gpu.dynamic_shared_memory") and find(kernel, WARPGROUPS):
         return False
     bounds = KernelIntervals(kernel)
     return all(is_short(op, bounds) for op in everything(kernel))
