@@ -3,7 +3,7 @@ combines their parts, since one block for each row leaves most of a device idle.
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.targets.gpu.groups import LaunchGroup, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.nests import power
+from legato.targets.gpu.nests import divisor, power
 from legato.targets.gpu.steps import Steps
 
 MOST_ROWS = 16      # that blocks share
@@ -33,10 +33,10 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         steps.inline(steps.block(one.name))
     root, loop = steps.block(group.root.name), steps.loops(steps.block(block.name), block.rank)[block.reduced[0]]
     length = block.extents[block.reduced[0]]
-    even = length is not None and length % parts == 0
-    outer = steps.split(loop, [parts, -1])[0] if even else steps.split(loop, [-1, parts, CHUNK])[1]
+    together = length // parts if length is not None and length % parts == 0 else None
+    outer = steps.split(loop, [parts, -1])[0] if together else steps.split(loop, [-1, parts, CHUNK])[1]
     pieces, total = steps.rfactor(outer, 0)
-    emit_parts(steps, pieces, block, length // parts if even and length else None, machine)
+    emit_parts(steps, pieces, block, together, machine)
     emit_total(steps, total, None if block is group.root else root, block, group, parts)
     return steps.text()
 
@@ -49,7 +49,7 @@ def parts_of(group: LaunchGroup, block: KernelBlock, most: int) -> int:
         return 1
     if block is not group.root and (group.inner or len(group.root.spatial) != len(block.spatial)):
         return 1
-    even = 1 if length is None else max(n for n in range(1, most + 1) if length % n == 0)
+    even = 1 if length is None else divisor(length, most)
     return most if even < LEAST_PARTS else even
 
 

@@ -29,6 +29,10 @@
 // BEYOND-NEXT:             B_rf[v_rf, vi] = 0.0
 // BEYOND-NEXT:         v = vk_0 * 7 + v_rf
 // BEYOND-NEXT:         B_rf[v_rf, vi] = B_rf[v_rf, vi] + T.if_then_else(vk_0 * 7 + v_rf < 96, A[vi, v], 0.0)
+
+// Two predicates are refused: a part that is beyond the end by the outer one would not be initialized.
+// RUN: not %{on:row_sum}=entry-point=twice 2>&1 | filecheck %s --check-prefix=TWICE
+// TWICE: rfactor: block 'B' has several predicates, or loops within one: split its loops afterwards
 !op = !transform.any_op
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%kernel: !op {transform.readonly}) {
@@ -45,6 +49,14 @@ module attributes {transform.with_named_sequence} {
     %l:2 = "tir.sch_get_loops"(%b) : (!op) -> (!op, !op)
     %k:2 = "tir.sch_split"(%l#1) {factors = array<i64: -1, 7>} : (!op) -> (!op, !op)
     %r:2 = "tir.sch_rfactor"(%k#1) {axis = 0 : i64} : (!op) -> (!op, !op)
+    transform.yield
+  }
+  transform.named_sequence @twice(%kernel: !op {transform.readonly}) {
+    %b = "tir.sch_get_block"(%kernel) {name = "B"} : (!op) -> !op
+    %l:2 = "tir.sch_get_loops"(%b) : (!op) -> (!op, !op)
+    %k:2 = "tir.sch_split"(%l#1) {factors = array<i64: 14, 8>} : (!op) -> (!op, !op)
+    %p:2 = "tir.sch_split"(%k#1) {factors = array<i64: -1, 3>} : (!op) -> (!op, !op)
+    %r:2 = "tir.sch_rfactor"(%k#0) {axis = 0 : i64} : (!op) -> (!op, !op)
     transform.yield
   }
   transform.named_sequence @refused(%kernel: !op {transform.readonly}) {

@@ -51,7 +51,7 @@ def test_short_and_many_rows_are_one_launch():
 
 @EACH
 def test_unknown_lengths(target):
-    """One executable for no element, fewer than there are blocks, and many."""
+    """One executable for one element, fewer than there are blocks, and many."""
     module = legato.Module.parse("""
 func.func @main(%x: tensor<2x?xf32, #relax.dims<[2, "n"]>> {relax.name = "x"}) -> (tensor<2xf32>, tensor<2xf32>) {
   %0 = "relax.sum"(%x) {axis = array<i64: 1>} : (tensor<2x?xf32, #relax.dims<[2, "n"]>>) -> tensor<2xf32>
