@@ -66,8 +66,8 @@ def results(kernel: ir.Operation) -> list[ir.Operation]:
 
 def is_pair(store: ir.Operation) -> bool:
     """Whether an op stores two neighbours of 16 bits where whole 16 bytes of a row are aligned."""
-    value, buffer = store.operands[:2] if len(store.operands) > 1 else (None, None)
-    if value is None or not isinstance(value.type, ir.VectorType) or value.type.shape != [PAIR] or value.type.element_type.width != BITS:
+    value, buffer = list(store.operands)[:2]
+    if value.type.shape != [PAIR] or value.type.element_type.width != BITS:
         return False
     type_ = buffer.type
     return isinstance(buffer.owner, ir.Block) and type_.rank > 0 and type_.shape[-1] > 0 and type_.shape[-1] % TOGETHER == 0 and (
@@ -91,7 +91,8 @@ def depends(value: ir.Value, axes: str) -> bool:
     op = value.owner.operation
     if op.name == "gpu.thread_id":
         return any(f"dim {axis}>" in str(op.attributes["dimension"]) for axis in axes)
-    return not op.name.startswith(("arith.", "gpu.block_id", "gpu.grid_dim", "memref.dim")) or any(depends(one, axes) for one in op.operands)
+    known = op.name.startswith(("arith.", "gpu.block_id", "gpu.grid_dim", "gpu.thread_id", "memref.dim"))
+    return not known or any(depends(one, axes) for one in op.operands)
 
 
 def exchange(block: ir.Block) -> None:
@@ -147,9 +148,8 @@ def thread(value: ir.Value) -> ir.Value | None:
     if not found:
         return None
     one = found[0]
-    if len(found) == 1 and isinstance(one, ir.Value) and not isinstance(one.owner, ir.Block) and one.owner.operation.name == "gpu.thread_id":
-        return one
-    return value
+    is_thread = isinstance(one, ir.Value) and not isinstance(one.owner, ir.Block) and one.owner.operation.name == "gpu.thread_id"
+    return one if isinstance(one, ir.Value) and is_thread and len(found) == 1 else value
 
 
 def parts(test: ir.Value) -> list[ir.Value]:
@@ -168,7 +168,8 @@ def is_test(test: ir.Value, column: Linear, x: ir.Value) -> bool:
         return False
     bound = constant_of(op.operands[1])
     form = linear(op.operands[0])
-    return bound is not None and bound % TOGETHER == 0 and form.terms == column.terms and form.constant == column.constant and x in form.terms
+    same = x in form.terms and (form.terms, form.constant) == (column.terms, column.constant)
+    return same and bound is not None and bound % TOGETHER == 0
 
 
 class Exchange:

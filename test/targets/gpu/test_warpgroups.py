@@ -18,6 +18,7 @@ from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.driver import ptx
 from legato.schedule.state import ScheduleError
+from legato.script import T
 from legato.targets.catalog import Catalog
 
 TARGET = "nvvm{approx=true chip=sm_90a}"
@@ -206,6 +207,31 @@ def test_faults_are_noticed(staged):
 
     assert error() < 1e-4
     assert not [name for name, fault in FAULTS.items() if not error(fault) > 1e-2]
+
+
+@pytest.mark.parametrize("rows", [264, "n"])
+def test_blocks_go_through_tiles(rows, monkeypatch):
+    """Two blocks, of which each has a multiprocessor, go through nine tiles of five steps in four stages; of unknown rows the kernel is
+    told the numbers of tiles. Stages and their phases go on where the tile before has left them."""
+    monkeypatch.setenv("STANDIN_MULTIPROCESSORS", "2")
+    kernel = product("float16", m=264, n=264, k=320) if rows == 264 else halves_of_any_rows
+    made = scheduled(kernel, stages=4, tile=[128, 128, 64]).module
+    assert len(find(outlined(made).operation, "tir.multiprocessors")) == 1
+    a, b, expected = operands(np.float16, False, False, 264, 264, 320)
+    exe, driver = standin.compiled(made, TARGET), standin.driver()
+    before = driver.standin_products()
+    assert np.abs(exe(a, b) - expected).max() < 1e-4
+    assert driver.standin_products() - before == 9 * 2 * 5 * 4      # tiles x warpgroups x steps x products of 16
+
+
+@T.prim_func
+def halves_of_any_rows(A: T.Buffer(("n", 320), "float16"), B: T.Buffer((320, 264), "float16"), C: T.Buffer(("n", 264), "float32")):
+    for i, j, k in T.grid(A.shape[0], 264, 320):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
 
 
 def test_the_largest_tile_suffices():
