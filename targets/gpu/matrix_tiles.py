@@ -50,10 +50,10 @@ WORD_SLICED = (MatrixTiles(32, 32, 32, 1, 1, slices=4), MatrixTiles(16, 32, 32, 
 NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for few rows, and for few columns
 
 
-def choose(form: ProductForm, machine: Gpu, width: int) -> tuple[MatrixTiles, int]:
+def choose(form: ProductForm, machine: Gpu, width: int, copied: bool) -> tuple[MatrixTiles, int]:
     """The tiles of a product of elements of ``width`` bytes, and the bytes of shared memory for them: a block's own, or for few results
-    what a launch asks for."""
-    if (few := roomy(form, machine, width)) is not None:
+    what a launch asks for. ``copied``: whether copies of the operands can be asynchronous."""
+    if copied and (few := roomy(form, machine, width)) is not None:
         return few, machine.dynamic_shared_bytes if few.slices > 1 else max(machine.shared_bytes, (MOST_STAGES - 1) * few.size(width))
     tiles = usual(form)
     tiles = sliced(form, tiles) or tiles

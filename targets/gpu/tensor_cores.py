@@ -14,7 +14,8 @@ from legato.analysis.products import ProductForm, multiplied_as
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
 from legato.targets.gpu import matrix_tiles, product_tiles, products
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.matrix_tiles import MatrixTiles
+from legato.targets.gpu.matrix_tiles import WORD, MatrixTiles
+from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
 
 LEAST = 8          # rows, columns and depth from which on a tile is not mostly empty
@@ -64,7 +65,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if intrinsic is None or not is_long(form):
         return None
     width = form.left.buffer.type.element_type.width // 8
-    tiles, room = matrix_tiles.choose(form, machine, width)
+    tiles, room = matrix_tiles.choose(form, machine, width, is_copied(kernel, machine, form, width))
     if width == 1 and tiles.rows * tiles.columns > MOST_SUMS * WARP * tiles.warps:
         tiles = replace(tiles, across=2 * tiles.across)
     if not products.fits(form, tiles.rows, tiles.columns, machine):
@@ -87,6 +88,13 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     divided(steps, kernel, product, form, tiles, compute)
     return steps.text()
+
+
+def is_copied(kernel: BlockKernel, machine: Gpu, form: ProductForm, width: int) -> bool:
+    """Whether copies of the operands, of elements of ``width`` bytes, can be asynchronous: elements are not computed, and lie together in 4
+    bytes or more."""
+    lanes = operand_lanes(kernel, machine, form, matrix_tiles.ROOMY_SMALL, 0)
+    return machine.async_copies and min(lanes) * width >= WORD and dequantizing(kernel, form.right.buffer) is None
 
 
 def is_long(form: ProductForm) -> bool:
