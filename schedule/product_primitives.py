@@ -88,8 +88,9 @@ class Letter:
         """Whether the last tile is known to be full."""
         return self.tile == 1 or (isinstance(self.size, int) and self.size % self.tile == 0)
 
-    def spread(self, value: ir.Value) -> dict[int, ir.Value]:
-        """The value of each axis, at the insertion point."""
+    def spread(self, value: ir.Value, begin: ir.Value | None = None, inside: ir.Value | None = None) -> dict[int, ir.Value]:
+        """The value of each axis, at the insertion point. ``begin``, ``inside``: the tile's first value, and the place in the tile, whose
+        sum ``value`` is: where whole tiles lie along the last axis, only that one moves in a tile."""
         found, rest = {}, value
         long = [n for n, size in enumerate(self.sizes) if size != 1]
         for n, axis in enumerate(self.axes):
@@ -97,7 +98,10 @@ class Letter:
                 found[axis] = index(0)
         for n in reversed(long[1:]):
             size = value_of(self.sizes[n])
-            found[self.axes[n]], rest = arith.RemUIOp(rest, size).result, arith.DivUIOp(rest, size).result
+            along = n == long[-1] and begin is not None and isinstance(self.sizes[n], int) and self.sizes[n] % self.tile == 0
+            rest = begin if along else rest
+            place = arith.RemUIOp(rest, size).result
+            found[self.axes[n]], rest = arith.AddIOp(place, inside).result if along else place, arith.DivUIOp(rest, size).result
         if long:
             found[self.axes[long[0]]] = rest
         return found
@@ -205,13 +209,14 @@ class _Tiling:
             if block == "l" and self.slices > 1:
                 value = arith.AddIOp(arith.MulIOp(value, index(self.slices)).result, at["s"]).result
                 whole = isinstance(one.size, int) and one.size % (one.tile * self.slices) == 0
-            if inside is not None:
+            begin, place = None, None if inside is None else at[inside]
+            if place is not None:
                 only = self.counts[block] == 1 and (block != "l" or self.slices == 1)
-                begin = arith.MulIOp(value, index(one.tile)).result
-                value = at[inside] if only else arith.AddIOp(begin, at[inside]).result
+                begin = None if only else arith.MulIOp(value, index(one.tile)).result
+                value = place if begin is None else arith.AddIOp(begin, place).result
             if not whole:
                 tests.append((value, value_of(one.size)))
-            mapping |= {arguments[axis]: place for axis, place in one.spread(value).items()}
+            mapping |= {arguments[axis]: index_ for axis, index_ in one.spread(value, begin, place).items()}
         return mapping, tests
 
     def take(self, access: ElementAccess, value: ir.Value, tile: ir.Value, at: dict[str, ir.Value], order: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from legato.schedule.matrix_primitives import check_layout, factors, plus, scope
 from legato.schedule.reduction_primitives import rebuild
 from legato.schedule.state import Kernel, ScheduleError, statements
 from legato.schedule.tensor_primitives import blockize
+from legato.schedule.window_copies import NoWindows, built, windows_of
 
 ROWS = 64                # of a warpgroup's product
 MOST_COLUMNS = 256
@@ -120,12 +121,20 @@ def tensorize_copy(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: Blo
     if inner.init_block is not None or len(stores) != 1 or len(loads) != 1:
         raise wrong
     store, load = stores[0], loads[0]
-    tests = tests_of(store.op.operands[0], load.op)
     arguments = [[a for a, value in zip(inner.block.arguments, inner.values) if value == one.variable] for one in own]
-    if tests is None or any(len(some) != 1 for some in arguments):
+    if any(len(some) != 1 for some in arguments):
         raise wrong
     (i,), (j,) = arguments
     forms = [linear(v) for v in load.indices]
+    check_tile(store.buffer, f"the target of '{BULK_TILE}'")
+    check_source(load.buffer, load.buffer.type.element_type.width // 8)
+    if list(store.buffer.type.shape) != list(extents):
+        raise ScheduleError(f"tensorize: '{BULK_TILE}' fills a whole tile of {store.buffer.type.shape}, and the loops are {list(extents)}")
+    if not any(form.coefficient(i) for form in forms) and [linear(v) for v in store.indices] == [linear(i), linear(j)]:
+        return tensorize_windows(kernel, loop, inner, store.op, load, (i, j))
+    tests = tests_of(store.op.operands[0], load.op)
+    if tests is None:
+        raise wrong
     rows = [axis for axis, form in enumerate(forms) if form.coefficient(i)]
     last = len(forms) - 1
     moved = [axis for axis, form in enumerate(forms) if form.coefficient(j)]
@@ -135,11 +144,6 @@ def tensorize_copy(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: Blo
     bounds = bounds_of(tests, [forms[rows[0]], forms[last]])
     if bounds is None or any(isinstance(v.owner, ir.Block) and v.owner == inner.block for v in bounds if v is not None):
         raise wrong
-    width = load.buffer.type.element_type.width // 8
-    check_tile(store.buffer, f"the target of '{BULK_TILE}'")
-    check_source(load.buffer, width)
-    if list(store.buffer.type.shape) != list(extents):
-        raise ScheduleError(f"tensorize: '{BULK_TILE}' fills a whole tile of {store.buffer.type.shape}, and the loops are {list(extents)}")
     outer = blockize(kernel, loop)
     with ir.InsertionPoint(loop.operation), loop.operation.location:
         zeros = {argument: index(0) for argument in inner.block.arguments}
@@ -149,6 +153,30 @@ def tensorize_copy(kernel: Kernel, loop: ForOp, own: Sequence[ForOp], inner: Blo
                   for axis, bound in zip((rows[0], last), bounds)]
         ir.Operation.create(BULK_COPY, [], [load.buffer, store.buffer, *limits, *places], {
             "rows": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), rows[0])})
+    kernel.erase(loop.operation)
+    return outer
+
+
+def tensorize_windows(kernel: Kernel, loop: ForOp, inner: BlockOp, store: ir.Operation, load: ElementAccess,
+                      tile: tuple[ir.Value, ir.Value]) -> BlockOp:
+    """Replaces two loops that copy a tile of a convolution's windows to a shared buffer, a row for each, by a copy of the copy engine.
+    ``tile``: the row and the column."""
+    try:
+        found = windows_of(inner, store.operands[0], load, *tile)
+    except NoWindows as reason:
+        raise ScheduleError(f"tensorize: block '{inner.name}' does not copy windows of an image as '{BULK_TILE}' does: {reason}") from None
+    outer = blockize(kernel, loop)
+    with ir.InsertionPoint(loop.operation), loop.operation.location:
+        zeros = {argument: index(0) for argument in inner.block.arguments}
+        begins = {argument: arith.MulIOp(tile, index(size or 1)).result
+                  for argument, tile, size in zip(inner.block.arguments, outer.block.arguments, inner.extents)}
+        bounds, places = built(found, lambda value: begins[value] if value in begins else rebuild(value, zeros), load.buffer)
+        shape = list(load.buffer.type.shape)[1:]
+        ir.Operation.create(BULK_COPY, [], [load.buffer, store.operands[1], *bounds, *places], {
+            "rows": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
+            "lower": ir.DenseI64ArrayAttr.get([one.lower for one in found.axes]),
+            "upper": ir.DenseI64ArrayAttr.get([one.upper(size) for one, size in zip(found.axes, shape)]),
+            "strides": ir.DenseI64ArrayAttr.get([one.stride for one in found.axes])})
     kernel.erase(loop.operation)
     return outer
 

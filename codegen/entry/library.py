@@ -14,7 +14,7 @@ from legato.codegen.entry.cuda.frame import cuda_frame_arena, cuda_frame_result,
 from legato.codegen.entry.cuda.instance import create_on_device
 from legato.codegen.entry.cuda.launch import cuda_copy, cuda_launch, cuda_multiprocessors, cuda_read, cuda_write
 from legato.codegen.entry.cuda.profile import cuda_begin, cuda_record
-from legato.codegen.entry.cuda.tensor_maps import cuda_tensor_map
+from legato.codegen.entry.cuda.tensor_maps import cuda_tensor_map, cuda_window_map
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, frame_turn, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
@@ -69,8 +69,9 @@ UNITS = (
     EntryUnit((begin, record)),                                  # passes/calls/profile_main.py
     EntryUnit((faults.out_of_bounds, faults.faults)),            # passes/cpu/check_bounds.py
     POOL,                                                   # passes/cpu/outline_parallel.py
-    EntryUnit((create_on_device, cuda_launch, cuda_tensor_map, cuda_copy, cuda_read, cuda_write,       # passes/gpu/call_driver.py
-               cuda_multiprocessors, cuda_open_frame, cuda_frame_arena, cuda_frame_turn, cuda_frame_result, cuda_begin, cuda_record)),
+    EntryUnit((create_on_device, cuda_launch, cuda_tensor_map, cuda_window_map, cuda_copy, cuda_read,  # passes/gpu/call_driver.py
+               cuda_write, cuda_multiprocessors, cuda_open_frame, cuda_frame_arena, cuda_frame_turn, cuda_frame_result, cuda_begin,
+               cuda_record)),
 )
 
 

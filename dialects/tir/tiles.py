@@ -13,6 +13,7 @@ BULK_COPY = "tir.bulk_copy"
 WARPGROUP_PRODUCT = "tir.warpgroup_product"
 TENSOR_MAP = "tir.tensor_map"
 MULTIPROCESSORS = "tir.multiprocessors"
+WINDOWS = ("lower", "upper", "strides")
 
 
 @verified
@@ -22,9 +23,16 @@ class BulkCopyOp(Tir.Operation, name="bulk_copy"):
     The operands are the source, the target, two bounds, and an index for each axis of the source. The target's rows are along the source's
     axis number ``rows``, its columns along the last one. Elements whose index on these axes is not less than its bound are 0 in the target.
 
+    With ``strides`` the target's rows are windows of images, which are along the first axis, one after the other: along each axis between
+    the first and the last they begin ``strides`` apart, the first one at ``lower`` and the last one at ``upper``, counted from the last
+    element. Behind the indices stand the elements of the windows that are copied; those beyond the image are 0.
+
     ```mlir
     "tir.bulk_copy"(%A, %tile, %m, %k, %i, %l) {rows = 0 : i64}
       : (memref<?x200xf16>, memref<128x64xf16>, index, index, index, index) -> ()
+    "tir.bulk_copy"(%A, %tile, %images, %channels, %n, %h, %w, %c, %dh, %dw)
+      {rows = 0 : i64, lower = array<i64: -1, -1>, upper = array<i64: -1, -1>, strides = array<i64: 1, 1>}
+      : (memref<?x28x28x128xf16>, memref<128x64xf16>, index, index, index, index, index, index, index, index) -> ()
     ```
     """
 
@@ -39,9 +47,18 @@ class BulkCopyOp(Tir.Operation, name="bulk_copy"):
             raise InvalidOp("takes a source, a target, two bounds, and indices")
         source, target = types[:2]
         rows = self.operation.attributes["rows"].value if "rows" in self.operation.attributes else -1
-        fits = source.element_type == target.element_type and target.rank == 2 and len(types) == 4 + source.rank
+        inside = check_windows(self.operation, source.rank)
+        fits = source.element_type == target.element_type and target.rank == 2 and len(types) == 4 + source.rank + inside
         if not fits or not 0 <= rows < source.rank - 1:
             raise InvalidOp(f"copies to a target of rank 2, with an index for each axis of the source; here {source} to {target}")
+
+
+def check_windows(op: ir.Operation, rank: int) -> int:
+    """The number of a buffer's axes along which there are windows. InvalidOp where attributes of such axes are not as many."""
+    found = [list(ir.DenseI64ArrayAttr(op.attributes[name])) for name in WINDOWS if name in op.attributes]
+    if found and (len(found) != len(WINDOWS) or any(len(one) != rank - 2 for one in found)):
+        raise InvalidOp(f"has {', '.join(WINDOWS)} for each axis between the first and the last")
+    return rank - 2 if found else 0
 
 
 @verified
@@ -81,7 +98,8 @@ class WarpgroupProductOp(Tir.Operation, name="warpgroup_product"):
 class TensorMapOp(Tir.Operation, name="tensor_map"):
     """What the device's copy engine has to know of a buffer: a parameter of a kernel, made by the host.
 
-    The operands are the buffer and the bounds of its axes number ``rows`` and of its last one. ``box``: the rows and columns of one copy.
+    The operands are the buffer and the bounds of its axes number ``rows`` and of its last one. ``box``: the rows and columns of one copy;
+    ``lower``, ``upper``, ``strides``: of windows, as of ``tir.bulk_copy``.
 
     ```mlir
     %0 = "tir.tensor_map"(%A, %m, %k) {rows = 0 : i64, box = array<i64: 128, 64>} : (memref<?x200xf16>, index, index) -> !llvm.ptr
@@ -97,6 +115,7 @@ class TensorMapOp(Tir.Operation, name="tensor_map"):
         types = [v.type for v in self.operation.operands]
         if len(types) != 3 or not isinstance(types[0], ir.MemRefType) or not 2 <= types[0].rank <= 5:
             raise InvalidOp("takes a buffer of two to five axes, and the bounds of two of them")
+        check_windows(self.operation, types[0].rank)
 
 
 @verified

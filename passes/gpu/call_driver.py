@@ -16,7 +16,7 @@ from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, PASSED, RUN, SITES
-from legato.dialects.tir.tiles import MULTIPROCESSORS, TENSOR_MAP
+from legato.dialects.tir.tiles import MULTIPROCESSORS, TENSOR_MAP, WINDOWS
 from legato.passes.gpu.device_copies import copies, element, item_bytes
 from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -25,8 +25,8 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
-ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_tensor_map": 4, "legato.cuda_copy": 5, "legato.cuda_read": 4,
-                   "legato.cuda_write": 5, "legato.cuda_multiprocessors": 2}   # their operands
+ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_tensor_map": 4, "legato.cuda_window_map": 4, "legato.cuda_copy": 5,
+                   "legato.cuda_read": 4, "legato.cuda_write": 5, "legato.cuda_multiprocessors": 2}   # their operands
 READ, WRITE, COUNT = "legato.cuda_read", "legato.cuda_write", "legato.cuda_multiprocessors"
 RETURNING = (READ, COUNT)
 LOGGER = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ GRID = 6             # of a launch's operands: sizes of the grid and of blocks
 CLUSTER, SHARED, PARAMETERS = slice(7, 10), 10, 11     # of its operandSegmentSizes
 SIZES = 8            # words before a launch's parameters: grid, block, dynamic shared memory, tensor maps
 MAP_WORDS = 16       # of a tensor map
+MOST_AXES = 5        # of one
 MAP_TYPES = {"i8": 0, "f16": 6, "bf16": 9, "f32": 11}     # CUtensorMapDataType: f32 as tf32, to which the copy rounds
 OWN = ("memref.alloca", "memref.alloc")     # the host's memory
 VIEWS = ("memref.subview", "memref.view", "memref.reinterpret_cast", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
@@ -163,7 +164,9 @@ def tensor_map(op: ir.Operation, run: ir.Value, site: ir.Value) -> ir.Value:
     """Calls ``cuda_tensor_map`` for the description of a buffer. Returns the address of the map.
 
     The words in front of the map, which begins at a multiple of 64 bytes: the buffer's address, its element's type, the number of its axes,
-    of each axis, the last one first, its size and its step in bytes, and the sizes of a copy's box, two in a word.
+    of each axis, the last one first, its size and its step in bytes, and the sizes of a copy's box, two in a word. Of windows there are in
+    the box's place the strides of all axes, where windows begin and end along those that have them, likewise two in a word, and a
+    word each of a copy's columns and rows.
     """
     buffer, *bounds = op.operands
     _, _, *layout = memref.ExtractStridedMetadataOp(buffer).results
@@ -175,14 +178,31 @@ def tensor_map(op: ir.Operation, run: ir.Value, site: ir.Value) -> ir.Value:
     for axis in reversed(range(rank)):
         size = bounds[0] if axis == rows else bounds[1] if axis == last else layout[axis]
         words += [arith.index_cast(i64(), size), arith.muli(arith.index_cast(i64(), layout[rank + axis]), constant(width))]
-    sides = [boxes.get(axis, 1) for axis in reversed(range(rank))]
-    words += [constant(low | high << 32) for low, high in zip_longest(sides[::2], sides[1::2], fillvalue=0)]
+    windows = {name: list(ir.DenseI64ArrayAttr(op.attributes[name])) for name in WINDOWS if name in op.attributes}
+    if windows:
+        words += packed([1, *reversed(windows["strides"]), 1], MOST_AXES)
+        for corner in ("lower", "upper"):
+            words += packed(windows[corner][::-1], MOST_AXES - 2)
+        words += map(constant, reversed(box))
+    else:
+        words += packed([boxes.get(axis, 1) for axis in reversed(range(rank))], rank)
     made = on_stack(op, MAP_WORDS + len(words), alignment=64)
     for place, word in enumerate(words):
         memref.store(word, made, [index(MAP_WORDS + place)])
     at = memref.extract_aligned_pointer_as_index(made)
-    call("legato.cuda_tensor_map", [run, site, at, arith.addi(at, index(8 * MAP_WORDS))])
+    call("legato.cuda_window_map" if windows else "legato.cuda_tensor_map", [run, site, at, arith.addi(at, index(8 * MAP_WORDS))])
     return ir.Operation.create("llvm.inttoptr", [op.results[0].type], [arith.index_cast(i64(), at)]).results[0]
+
+
+def packed(numbers: Sequence[int], count: int) -> list[ir.Value]:
+    """Words of ``count`` numbers of 32 bits, two in each, of which the last ones may be missing."""
+    sides = [one & 0xFFFFFFFF for one in numbers] + [0] * (count - len(numbers))
+    return [constant(signed(low | high << 32)) for low, high in zip_longest(sides[::2], sides[1::2], fillvalue=0)]
+
+
+def signed(word: int) -> int:
+    """A word of 64 bits as the signed number of these bits."""
+    return word - (1 << 64) if word >> 63 else word
 
 
 def is_map(value: ir.Value) -> bool:

@@ -15,7 +15,7 @@ from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import STAGES, TENSOR_MAPS
-from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT
+from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT, WINDOWS
 from legato.passes.gpu import tile_loop
 from legato.passes.gpu import warpgroup_code as code
 from legato.passes.gpu.copy_loop import copy_loop
@@ -117,7 +117,8 @@ def host_map(copy: ir.Operation, launch: ir.Operation, kernel: ir.Operation) -> 
         if source not in given:
             raise PassFailed("what is copied by tma_tile is a parameter of the kernel", copy)
         return ir.Operation.create(TENSOR_MAP, [ir.Type.parse("!llvm.ptr")], [given[source], *(on_host(v) for v in bounds)], {
-            "rows": copy.attributes["rows"], "box": ir.DenseI64ArrayAttr.get([tile.rows, code.PANEL // tile.width])}).results[0]
+            "rows": copy.attributes["rows"], "box": ir.DenseI64ArrayAttr.get([tile.rows, code.PANEL // tile.width]),
+            **{name: copy.attributes[name] for name in WINDOWS if name in copy.attributes}}).results[0]
 
 
 def add_parameters(kernel: ir.Operation, indices: int, count: int) -> tuple[list[ir.Value], list[ir.Value], list[ir.Value]]:

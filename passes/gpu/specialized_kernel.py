@@ -159,7 +159,7 @@ class SpecializedKernel:
         tiles = self.tiles | self.lasting
         code.expect(barrier, sum(tiles[one.operands[1]].size for one, _ in copied))
         for one, at in copied:
-            code.copy_tile(tiles[one.operands[1]], places[one.operands[1]], self.maps[one], at, barrier)
+            code.copy_tile(tiles[one.operands[1]], places[one.operands[1]], self.maps[one], at, barrier, one.operands[0].type.rank)
 
     def fill(self, known: Callable[[ir.Value], ir.Value], mapping: dict[ir.Value, ir.Value], places: dict[ir.Value, ir.Value]) -> None:
         """What threads compute of a step's tiles, with stores to where wgmma looks for the elements."""

@@ -137,17 +137,19 @@ def set_registers(count: int, more: bool) -> None:
                                                         "regCount": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)})
 
 
-def copy_tile(tile: SharedTile, to: ir.Value, tensor_map: ir.Value, places: Sequence[ir.Value], barrier: ir.Value) -> None:
-    """Begins the copies of a tile's panels. ``places``: the index of the tile's first element on each axis of the source, of which the
-    last one is along the tile's columns."""
+def copy_tile(tile: SharedTile, to: ir.Value, tensor_map: ir.Value, places: Sequence[ir.Value], barrier: ir.Value, rank: int) -> None:
+    """Begins the copies of a tile's panels. ``places``: the index of the tile's first element on each of the source's ``rank`` axes, of
+    which the last one is along the tile's columns, and behind them, where rows are windows, the elements of the windows."""
+    inside = [as_integer(16, one) for one in reversed(places[rank:])]
+    mode = "im2col" if inside else "tile"
     for number in range(tile.panels):
-        last = plus(places[-1], number * (PANEL // tile.width))
-        coordinates = [as_integer(32, one) for one in (last, *reversed(places[:-1]))]
+        last = plus(places[rank - 1], number * (PANEL // tile.width))
+        coordinates = [as_integer(32, one) for one in (last, *reversed(places[:rank - 1]))]
         target = shared_pointer(plus(to, number * tile.panel_size), space=7)
-        operands = [target, tensor_map, *coordinates, shared_pointer(barrier)]
+        operands = [target, tensor_map, *coordinates, shared_pointer(barrier), *inside]
         ir.Operation.create("nvvm.cp.async.bulk.tensor.shared.cluster.global", [], operands, {
-            "isCTAOnly": ir.BoolAttr.get(False), "mode": ir.Attribute.parse("#nvvm.tma_load_mode<tile>"),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(coordinates), 1, 0, 0, 0, 0])})
+            "isCTAOnly": ir.BoolAttr.get(False), "mode": ir.Attribute.parse(f"#nvvm.tma_load_mode<{mode}>"),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(coordinates), 1, len(inside), 0, 0, 0])})
 
 
 def store_in_tile(tile: SharedTile, at: ir.Value, row: ir.Value, column: ir.Value, value: ir.Value) -> None:

@@ -25,6 +25,7 @@ PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
 FILLING = (4, 8, 4)   # threads of a warpgroup, along z, y and x
 MANY_ROWS = 512    # for which an operand is turned: the time that it takes is that of so many rows, about
+WINDOW_AXES, WINDOW_WIDTH = 3, 16    # at least, of a buffer of a convolution's images; bits of its elements
 STEP = 16          # bytes, of which a step along each axis but the last is a multiple
 
 
@@ -68,8 +69,9 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     filled = fill(kernel, machine, form, replace(tiles, depth=step))
     width = form.left.buffer.type.element_type.width
     across = width == 32 and filled is None and form.run(form.right, form.depth) == 1
-    if not is_copied(kernel, form, form.left, form.rows) or (
-            filled is None and not (is_turned(kernel, form) if across else is_copied(kernel, form, form.right, form.columns))):
+    if not is_copied(kernel, form, form.left, form.rows, tiles.rows, step) and not has_windows(kernel, form, step):
+        return None
+    if filled is None and not (is_turned if across else is_copied)(kernel, form, form.right, form.columns, tiles.columns, step):
         return None
     intrinsic = next(name for name, one in WARPGROUP_INTRINSICS.items() if one == MATRIX_INTRINSICS[instruction])
     if width != 16 and any(form.run(one, form.depth) == 1 for one in ([form.left] if across else [form.left, form.right])):
@@ -106,34 +108,61 @@ def turn(steps: Steps, block: str, product: KernelBlock, form: ProductForm) -> N
     through_tiles(steps, copied, type_.rank - 1, place, list(range(type_.rank)), skewed(type_, place))
 
 
-def is_turned(kernel: BlockKernel, form: ProductForm) -> bool:
+def is_turned(kernel: BlockKernel, form: ProductForm, access: ElementAccess, side: tuple[int, ...], tile: int, step: int) -> bool:
     """Whether a launch before the product turns the columns' operand, whose last axis is the product's columns: rows enough share it, and
-    the copy engine copies tiles of what it makes."""
-    rows, type_ = form.extent(form.rows), form.right.buffer.type
+    the copy engine copies tiles of what it makes; the parameters are those of ``is_copied``."""
+    rows, type_ = form.extent(form.rows), access.buffer.type
     many = form.has_many_rows if rows is None else rows >= MANY_ROWS
     deep = form.extent(form.depth)
-    return many and deep is not None and deep * type_.element_type.width // 8 % STEP == 0 and form.right.buffer != form.left.buffer and (
-        type_.has_static_shape and is_copied(kernel, form, form.right, form.columns))
+    return many and deep is not None and deep * type_.element_type.width // 8 % STEP == 0 and access.buffer != form.left.buffer and (
+        type_.has_static_shape and is_copied(kernel, form, access, side, tile, step))
 
 
-def is_copied(kernel: BlockKernel, form: ProductForm, access: ElementAccess, side: tuple[int, ...]) -> bool:
+def is_copied(kernel: BlockKernel, form: ProductForm, access: ElementAccess, side: tuple[int, ...], tile: int, step: int) -> bool:
     """Whether the copy engine copies tiles of an operand: it is a parameter of the kernel, its last axis is the depth or the product's rows
     or columns, another axis the other one of the two, and steps along its axes are multiples of 16 bytes. ``side``: the rows, or the
-    columns."""
-    block = form.block
-    long = [[axis for axis in axes if block.extents[axis] != 1] for axes in (side, form.depth)]
-    type_ = access.buffer.type
-    if kernel.is_own(access.buffer) or any(len(axes) != 1 for axes in long) or not 2 <= type_.rank <= MOST_AXES:
-        return False
-    if type_.shape[-1] < 0 or type_.shape[-1] * type_.element_type.width // 8 % STEP:
+    columns, of which a tile has ``tile``; ``step``: its steps of depth."""
+    block, type_ = form.block, access.buffer.type
+    along = moving(form, side, tile), moving(form, form.depth, step)
+    if kernel.is_own(access.buffer) or None in along or not 2 <= type_.rank <= MOST_AXES or not has_lines(type_):
         return False
     places = []
-    for axes in long:
-        uses = [number for number, one in enumerate(access.indices) if axes[0] in axes_of(block, one)]
-        if len(uses) != 1 or linear(access.indices[uses[0]]) != linear(block.block.arguments[axes[0]]):
+    for axis in along:
+        uses = [number for number, one in enumerate(access.indices) if axis in axes_of(block, one)]
+        if len(uses) != 1 or linear(access.indices[uses[0]]) != linear(block.block.arguments[axis]):
             return False
         places += uses
     return type_.rank - 1 in places and places[0] != places[1] and is_plain(type_)
+
+
+def moving(form: ProductForm, axes: Sequence[int], tile: int) -> int | None:
+    """The only one of some axes that moves in a tile, of so many of their values together; None where there is none."""
+    extents = form.block.extents
+    long = [axis for axis in axes if extents[axis] != 1]
+    last = extents[long[-1]] if long else None
+    return long[-1] if len(long) == 1 or (last is not None and last % tile == 0) else None
+
+
+def has_windows(kernel: BlockKernel, form: ProductForm, step: int) -> bool:
+    """Whether the rows' operand may be a convolution's: windows of an image that is a parameter of the kernel, beyond whose ends they are
+    padded, with channels of which whole steps of depth lie together. ``tensorize`` says whether the copy engine takes them."""
+    buffer, block = form.left.buffer, form.block
+    if kernel.is_own(buffer):
+        writers = kernel.writers(buffer)
+        if len(writers) != 1 or len(writers[0].loads) != 1:
+            return False
+        buffer = writers[0].loads[0].buffer
+    type_, channels = buffer.type, form.depth[-1] if form.depth else None
+    if kernel.is_own(buffer) or form.batch or channels is None or moving(form, form.depth, step) != channels:
+        return False
+    if linear(form.left.indices[-1]) != linear(block.block.arguments[channels]) or type_.element_type.width != WINDOW_WIDTH:
+        return False
+    return WINDOW_AXES <= type_.rank <= MOST_AXES and min(type_.shape[1:]) > 0 and has_lines(type_) and is_plain(type_)
+
+
+def has_lines(type_: ir.MemRefType) -> bool:
+    """Whether steps along all axes of a buffer but the last are multiples of 16 bytes."""
+    return type_.shape[-1] > 0 and type_.shape[-1] * type_.element_type.width // 8 % STEP == 0
 
 
 def is_plain(type_: ir.MemRefType) -> bool:

@@ -1,5 +1,5 @@
 """The CUDA driver: found when the first instance is made, and called by its functions' addresses. See ``cuda.h``."""
-from legato.codegen.entry.cuda.layouts import DRIVER, GRAPH_FUNCTIONS, MODEL, NAMES, Driver
+from legato.codegen.entry.cuda.layouts import DRIVER, GRAPH_FUNCTIONS, MAP_FUNCTIONS, MODEL, NAMES, Driver
 from legato.codegen.entry.cuda.refusals import refuse_incomplete_driver, refuse_no_driver
 from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, pointed, size_of, swap_at, value_at
 
@@ -22,11 +22,12 @@ def load_driver() -> int:
     functions = address(DRIVER.cuInit)
     symbol = Text(NAMES)
     wanted = size_of(Driver) // 8 - 1
+    last = wanted - GRAPH_FUNCTIONS
     if MODEL.graphs == 0:
-        wanted -= GRAPH_FUNCTIONS
+        wanted = last
     for i in range(wanted):
         found = dlsym(library, symbol)
-        if not found and i != size_of(Driver) // 8 - 2 - GRAPH_FUNCTIONS:     # tensor maps: asked for where they are needed
+        if not found and (i < last - MAP_FUNCTIONS or i >= last):     # tensor maps: asked for where they are needed
             return refuse_incomplete_driver(name, symbol)
         functions[i] = int(found)
         symbol = symbol + (strlen(symbol) + 1)

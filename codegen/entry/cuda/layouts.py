@@ -52,7 +52,8 @@ NAMES = OF_MODEL.table(Text, "legato.cuda_names")     # of the driver's function
 
 class Driver(Struct):
     """The addresses of the driver's functions, by their names, which all instances of the code share. ``ready``: 1 if they are there. The
-    last ``GRAPH_FUNCTIONS`` only models with graphs need; drivers before CUDA 12 do not have the one before, which is null then."""
+    last ``GRAPH_FUNCTIONS`` only models with graphs need; drivers before CUDA 12 do not have the ``MAP_FUNCTIONS`` before, which are null
+    then."""
 
     ready: int
     cuInit: Pointer
@@ -88,6 +89,7 @@ class Driver(Struct):
     cuGetErrorName: Pointer
     cuGetErrorString: Pointer
     cuTensorMapEncodeTiled: Pointer
+    cuTensorMapEncodeIm2col: Pointer
     cuGraphCreate: Pointer
     cuGraphDestroy: Pointer
     cuGraphAddKernelNode_v2: Pointer
@@ -98,6 +100,7 @@ class Driver(Struct):
     cuGraphExecDestroy: Pointer
     cuGraphLaunch: Pointer
 
+MAP_FUNCTIONS = 2
 GRAPH_FUNCTIONS = 9
 
 DRIVER = OF_MODEL.table(Driver, "legato.cuda_driver")

@@ -9,7 +9,8 @@ from legato.core.mlir import arith, func, ir, memref
 FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_publish": "() -> ()",
              "standin_mbarrier_arrive": "(i64, i32) -> ()",
              "standin_mbarrier_wait": "(i64, i32) -> ()", "standin_dynamic": "() -> i64",
-             "standin_tile_copy": "(i64, i64, i32, i32, i32, i32, i32, i32, i64) -> ()", "standin_wgmma_fence": "() -> ()",
+             "standin_tile_copy": "(i64, i64, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i64) -> ()",
+             "standin_wgmma_fence": "() -> ()",
              "standin_tile_store": "(i64, i32) -> ()", "standin_tile_publish": "() -> ()",
              "standin_wgmma": "(i32, i32, i32, i32, i64, i64, i64) -> ()",
              "standin_wgmma_own": "(i32, i32, i32, i64, i64, i64) -> ()",
@@ -151,12 +152,16 @@ def arrive(op):
 
 
 def copy_tile(op):
-    """A copy by a tensor map: of the places, those that the map does not have are 0."""
+    """A copy by a tensor map: of the places, and of those in windows, those that the map does not have are 0."""
     segments = list(op.attributes["operandSegmentSizes"])
-    assert segments[:2] == [1, 1] and segments[3] == 1 and not any(segments[4:])
-    to, map_, *places, barrier = op.operands
+    assert segments[:2] == [1, 1] and segments[3] == 1 and not any(segments[5:])
+    to, map_, *rest = op.operands
+    places, barrier, inside = rest[:segments[2]], rest[segments[2]], rest[segments[2] + 1:]
+    assert ("<im2col>" if inside else "<tile>") in str(op.attributes["mode"]) and len(inside) in (0, len(places) - 2)
+    wide = [arith.extui(ir.IntegerType.get_signless(32), one) for one in inside]
     at = ir.Operation.create("llvm.ptrtoint", [ir.IntegerType.get_signless(64)], [map_]).results[0]
-    call("standin_tile_copy", place_of(to), at, number(len(places)), *places, *[number(0)] * (MOST_AXES - len(places)), place_of(barrier))
+    call("standin_tile_copy", place_of(to), at, number(len(places)), *places, *[number(0)] * (MOST_AXES - len(places)),
+         number(bool(inside)), *wide, *[number(0)] * (MOST_AXES - 2 - len(inside)), place_of(barrier))
 
 
 def dynamic(op):

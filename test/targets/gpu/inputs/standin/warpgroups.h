@@ -7,8 +7,9 @@
 #define MAGIC 0x7e4505a1
 #define PADDING 16 /* dynamic memory begins where nobody may rely on more than 16 bytes */
 struct mbarrier { int64_t at; int count, pending, phase, published; long bytes; };
-struct tensor_map { uint32_t magic; uint8_t type, rank, swizzle, width; uint64_t memory, sizes[5], steps[4]; uint32_t box[5]; };
-struct tile_copy { int64_t to, barrier; struct tensor_map map; int at[5], size, done; };
+struct tensor_map { uint32_t magic; uint8_t type, rank, swizzle, width; uint64_t memory; uint32_t sizes[5]; uint64_t steps[4]; uint16_t box[5]; /* of windows channels and pixels */
+  uint8_t windows, strides[3]; int16_t lower[3], upper[3]; };
+struct tile_copy { int64_t to, barrier; struct tensor_map map; int at[5], inside[3], size, done; };
 static char dynamic_memory[DYNAMIC_ROOM] __attribute__((aligned(DYNAMIC_ROOM)));
 static struct mbarrier barriers[MOST_BARRIERS];
 static struct tile_copy tile_copies[MOST_COPIES];
@@ -71,8 +72,18 @@ static int outside_map(const struct tile_copy *one, const int *place) {
   }
   return 0;
 }
+static void next_pixel(struct tile_copy *one) { /* of the box in which windows begin, from its lower to its upper corner; then the next image's */
+  const struct tensor_map *map = &one->map;
+  for (int axis = 1; axis < map->rank - 1; axis++) {
+    one->at[axis] += map->strides[axis - 1];
+    if (one->at[axis] <= (int)map->sizes[axis] - 1 + map->upper[axis - 1]) return;
+    one->at[axis] = map->lower[axis - 1];
+  }
+  one->at[map->rank - 1]++;
+}
 static void write_tile(struct tile_copy *one) { /* a row of the box after the other; what is beyond the sizes is 0 */
   int place[5] = {0}, width = one->map.width;
+  for (int axis = 1; one->map.windows && axis < one->map.rank - 1; axis++) place[axis] = one->inside[axis - 1];
   for (int64_t to = one->to; to < one->to + one->size; to += width) {
     uint64_t from = one->map.memory;
     for (int axis = 0; axis < one->map.rank; axis++) from += (uint64_t)(one->at[axis] + place[axis]) * (axis ? one->map.steps[axis - 1] : (uint64_t)width);
@@ -88,17 +99,26 @@ static void write_tile(struct tile_copy *one) { /* a row of the box after the ot
         memcpy(target, &bits, 4);
       }
     }
-    for (int axis = 0; axis < one->map.rank && ++place[axis] == (int)one->map.box[axis]; axis++) place[axis] = 0;
+    if (one->map.windows) {
+      if (++place[0] == (int)one->map.box[0]) place[0] = 0, next_pixel(one);
+    } else
+      for (int axis = 0; axis < one->map.rank && ++place[axis] == (int)one->map.box[axis]; axis++) place[axis] = 0;
   }
   one->done = 1;
 }
-API void standin_tile_copy(int64_t to, int64_t map, int rank, int a, int b, int c, int d, int e, int64_t barrier) {
-  struct tile_copy made = {to, barrier, *(const struct tensor_map *)(uintptr_t)map, {a, b, c, d, e}, 0, 0};
+API void standin_tile_copy(int64_t to, int64_t map, int rank, int a, int b, int c, int d, int e, int windows, int f, int g, int h, int64_t barrier) {
+  struct tile_copy made = {to, barrier, *(const struct tensor_map *)(uintptr_t)map, {a, b, c, d, e}, {f, g, h}, 0, 0};
+  int most = rank == 3 ? 1 << 16 : rank == 4 ? 1 << 8 : 1 << 5; /* of the places in a window */
+  if (made.map.windows != windows) { problem = 1; return; }
+  for (int axis = 0; windows && axis < rank - 2; axis++) { /* it begins where a window does */
+    int at = made.at[axis + 1] - made.map.lower[axis], last = (int)made.map.sizes[axis + 1] - 1 + made.map.upper[axis] - made.map.lower[axis];
+    if (made.inside[axis] < 0 || made.inside[axis] >= most || at < 0 || at > last || at % made.map.strides[axis]) { problem = 1; return; }
+  }
   if (made.map.magic != MAGIC || made.map.rank != rank || tile_copy_count == MOST_COPIES) { problem = 1; return; }
   struct mbarrier *of = barrier_at(barrier);
   if (!of || !of->published) { problem = 1; return; }
   made.size = made.map.width;
-  for (int axis = 0; axis < rank; axis++) made.size *= (int)made.map.box[axis];
+  for (int axis = 0; axis < (windows ? 2 : rank); axis++) made.size *= (int)made.map.box[axis];
   if (to % (made.map.swizzle ? 1024 : 128) || !within(to, made.size)) { problem = 1; return; }
   chance = chance * 1103515245u + 12345u;
   if (chance >> 16 & 1) write_tile(&made); /* the data of a copy may come at once or late; that they have come is known late */
@@ -235,7 +255,7 @@ API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, 
                                     CUtensorMapFloatOOBfill fill) {
   BEGIN
   uint8_t width = type == 0 ? 1 : type == 6 || type == 9 ? 2 : type == 11 ? 4 : 0;
-  struct tensor_map made = {MAGIC, (uint8_t)type, (uint8_t)rank, swizzle == 3, width, (uint64_t)(uintptr_t)memory, {0}, {0}, {0}};
+  struct tensor_map made = {MAGIC, (uint8_t)type, (uint8_t)rank, swizzle == 3, width, (uint64_t)(uintptr_t)memory, {0}, {0}, {0}, 0, {0}, {0}, {0}};
   if ((uintptr_t)map % 64 || (uintptr_t)memory % 16 || rank < 1 || rank > 5 || !width || interleave || fill || promotion > 3 || (swizzle != 0 && swizzle != 3)) END(INVALID_VALUE)
   if (setting("STANDIN_CHIP", 80) < 90) END(INVALID_VALUE)
   uint64_t last = 0;
@@ -248,6 +268,27 @@ API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, 
   }
   if (box[0] * width % 16 || (swizzle && box[0] * width > 128) || !allocation_of(memory, last + width)) END(INVALID_VALUE)
   memset(map, 0, 128);
+  memcpy(map, &made, sizeof made);
+  END(SUCCESS)
+}
+API CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *memory, const cuuint64_t *sizes,
+                                     const cuuint64_t *steps, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels,
+                                     const cuuint32_t *strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                     CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  BEGIN
+  cuuint32_t box[5] = {channels, 1, 1, 1, 1}, ones[5] = {1, 1, 1, 1, 1};
+  if (rank < 3 || rank > 5 || pixels < 1 || pixels > 1024 || channels > 256 || strides[0] != 1 || strides[rank - 1] != 1) END(INVALID_VALUE)
+  CUresult code = cuTensorMapEncodeTiled(map, type, rank, memory, sizes, steps, box, ones, interleave, swizzle, promotion, fill);
+  if (code) return code;
+  struct tensor_map made;
+  int most = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4; /* of corners */
+  memcpy(&made, map, sizeof made);
+  made.windows = 1, made.box[1] = (uint16_t)pixels;
+  for (unsigned axis = 0; axis < rank - 2; axis++) {
+    if (lower[axis] < -most || lower[axis] >= most || upper[axis] < -most || upper[axis] >= most || strides[axis + 1] < 1 || strides[axis + 1] > 8 ||
+        (int64_t)sizes[axis + 1] + upper[axis] - lower[axis] < 1) END(INVALID_VALUE)
+    made.lower[axis] = (int16_t)lower[axis], made.upper[axis] = (int16_t)upper[axis], made.strides[axis] = (uint8_t)strides[axis + 1];
+  }
   memcpy(map, &made, sizeof made);
   END(SUCCESS)
 }
