@@ -129,6 +129,7 @@ PASSES: dict[str, str] = {
     "tir-ask-registers": "passes.gpu.ask_registers:AskRegisters",
     "tir-keep-loops": "passes.gpu.keep_loops:KeepLoops",
     "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",
+    "tir-exchange-results": "passes.gpu.exchange_results:ExchangeResults",
     "tir-swizzle-tiles": "passes.gpu.swizzle_tiles:SwizzleTiles",
     "tir-drop-parameters": "passes.gpu.drop_parameters:DropParameters",
     "tir-pass-tensor-maps": "passes.gpu.pass_tensor_maps:PassTensorMaps",
