@@ -32,8 +32,9 @@ class SpecializeWarps(ModulePass):
     """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies
     the tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target
     has room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand,
-    which is a parameter of the kernel then. Where a block has a multiprocessor for itself and tiles are many, there are as many as
-    multiprocessors, and each goes through several of the tiles that it was written for: copies for the next one are under way while a result is written."""
+    which is a parameter of the kernel then. Where a block has a multiprocessor for itself and tiles are many, there are as many blocks as
+    multiprocessors, and each goes through several of the tiles that it was written for: copies for the next one are under way while a
+    result is written."""
 
     name: ClassVar[str] = "tir-specialize-warps"
     target: TargetText = option("nvvm", "the target whose memory is used")

@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
     "relax-turn-short-rows": "passes.graph.turn_short_rows:TurnShortRows",
     "relax-combine-parallel-matmuls": "passes.graph.combine_parallel_matmuls:CombineParallelMatmuls",
     "relax-rotate-halves": "passes.graph.rotate_halves:RotateHalves",
+    "relax-share-heads": "passes.graph.share_heads:ShareHeads",
     "relax-turn-weights": "passes.graph.turn_weights:TurnWeights",
     "relax-slice-parts": "passes.graph.slice_parts:SliceParts",
     "relax-weigh-rows": "passes.graph.weigh_rows:WeighRows",
