@@ -32,8 +32,9 @@ class SpecializeWarps(ModulePass):
     """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies
     the tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target
     has room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand,
-    which is a parameter of the kernel then. Where a block has a multiprocessor for itself, there are as many as multiprocessors, and each
-    goes through several of the tiles that it was written for: copies for the next one are under way while a result is written."""
+    which is a parameter of the kernel then. Where a block has a multiprocessor for itself and tiles are many, there are as many blocks as
+    multiprocessors, and each goes through several of the tiles that it was written for: copies for the next one are under way while a
+    result is written."""
 
     name: ClassVar[str] = "tir-specialize-warps"
     target: TargetText = option("nvvm", "the target whose memory is used")
@@ -69,8 +70,9 @@ def specialize(module: ir.Operation, kernel: ir.Operation, shared_bytes: int) ->
                          f"{f', of which other tiles take {always}' if lasting else ''}: choose smaller tiles", kernel)
     copies = [*of.copies, *of.early]
     host = [[host_map(op, launch, kernel) for op in copies] for launch in launches]
-    stays = not of.early and 2 * (stages * each + always) > shared_bytes      # a block has a multiprocessor for itself
     sizes = tile_loop.known_sizes(launches)
+    alone = 2 * (stages * each + always) > shared_bytes      # whether a block has a multiprocessor for itself
+    stays = alone and not of.early and tile_loop.worthwhile(sizes)
     counts, maps, gone = add_parameters(kernel, 3 if stays and sizes is None else 0, len(copies))
     grid = (counts or sizes or ()) if stays else ()
     SpecializedKernel(kernel, of, tiles, lasting, dict(zip(copies, maps)), stages, warps, grid).build()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, ir, scf
@@ -10,6 +11,7 @@ from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.tiles import MULTIPROCESSORS
 
 AXES = "xyz"
+RESIDENT = 128     # blocks that a large device runs at once, one on each multiprocessor
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,12 @@ def known_sizes(launches: Sequence[ir.Operation]) -> list[int] | None:
     found = {tuple(constant_of(v) for v in list(op.operands)[:3]) for op in launches}
     sizes = [size for size in next(iter(found)) if size is not None] if len(found) == 1 else []
     return sizes if len(sizes) == len(AXES) else None
+
+
+def worthwhile(sizes: Sequence[int] | None) -> bool:
+    """Whether a block of a grid may get several tiles: of few, each has a block of its own, which keeps fewer registers. ``sizes``: of the
+    grid, None where they are known at run time only."""
+    return sizes is None or prod(sizes) > RESIDENT
 
 
 def resident(grid: Sequence[ir.Value]) -> list[ir.Value]:

@@ -17,6 +17,7 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.driver import ptx
+from legato.passes.gpu import tile_loop
 from legato.schedule.state import ScheduleError
 from legato.script import T
 from legato.targets.catalog import Catalog
@@ -216,6 +217,8 @@ def test_blocks_go_through_tiles(rows, monkeypatch):
     monkeypatch.setenv("STANDIN_MULTIPROCESSORS", "2")
     kernel = product("float16", m=264, n=264, k=320) if rows == 264 else halves_of_any_rows
     made = scheduled(kernel, stages=4, tile=[128, 128, 64]).module
+    assert len(find(outlined(made).operation, "tir.multiprocessors")) == (rows == "n")     # nine blocks are few
+    monkeypatch.setattr(tile_loop, "RESIDENT", 2)
     assert len(find(outlined(made).operation, "tir.multiprocessors")) == 1
     a, b, expected = operands(np.float16, False, False, 264, 264, 320)
     exe, driver = standin.compiled(made, TARGET), standin.driver()
