@@ -4,8 +4,7 @@ A block of threads computes a tile of the result, as in ``tensor_cores``, each w
 ahead (passes/gpu/specialize_warps.py). Sums stay in registers, and what reads the result is computed where it is written.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from math import prod
 
 from legato.analysis.accesses import ElementAccess
@@ -14,12 +13,13 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm, axes_of
 from legato.core.mlir import ir
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
-from legato.targets.gpu import product_tiles, products
+from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
 from legato.targets.gpu.tensor_cores import PAIR, in_launches, intrinsic_of, layout, operand_lanes, result_lanes, share, tile_around
 from legato.targets.gpu.transposes import skewed, through_tiles
+from legato.targets.gpu.warpgroup_tiles import WarpgroupTiles, choose, for_windows
 
 PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
@@ -29,47 +29,26 @@ WINDOW_AXES, WINDOW_WIDTH = 3, 16    # at least, of a buffer of a convolution's 
 STEP = 16          # bytes, of which a step along each axis but the last is a multiple
 
 
-@dataclass(frozen=True)
-class WarpgroupTiles:
-    """``rows``, ``columns``: of the tile of a block of threads; ``stages``: steps of the depth that have memory; ``depth``: of one."""
-
-    rows: int
-    columns: int
-    stages: int
-    depth: int = 0
-
-
-TILES = (WarpgroupTiles(128, 256, 4), WarpgroupTiles(128, 128, 6), WarpgroupTiles(64, 128, 4), WarpgroupTiles(64, 64, 4))
-
-
-def choose(form: ProductForm) -> WarpgroupTiles | None:
-    """The largest tiles that leave enough blocks and are not mostly empty, sizes that are not known counting as long; None for few rows or
-    columns."""
-    rows, columns = (form.extent(axes) for axes in (form.rows, form.columns))
-    if any(size is not None and size < TILES[-1].rows for size in (rows, columns)):
-        return None
-    return product_tiles.largest(form, TILES, Fraction(2, 3)) or TILES[-1]
-
-
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     """The script of a kernel with one product of operands that the copy engine can copy; None for any other kernel."""
     found = products.product_in(kernel) if machine.warpgroups else None
     if found is None:
         return None
     product, form = found
-    instruction, tiles = intrinsic_of(form, machine), choose(form)
     step = PANEL * 8 // form.left.buffer.type.element_type.width
+    windows = has_windows(kernel, form, step)
+    instruction, tiles = intrinsic_of(form, machine), for_windows(form) if windows else choose(form)
     depth = form.extent(form.depth)
     if instruction is None or tiles is None or (depth is not None and depth <= step):
         return None
-    axis, parts = products.split_depth(form, tiles.rows, tiles.columns)
+    axis, parts = (0, 1) if windows else products.split_depth(form, tiles.rows, tiles.columns)
     if not products.fits(form, tiles.rows, tiles.columns, machine) or (
             parts > 1 and (form.block.extents[axis] or 0) // parts % step):
         return None      # a step of the depth lies in one part
     filled = fill(kernel, machine, form, replace(tiles, depth=step))
     width = form.left.buffer.type.element_type.width
     across = width == 32 and filled is None and form.run(form.right, form.depth) == 1
-    if not is_copied(kernel, form, form.left, form.rows, tiles.rows, step) and not has_windows(kernel, form, step):
+    if not windows and not is_copied(kernel, form, form.left, form.rows, tiles.rows, step):
         return None
     if filled is None and not (is_turned if across else is_copied)(kernel, form, form.right, form.columns, tiles.columns, step):
         return None

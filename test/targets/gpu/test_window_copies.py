@@ -1,4 +1,5 @@
 """Convolutions by Hopper's warpgroups, whose windows the copy engine brings (im2col): results on the stand-in, other schedules, the PTX."""
+import re
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -13,7 +14,9 @@ from onnx import helper
 import legato
 from legato.core.ir_helpers import find
 from legato.driver import ptx
+from legato.passes.gpu import tile_loop
 from legato.targets.catalog import Catalog
+from legato.targets.gpu import warpgroup_tiles
 
 TARGET = "nvvm{approx=true chip=sm_90a}"
 MULTIPLY, COPY = "nvvm.wgmma.mma_async", "nvvm.cp.async.bulk.tensor.shared.cluster.global"
@@ -22,7 +25,10 @@ HALF, BFLOAT = onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16
 
 @pytest.fixture(autouse=True)
 def hopper(monkeypatch):
+    """The stand-in's chip, and no convolution has too little work."""
     monkeypatch.setenv("STANDIN_CHIP", "90")
+    monkeypatch.setattr(warpgroup_tiles, "FEW", 1)
+    monkeypatch.setattr(warpgroup_tiles, "LITTLE", 1)
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,17 @@ def test_windows_of_halves(of):
     assert driver.standin_products() > before and driver.standin_tile_conflicts() == conflicts
 
 
+@pytest.mark.parametrize("tiles", warpgroup_tiles.WINDOW_TILES[:4], ids=lambda one: f"{one[0].rows} x {one[0].columns}")
+def test_larger_tiles(tiles, monkeypatch):
+    """Each of the table's, on a device of two multiprocessors, whose blocks go through tiles."""
+    monkeypatch.setenv("STANDIN_MULTIPROCESSORS", "2")
+    monkeypatch.setattr(warpgroup_tiles, "WINDOW_TILES", (tiles,))
+    monkeypatch.setattr(tile_loop, "RESIDENT", 1)
+    of = Windows(4, (9, 9), 64, 64 if tiles[0].columns == 64 else 264, (2, 3), pads=(1, 1, 0, 1))
+    assert kernels(of) == [True]
+    of.check(compiled(of))
+
+
 def test_windows_of_bf16():
     """As of f16, with a residual."""
     of = Windows(3, (7, 7), 64, 64, (3, 3), pads=(1, 1, 1, 1), added=True)
@@ -125,6 +142,20 @@ def test_other_convolutions_have_other_schedules(of):
     """Channels that are no whole steps, groups, and windows further apart, and paddings larger, than the engine has numbers for: by
     instructions of warps."""
     assert not any(kernels(of))
+
+
+@pytest.mark.parametrize("of, tile", [
+    (Windows(32, (56, 56), 64, 64, (3, 3), pads=(1,) * 4), (128, 64)), (Windows(32, (28, 28), 128, 128, (3, 3), pads=(1,) * 4), (64, 128)),
+    (Windows(32, (28, 28), 128, 512, (1, 1)), (128, 256)), (Windows(32, (14, 14), 256, 1024, (1, 1)), (128, 128)),
+    (Windows(1, (28, 28), 256, 256, (3, 3), pads=(1,) * 4), (64, 64)), (Windows("n", (28, 28), 256, 256, (3, 3), pads=(1,) * 4), (64, 128)),
+    (Windows(1, (14, 14), 256, 256, (3, 3), pads=(1,) * 4), None), (Windows(1, (28, 28), 128, 512, (1, 1)), None),
+    (Windows(32, (56, 56), 64, 256, (1, 1)), None)])
+def test_tiles_by_sizes(of, tile, monkeypatch):
+    """Those that an H200 took least time with; few results, little work, and a single step of depth are left to others."""
+    monkeypatch.undo()
+    text = str(legato.lower(legato.from_onnx(of.model()), TARGET, last="schedules"))
+    sizes = {(int(rows), int(columns)) for rows, columns in re.findall(r"tiles = array<i64: (\d+), (\d+), \d+>", text)}
+    assert ("tma_tile" in text) == (tile is not None) and (tile is None or tile in sizes)
 
 
 def test_the_engine_goes_through_pixels():
