@@ -18,7 +18,7 @@ LIMITS = {3: (1 << 15, 1 << 16), 4: (1 << 7, 1 << 8), 5: (1 << 4, 1 << 5)}     #
 
 
 @dataclass(frozen=True)
-class WindowAxis:
+class CopiedAxis:
     """An axis along which windows move: ``place * stride + lower + offset``. ``place``: the window's number along it, None where there is
     one; ``offset``: the element in the window; ``count``: the windows."""
 
@@ -34,12 +34,12 @@ class WindowAxis:
 
 
 @dataclass(frozen=True)
-class Windows:
+class CopiedWindows:
     """The copy of a tile of which each row is an element of a window, along ``axes`` of an image, and its channels from ``channel`` on.
     ``image``: the image's number, None where there is one; ``images``: how many there are, by the rows, and no more than ``limit`` says, if
     it is a value."""
 
-    axes: list[WindowAxis]
+    axes: list[CopiedAxis]
     image: ir.Value | None
     channel: ir.Value
     images: Linear
@@ -50,7 +50,7 @@ class NoWindows(Exception):
     """Why a block does not copy windows."""
 
 
-def windows_of(block: BlockOp, value: ir.Value, load: ElementAccess, row: ir.Value, column: ir.Value) -> Windows:
+def windows_of(block: BlockOp, value: ir.Value, load: ElementAccess, row: ir.Value, column: ir.Value) -> CopiedWindows:
     """The form of a block that stores ``value`` for each ``row`` and ``column`` of a tile: an element that it loads from images, which are
     along the first axis, as channels are along the last one, or 0 beyond an image or beyond all rows. NoWindows for another block."""
     arguments, shape = list(block.block.arguments), list(load.buffer.type.shape)
@@ -85,7 +85,7 @@ def windows_of(block: BlockOp, value: ir.Value, load: ElementAccess, row: ir.Val
     counts[first] = whole.constant
     axes = [axis_of(form, place, count or 1) for form, place, count in zip(forms[1:last], places[1:], counts[1:])]
     check_limits(block, axes, shape)
-    return Windows(axes, places[0], load.indices[last], whole if first == 0 else Linear({}, 1), limit)
+    return CopiedWindows(axes, places[0], load.indices[last], whole if first == 0 else Linear({}, 1), limit)
 
 
 def places_of(forms: Sequence[Linear], moves: Callable[[ir.Value], bool]) -> list[ir.Value | None]:
@@ -158,15 +158,15 @@ def total_of(block: BlockOp, tests: Sequence[Linear], rows: Linear) -> Linear:
     return Linear({}, reach[1] + 1)
 
 
-def axis_of(form: Linear, place: ir.Value | None, count: int) -> WindowAxis:
+def axis_of(form: Linear, place: ir.Value | None, count: int) -> CopiedAxis:
     """An axis of the image, by its index."""
     offset = Linear({term: factor for term, factor in form.terms.items() if term != place})
     if not isinstance(form.constant, int) or any(factor < 0 for factor in offset.terms.values()):
         raise NoWindows("an element of a window lies before the window's begin")
-    return WindowAxis(place, 1 if place is None else form.terms[place], form.constant, offset, count)
+    return CopiedAxis(place, 1 if place is None else form.terms[place], form.constant, offset, count)
 
 
-def check_limits(block: BlockOp, axes: Sequence[WindowAxis], shape: Sequence[int]) -> None:
+def check_limits(block: BlockOp, axes: Sequence[CopiedAxis], shape: Sequence[int]) -> None:
     """NoWindows for strides, paddings and windows that are larger than the copy engine's numbers."""
     corners, offsets = LIMITS[len(shape)]
     read = Forms({a: e for a, e in zip(block.block.arguments, block.extents) if e is not None})
@@ -211,7 +211,7 @@ def compared(test: ir.Value) -> list[Linear]:
     return [left - right] if predicate == arith.CmpIPredicate.sge else [right - left - Linear({}, 1)]
 
 
-def built(windows: Windows, rebuild: Callable[[ir.Value], ir.Value], image: ir.Value) -> tuple[list[ir.Value], list[ir.Value]]:
+def built(windows: CopiedWindows, rebuild: Callable[[ir.Value], ir.Value], image: ir.Value) -> tuple[list[ir.Value], list[ir.Value]]:
     """At the insertion point, of the tile's first element: the bounds of the image's first and last axes, and its places along all axes,
     with those in the window behind them. ``rebuild`` computes a value for the tile's first row and column; ``image``: the buffer."""
     places = [index(0) if windows.image is None else rebuild(windows.image)]
