@@ -8,7 +8,9 @@ shuffles or in shared memory. Results of reductions stay in registers, and what 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
+from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.core.mlir import ir
 from legato.targets.gpu.elementwise import emit_elementwise
@@ -60,14 +62,31 @@ def write(name: str, gone: list[KernelBlock], groups: list[LaunchGroup], shapes:
 
 
 @dataclass(frozen=True)
+class RowCopy:
+    """A buffer whose part of a row is copied to registers, before it is used. ``name``: the buffer's; ``readers``: the blocks that read it,
+    in order; ``rank``: its dimensions, of which ``inner`` are along the row; ``layout``: of the copy, in which these are one, as an affine
+    map; None where one of them is all."""
+
+    name: str
+    readers: tuple[KernelBlock, ...]
+    rank: int
+    inner: tuple[int, ...]
+    layout: str | None = None
+
+
+@dataclass(frozen=True)
 class RowThreads:
     """The threads of a block: ``rows`` along the shared axes, ``across`` along what is reduced; ``along``: whether neighbouring threads
-    reduce neighbours in memory, and not neighbouring rows; ``lanes``: neighbours that each of them takes at once."""
+    reduce neighbours in memory, and not neighbouring rows; ``lanes``: neighbours that each of them takes at once; ``copies``: what a thread
+    keeps of its row in registers, where a thread's elements are few enough for code without loops; ``vectors``: whether neighbours of an
+    elementwise block are computed as vectors, which lets it read more than these copies, but compute nothing together with others."""
 
     rows: int
     across: int
     along: bool
     lanes: int = 1
+    copies: tuple[RowCopy, ...] = ()
+    vectors: bool = True
 
 
 def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
@@ -119,13 +138,22 @@ def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
 def has_vectors(block: KernelBlock) -> bool:
     """Whether a block computes elements that do not depend on each other, by ops that have a form on vectors."""
     plain = all(op.name.startswith(("arith.", "memref.", "math.")) for op in block.ops)
-    return plain and not block.reduced and not any(isinstance(op.results[0].type, ir.IndexType) for op in block.ops if len(op.results))
+    indices = [op.results[0] for op in block.ops if len(op.results) and isinstance(op.results[0].type, ir.IndexType)]
+    return plain and not block.reduced and not any(block.depends(index, [block.rank - 1]) for index in indices)
 
 
 def reads_all(block: KernelBlock) -> bool:
-    """Whether a load moves along all axes of a block: no element is read again."""
-    return any({axis for axis in block.axes_of(load) if axis is not None} >= {a for a in range(block.rank) if block.extents[a] != 1}
-               for load in block.loads)
+    """Whether a load moves along all axes of a block, to as many elements as there are steps: no element is read again."""
+    moving = [axis for axis in range(block.rank) if block.extents[axis] != 1]
+    points = block.points(moving)
+
+    def moves_along_all(load: ElementAccess) -> bool:
+        sizes = load.buffer.type.shape if load.buffer.type.has_static_shape else None
+        if sizes is None or points is None or points > prod(sizes):
+            return {axis for axis in block.axes_of(load) if axis is not None} >= set(moving)
+        return all(any(block.depends(index, [axis]) for index in load.indices) for axis in moving)
+
+    return any(map(moves_along_all, block.loads))
 
 
 def power(number: int) -> int:
@@ -141,6 +169,10 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
     if fills_poorly(group, shape) and group.root.reduced and not group.members and sized and single:
         emit_points(steps, root, group.root)
         return
+    copies = []
+    for copy in shape.copies:
+        first, *others = [steps.block(block.name) for block in copy.readers]
+        copies.append((copy, steps.cache_read(first, copy.name, "local", others)))
     loops = steps.loops(root, group.root.rank)
     outer, inner = [loops[axis] for axis in group.shared], [loops[axis] for axis in group.inner]
     across, row_axis = ("threadIdx.x", "threadIdx.y") if shape.along else ("threadIdx.y", "threadIdx.x")
@@ -158,12 +190,8 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
     else:
         row = steps.fuse(outer)
         steps.bind(row, "blockIdx.x")
-    if not inner and shape.across > 1:
-        inner = [steps.unit_loop(root)]
-        steps.bind(inner[0], across)
-    else:
-        finish(steps, root, group.root, inner, shape, across)
     depth = 2 if shape.rows > 1 or fills_poorly(group, shape) else 1
+    along = [(root, group.root, inner)]     # the blocks' loops along the row
     for block, place in reversed(group.members.items()):
         handle = steps.block(block.name)
         steps.scope(handle, 0, "local")
@@ -173,7 +201,20 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
         rest = [axis for axis in range(block.rank) if axis not in place]
         if rest and kept:
             steps.reorder([*(own[axis] for axis in kept), *(own[axis] for axis in rest)])
-        finish(steps, handle, block, [own[axis] for axis in rest], shape, across)
+        along.append((handle, block, [own[axis] for axis in rest]))
+    for copy, handle in copies:
+        steps.compute_at(handle, row)
+        own = steps.loops(handle, depth + copy.rank)[depth:]
+        if copy.inner:
+            spread(steps, [own[dim] for dim in copy.inner], shape, across, vectors=True)
+    for handle, block, loops in along:
+        if block is group.root and not inner and shape.across > 1:
+            steps.bind(steps.unit_loop(handle), across)
+        else:
+            finish(steps, handle, block, loops, shape, across)
+    for copy, handle in copies:
+        if copy.layout is not None:
+            steps.step("transform_layout", [handle], f"at = 0 : i64, map = affine_map<{copy.layout}>")
 
 
 def emit_points(steps: Steps, handle: str, block: KernelBlock) -> None:
@@ -201,10 +242,17 @@ def finish(steps: Steps, handle: str, block: KernelBlock, inner: list[str], shap
     """Binds the inner loops of a block to the threads across a row; a reduction of one thread gets its init in front."""
     if not inner:
         return
-    if shape.across > 1:
-        _, own, *lane = steps.split(steps.fuse(inner), [-1, shape.across, *([shape.lanes] if shape.lanes > 1 else [])])
-        steps.bind(own, thread)
-        for one in lane:   # a reduction's are loaded together, and combined one by one
-            (steps.vectorize if has_vectors(block) else steps.unroll)(one)
+    if shape.across > 1:   # a reduction's lanes are loaded together, and combined one by one
+        spread(steps, inner, shape, thread, vectors=shape.vectors and has_vectors(block))
     elif block.reduced:
         steps.decompose(handle, inner[0])
+
+
+def spread(steps: Steps, inner: list[str], shape: RowThreads, thread: str, vectors: bool) -> None:
+    """Binds the loops along a row to the threads across it. ``vectors``: whether a thread's neighbours are computed as one."""
+    step, own, *lane = steps.split(steps.fuse(inner), [-1, shape.across, *([shape.lanes] if shape.lanes > 1 else [])])
+    steps.bind(own, thread)
+    for one in lane:
+        (steps.vectorize if vectors else steps.unroll)(one)
+    if shape.copies:    # registers have no indices
+        steps.unroll(step)
