@@ -18,6 +18,7 @@ from legato.targets.gpu import (
     skinny,
     tensor_cores,
     transposes,
+    uneven_rows,
     warpgroups,
 )
 from legato.targets.gpu.machine import Gpu
@@ -30,7 +31,7 @@ def schedulers() -> tuple[Scheduler, ...]:
     return (attention_matrices.schedule_with_engine, attention_matrices.schedule, attention.schedule, warpgroups.schedule,
             tensor_cores.schedule, cooperative.schedule, skinny.schedule, dot_products.schedule, products.schedule, products.undivided,
             depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, long_columns.schedule,
-            register_rows.schedule, nests.schedule, nests.separate)
+            register_rows.schedule, uneven_rows.schedule, nests.schedule, nests.separate)
 
 
 def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:
