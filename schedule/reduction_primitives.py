@@ -7,10 +7,11 @@ from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.points import Points
+from legato.analysis.structured.identities import IDEMPOTENT, is_identity
 from legato.analysis.structured.ops import COMBINERS
-from legato.core.ir_helpers import ancestors, body, copy, present
+from legato.core.ir_helpers import ancestors, body, copy, defining_op, present
 from legato.core.mlir import ir, memref, scf
-from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, make_block, make_buffer
+from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, loop_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
 from legato.schedule.block_primitives import is_outside_loops
 from legato.schedule.loop_primitives import nest, require_static
@@ -136,20 +137,24 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     if [kind for _, kind in reduced] != [REDUCE]:
         raise ScheduleError(f"rfactor: the loop {loop.name} does not run over a reduce axis of block '{block.name}'")
     only_block(kernel, block, "rfactor")
-    if predicate_of(block) is not None:
-        raise ScheduleError(f"rfactor: block '{block.name}' has a predicate")
     only_accessed(kernel, buffer, "rfactor")
     combiner = combiner_of(block, stores[0], buffer)
     axes = plain_axes(stores[0], block, "rfactor")
     if not 0 <= axis <= len(axes):
         raise ScheduleError(f"rfactor: the factor's axis is between 0 and {len(axes)}, not {axis}")
-    initial = next(op for op in body(block.init_block) if op.name == "memref.store")
-    if roots(initial.operands[0]) & set(block.init_block.arguments) or not is_constant(initial.operands[0]):
-        raise ScheduleError(f"rfactor: the init of block '{block.name}' is not a constant: it would be taken once for each step")
+    initial = initial_of(block)
+    if (combiner.name not in IDEMPOTENT and not is_identity(initial, combiner)) or not is_constant(initial):
+        raise ScheduleError(f"rfactor: the init of block '{block.name}' is not a constant that changes nothing: it would be taken once for "
+                            "each step")
     number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
     form = linear(block.values[number])
-    if form.coefficient(loop.variable) == 0 or any(loop_extent(v) is None for v in form.terms):
+    if form.coefficient(loop.variable) == 0 or any(loop_of(v) is None for v in form.terms):
         raise ScheduleError(f"rfactor: the axis {block.axes[number]} is not made of its loops by additions")
+    tests = [one.operands[0] for one in ancestors(block.operation) if one.name == "scf.if"]
+    if len(tests) > 1 or (tests and predicate_of(block) is None):
+        raise ScheduleError(f"rfactor: block '{block.name}' has several predicates, or loops within one: split its loops afterwards")
+    if any(loop_of(root) is not None and root not in form.terms for test in tests for root in roots(test)):
+        raise ScheduleError(f"rfactor: block '{block.name}' has a predicate on loops that the axis {block.axes[number]} is not made of")
     if len(form.terms) == 1 and block.kinds.count(REDUCE) == 1:
         raise ScheduleError(f"rfactor: nothing is left to reduce in block '{block.name}' in one step of {loop.name}: split the loop first")
     shape = list(buffer.type.shape)
@@ -160,32 +165,44 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     following = list(top.block.operations)
     behind = following[[o.operation for o in following].index(top) + 1].operation
     final = final_block(kernel, block, stores[0], combiner, parts, axes, axis, extent, initial, behind)
-    steps = step_block(kernel, block, loop, parts, axes, axis, extent)
+    steps = step_block(kernel, block, loop, parts, axis, extent)
+    predicate = predicate_of(block)
     kernel.replaced(block.operation, final.operation)
     kernel.erase(block.operation)
+    if predicate is not None:
+        kernel.erase(predicate)
     return [steps, final]
+
+
+def initial_of(block: BlockOp) -> ir.Value:
+    """What a reduction's init writes."""
+    return next(op for op in body(present(block.init_block)) if op.name == "memref.store").operands[0]
 
 
 def is_constant(value: ir.Value) -> bool:
     """Whether a value is an arith.constant."""
-    return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "arith.constant"
+    owner = defining_op(value)
+    return owner is not None and owner.name == "arith.constant"
 
 
 def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Operation:
     """The op that combines with the stored element. ScheduleError where there is none that can be reordered."""
-    owner = store.operands[0].owner
-    combiner = None if isinstance(owner, ir.Block) else owner.operation
+    combiner = defining_op(store.operands[0])
     if combiner is None or combiner.name not in COMBINERS:
         raise ScheduleError(f"rfactor: block '{block.name}' does not combine by one of: {', '.join(c.split('.')[1] for c in COMBINERS)}")
-    for operand in combiner.operands:
-        previous = None if isinstance(operand.owner, ir.Block) else operand.owner.operation
-        if previous is not None and previous.name == "memref.load" and buffer_of(previous) == buffer:
-            return combiner
+    if any(reads(operand, buffer) for operand in combiner.operands):
+        return combiner
     raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
 
 
+def reads(value: ir.Value, buffer: ir.Value) -> bool:
+    """Whether a value is an element of a buffer."""
+    owner = defining_op(value)
+    return owner is not None and owner.name == "memref.load" and buffer_of(owner) == buffer
+
+
 def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: ir.Operation, parts: ir.Value, axes: list[int], at: int,
-                extent: int, initial: ir.Operation, behind: ir.Operation) -> BlockOp:
+                extent: int, initial: ir.Value, behind: ir.Operation) -> BlockOp:
     """The block that combines the partial results."""
     names = [block.axes[a] for a in axes]
     extents = [block.extents[a] for a in axes]
@@ -198,7 +215,7 @@ def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: i
             new = make_block(block.name, [*names, "v_rf"], [SPATIAL] * len(names) + [REDUCE], [*extents, extent],
                              [loop.variable for loop in loops], init=True)
             with before_end(present(new.init_block)):
-                memref.StoreOp(constant_copy(initial.operands[0]), buffer, list(present(new.init_block).arguments)[:-1])
+                memref.StoreOp(constant_copy(initial), buffer, list(present(new.init_block).arguments)[:-1])
             with before_end(new.block):
                 *spatial, step = new.block.arguments
                 places = [*spatial]
@@ -215,18 +232,20 @@ def constant_copy(value: ir.Value) -> ir.Value:
     return value.owner.operation.clone().results[0]
 
 
-def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axes: list[int], at: int, extent: int) -> BlockOp:
-    """The block with the loop as a spatial axis; the reduce axis that contained it becomes axes of its other loops."""
+def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, at: int, extent: int) -> BlockOp:
+    """The block with the loop as a spatial axis; the reduce axis that contained it becomes axes of its other loops. Steps in which the
+    predicate does not hold combine with the initial value, so that a part without any other step has it."""
+    predicate = predicate_of(block)
     number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
     form = linear(block.values[number])
     rest = form.without([loop.variable])
-    inner = [(v, loop_extent(v)) for v in rest.terms]
+    inner = [(v, present(loop_of(v)).extent) for v in rest.terms]
     keep = [n for n in range(len(block.axes)) if n != number]
     names = [block.axes[n] for n in keep] + [f"{block.axes[number]}_{k}" for k in range(len(inner))] + ["v_rf"]
     kinds = [block.kinds[n] for n in keep] + [REDUCE] * len(inner) + [SPATIAL]
     extents = [block.extents[n] for n in keep] + [e for _, e in inner] + [extent]
     values = [block.values[n] for n in keep] + [v for v, _ in inner] + [loop.variable]
-    with ir.InsertionPoint(block.operation), block.operation.location:
+    with ir.InsertionPoint(block.operation if predicate is None else predicate), block.operation.location:
         new = make_block(kernel.unique(f"{block.name}_rf"), names, kinds, extents, values, init=REDUCE in kinds)
     for old, target in ((block.init_block, new.init_block), (block.block, new.block)):
         if target is None:
@@ -236,17 +255,28 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
             parts_of = {loop.variable: arguments[-1]} | {v: a for (v, _), a in zip(inner, arguments[len(keep):])}
             whole = build(form.renamed(parts_of)) if target == new.block else arguments[0]
             mapping = {present(old).arguments[n]: arguments[k] for k, n in enumerate(keep)} | {present(old).arguments[number]: whole}
-            copy(body(old), mapping)
+            if predicate is None or target != new.block:
+                copy(body(old), mapping)
+            else:
+                copy_where(block, rebuild(predicate.operands[0], parts_of), mapping)
         retarget(kernel, target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))
     return new
 
 
-def loop_extent(value: ir.Value) -> int | None:
-    """The extent of the loop whose variable a value is; None for other values."""
-    owner = value.owner
-    if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for":
-        return None
-    return owner.owner.operation.opview.extent
+def copy_where(block: BlockOp, test: ir.Value, mapping: dict[ir.Value, ir.Value]) -> None:
+    """Copies a reduction's body to the insertion point, with the initial value for what is combined where a test does not hold."""
+    store = next(op for op in body(block.block) if op.name == "memref.store")
+    combiner = present(defining_op(store.operands[0]))
+    first, second = combiner.operands
+    previous, value = (first, second) if reads(first, buffer_of(store)) else (second, first)
+    kept = [present(defining_op(previous)), combiner, store]
+    chosen = scf.IfOp(test, [value.type], has_else=True)
+    with ir.InsertionPoint(chosen.then_block):
+        found = copy([op for op in body(block.block) if op not in kept], mapping)
+        scf.YieldOp([found.get(value, value)])
+    with ir.InsertionPoint(chosen.else_block):
+        scf.YieldOp([constant_copy(initial_of(block))])
+    copy(kept, mapping | {value: chosen.results[0]})
 
 
 def retarget(kernel: Kernel, block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: ir.Value) -> None:

@@ -228,7 +228,8 @@ class ModuleSchedule:
     def rfactor(self, loop: Handle, factor_axis: int) -> Handle:
         """Makes each iteration of a reduction's loop accumulate into an element of its own. Returns the block that does so.
 
-        The handle of the original block then refers to the block that adds these elements up.
+        The handle of the original block then refers to the block that adds these elements up. Steps beyond the end of a loop whose
+        factors do not divide it combine with the value of the init.
         """
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 

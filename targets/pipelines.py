@@ -122,7 +122,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     combine = "relax-combine-parallel-matmuls,relax-rotate-halves," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
-                  f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}}"),
+                  f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}},"
+                  "relax-pad-channels{target=%s}"),
         ("legalized", LEGALIZE),
         ("fused", f"{attention}{FUSE % '{gathers=true}'},tir-count-work" if target.options.get("schedules") else
                   f"{FUSE % ''},{COLLAPSE},tir-count-work"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.indices.intervals import ANY, Interval, Intervals
-from legato.core.ir_helpers import everything, find
+from legato.core.ir_helpers import defining_op, everything, find
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
@@ -13,6 +13,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 LAYOUT, SHORT = "dlti.dl_spec", "#dlti.dl_spec<index = 32>"
 SHARED_ADDRESSES = 1 << 18       # bytes, at most, of shared memory
+DYNAMIC, WARPGROUPS = "gpu.dynamic_shared_memory", "nvvm.wgmma.mma_async"
 SPARE = 1 << 16         # what lowering may add to an index on its way to another one
 LEAST, MOST = SPARE - (1 << 31), (1 << 31) - 1 - SPARE
 KNOWN = {"gpu.thread_id": "known_block_size", "gpu.block_id": "known_grid_size"}
@@ -91,6 +92,9 @@ def fits(kernel: ir.Operation) -> bool:
     arguments = kernel.regions[0].blocks[0].arguments
     if TENSOR_MAPS in kernel.attributes or not all(map(is_small, arguments)) or any(map(has_offset, arguments)):
         return False
+    # with what warpgroups keep in registers, attention would spill
+    if find(kernel, DYNAMIC) and find(kernel, WARPGROUPS):
+        return False
     bounds = KernelIntervals(kernel)
     return all(is_short(op, bounds) for op in everything(kernel))
 
@@ -128,12 +132,20 @@ def is_within(bounds: Interval) -> bool:
     return low is not None and high is not None and LEAST <= low and high <= MOST
 
 
+def is_dynamic(value: ir.Value) -> bool:
+    """Whether a value is the dynamic shared memory of a block."""
+    owner = defining_op(value)
+    return owner is not None and owner.name == DYNAMIC
+
+
 def is_small(value: ir.Value) -> bool:
     """Whether a value is no vector or buffer of indices, nor a buffer of which an element may have a place that does not fit 32 bits."""
     type_ = value.type
     if isinstance(type_, ir.VectorType):
         return not isinstance(type_.element_type, ir.IndexType)
     if not isinstance(type_, ir.MemRefType):
+        return True
+    if is_dynamic(value):       # its places are addresses in shared memory
         return True
     strides, offset = type_.get_strides_and_offset()
     unknown = ir.MemRefType.get_dynamic_stride_or_offset()

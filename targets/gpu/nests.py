@@ -156,6 +156,11 @@ def reads_all(block: KernelBlock) -> bool:
     return any(map(moves_along_all, block.loads))
 
 
+def divisor(number: int, most: int) -> int:
+    """The greatest divisor of a number that is at most ``most``."""
+    return max(n for n in range(1, max(most, 1) + 1) if number % n == 0)
+
+
 def power(number: int) -> int:
     """The least power of two that is not less than a number."""
     return 1 << max(number - 1, 0).bit_length()

@@ -129,16 +129,16 @@ def blocks_of(sizes: Sequence[int], tiles: BlockTile) -> int:
     return sizes[0] * -(-sizes[1] // tiles.rows) * -(-sizes[2] // tiles.columns)
 
 
-def largest(form: ProductForm, table: Sequence[Tile], filled: Fraction) -> Tile | None:
+def largest(form: ProductForm, table: Sequence[Tile], filled: Fraction, least: int = ENOUGH) -> Tile | None:
     """The first tiles of a table, the largest first, of which this part at least is work, along rows and along columns, and that leave
-    enough blocks; sizes that are not known count as long, but rows not as long as the first tiles, unless the kernel is for many rows, or
-    what is known of them suffices. None where there are none."""
+    ``least`` blocks; sizes that are not known count as long, but rows not as long as the first tiles, unless the kernel is for many rows,
+    or what is known of them suffices. None where there are none."""
     rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
     for tiles in table:
         sides = ((rows, tiles.rows), (columns, tiles.columns))
         blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
         full = all(size is None or size >= filled * (tile * -(-size // tile)) for size, tile in sides)
-        if full and blocks >= ENOUGH and (rows is not None or form.has_many_rows or tiles is not table[0]
+        if full and blocks >= least and (rows is not None or form.has_many_rows or tiles is not table[0]
                                           or form.known_part(form.rows) >= rows_for(form, tiles)):
             return tiles
     return None

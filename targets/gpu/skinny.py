@@ -10,6 +10,7 @@ from math import gcd
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.nests import divisor
 from legato.targets.gpu.product_tiles import ENOUGH
 from legato.targets.gpu.products import around, lanes, product_in
 from legato.targets.gpu.quantized import FEW_ROWS, steps_in_a_word
@@ -87,11 +88,6 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return deep(product, machine)
     fewer = gcd(product.lanes, MOST_SUMS // (1 << (rows - 1).bit_length()))
     return wide(replace(product, lanes=fewer, together=steps_in_a_word(kernel, form)), machine)
-
-
-def divisor(number: int, most: int) -> int:
-    """The greatest divisor of a number that is at most ``most``."""
-    return max(n for n in range(1, max(most, 1) + 1) if number % n == 0)
 
 
 def wide(product: SkinnyProduct, machine: Gpu) -> str | None:

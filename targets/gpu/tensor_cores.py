@@ -26,6 +26,7 @@ MOST_SUMS = 64     # of a thread in products of bytes, whose fragments hold twic
 SUM_BYTES = 4      # of a sum
 FILLED = Fraction(2, 3)   # of the largest tiles, the part at least that is work
 MOST_STAGES = 4    # steps of the depth that have buffers of their own
+LEAST_SHARED = 768     # depth from which on warps share that of f32
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,10 @@ WORD = 4           # bytes of an f32
 SMALL_WORDS = tuple(replace(one, depth=one.depth // 2) for one in TILES[2:])     # of which blocks copy little at once
 LONG_STEPS = MatrixTiles(32, 32, 64, 2, 2)           # instead, for f32
 SLICED = MatrixTiles(16, 32, 32, 1, 1, slices=4)     # for few results and a long depth
+# for so few results that a multiprocessor has one block, whose memory is dynamic: steps of 128 bytes, or warps that share a long depth
+ROOMY = (MatrixTiles(64, 64, 64, 2, 2), MatrixTiles(32, 64, 64, 2, 2), MatrixTiles(64, 32, 64, 2, 2), MatrixTiles(32, 32, 64, 2, 2))
+ROOMY_SLICED = (SLICED, MatrixTiles(16, 16, 64, 1, 1, slices=4))
+WORD_SLICED = (MatrixTiles(32, 32, 32, 1, 1, slices=4), MatrixTiles(16, 32, 32, 1, 1, slices=4), MatrixTiles(16, 16, 32, 1, 1, slices=8))
 NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for few rows, and for few columns
 
 
@@ -84,6 +89,33 @@ def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
         return None
     sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
     return SLICED if product_tiles.blocks_of(sizes, SLICED) >= product_tiles.ENOUGH // 4 else None
+
+
+def roomy(form: ProductForm, machine: Gpu, width: int) -> MatrixTiles | None:
+    """The tiles of a product of so few results that each multiprocessor has a block or two, which may take all of its shared memory: the
+    largest that leave three quarters of the multiprocessors a block, or twice as many blocks as there are where the depth is one step,
+    in which no block copies ahead. None for other products, and where blocks do not get more memory than their own."""
+    sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
+    known = [size for size in sizes if size is not None]
+    enough = product_tiles.ENOUGH
+    if len(known) < len(sizes) or width == 1 or machine.dynamic_shared_bytes <= machine.shared_bytes or any(
+            size <= NARROW[0].rows for size in known[1:3]) or product_tiles.blocks_of(known, ROOMY[0]) >= 2 * enough:
+        return None
+    least = enough * 3 // 4 if known[-1] > ROOMY[0].depth else 2 * enough
+    if width == WORD:
+        few = product_tiles.blocks_of(known, WORD_SLICED[0]) <= enough and known[-1] >= LEAST_SHARED
+        return shared_depth(known, WORD_SLICED, least) if few else None
+    found = product_tiles.largest(form, ROOMY, FILLED, least)
+    if found is None and known[-1] >= product_tiles.LONG:
+        found = shared_depth(known, ROOMY_SLICED, least)
+    return found or ROOMY[-1]
+
+
+def shared_depth(sizes: Sequence[int], table: Sequence[MatrixTiles], least: int) -> MatrixTiles | None:
+    """The first tiles of a table, the largest first, that leave so many blocks, or the last; None where these leave few, so that blocks
+    have to share the depth."""
+    tiles = next((one for one in table if product_tiles.blocks_of(sizes, one) >= least), table[-1])
+    return tiles if product_tiles.blocks_of(sizes, tiles) >= product_tiles.ENOUGH // 4 else None
 
 
 def takes_long_steps(form: ProductForm, tiles: MatrixTiles) -> bool:
@@ -123,11 +155,14 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     intrinsic = intrinsic_of(form, machine)
     if intrinsic is None or not is_long(form):
         return None
-    tiles, width = choose(form), form.left.buffer.type.element_type.width // 8
-    tiles = sliced(form, tiles) or tiles
-    tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
-    if width == WORD and takes_long_steps(form, tiles):
-        tiles = LONG_STEPS
+    width = form.left.buffer.type.element_type.width // 8
+    spacious = roomy(form, machine, width)
+    tiles = spacious or choose(form)
+    if spacious is None:
+        tiles = sliced(form, tiles) or tiles
+        tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
+        if width == WORD and takes_long_steps(form, tiles):
+            tiles = LONG_STEPS
     if width == 1 and tiles.rows * tiles.columns > MOST_SUMS * WARP * tiles.warps:
         tiles = replace(tiles, across=2 * tiles.across)
     if not products.fits(form, tiles.rows, tiles.columns, machine):
@@ -136,7 +171,8 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
         sizes = (tiles.rows, tiles.columns, tiles.depth)
-        shared, is_sliced = machine.shared_bytes, tiles.slices > 1
+        shared = machine.shared_bytes if spacious is None else machine.dynamic_shared_bytes
+        is_sliced = tiles.slices > 1
         attributes = layout(8 * width)
         if is_sliced:
             attributes += f", slices = {tiles.slices} : i64"

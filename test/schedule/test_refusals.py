@@ -39,6 +39,16 @@ def in_turns(X: T.Buffer((8,), "float32"), E: T.Buffer((8,), "float32")):
             E[vi] = A[vi] + C[vi]
 
 
+@T.prim_func
+def sum_from_one(A: T.Buffer((8, 96), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 96):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 1.0
+            B[vi] = B[vi] + A[vi, vk]
+
+
 @refuse(matmul_relu, "there is no block 'E' in @matmul_relu, whose blocks are: C, D")
 def no_block(sch):
     sch.get_block("E")
@@ -106,6 +116,18 @@ def decompose_inside(sch):
 @refuse(row_sum, "nothing is left to reduce in block 'B' in one step of k")
 def rfactor_all(sch):
     sch.rfactor(loops(sch, "B")[1], 0)
+
+
+@refuse(row_sum, "block 'B' has several predicates")
+def rfactor_within_two_conditions(sch):
+    outer, inner = sch.split(loops(sch, "B")[1], [14, 8])
+    sch.split(inner, [None, 3])
+    sch.rfactor(outer, 0)
+
+
+@refuse(sum_from_one, "the init of block 'B' is not a constant that changes nothing")
+def rfactor_with_an_init_that_counts(sch):
+    sch.rfactor(sch.split(loops(sch, "B")[1], [None, 8])[1], 0)
 
 
 @refuse(matmul_relu, "there are the threads .* not 'threadIdx.q'")

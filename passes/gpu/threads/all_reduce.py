@@ -6,10 +6,11 @@ of each warp goes through shared memory. Otherwise a tree in shared memory. Barr
 from collections.abc import Callable
 from math import prod
 
+from legato.analysis.structured.identities import identity
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.tir.loops import make_buffer
-from legato.passes.gpu.threads.combiners import combine, identity
+from legato.passes.gpu.threads.combiners import combine
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 
 WARP = 32

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import roots
+from legato.analysis.structured.identities import identity, is_identity
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, in_program_order, index, present, replace_uses, terminator
 from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, make_buffer
 from legato.dialects.tir.walk import blocks
 from legato.passes.gpu.threads.all_reduce import all_reduce
-from legato.passes.gpu.threads.combiners import combine, combiner_of, identity, is_identity
+from legato.passes.gpu.threads.combiners import combine, combiner_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 from legato.passes.gpu.threads.memory import LOCAL, buffer_of, name_of, scope_of
 

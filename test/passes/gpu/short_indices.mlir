@@ -20,6 +20,20 @@ gpu.module @fits {
   }
 }
 
+// Places in the dynamic shared memory of a block are addresses in shared memory.
+// CHECK: gpu.module @dynamic attributes {dlti.dl_spec = #dlti.dl_spec<index = 32 : i64>}
+gpu.module @dynamic {
+  gpu.func @dynamic(%x: memref<64xf32>) kernel attributes {known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
+    %c128 = arith.constant 128 : index
+    %t = gpu.thread_id x
+    %memory = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+    %tile = memref.view %memory[%c128][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<64xf32, #gpu.address_space<workgroup>>
+    %v = memref.load %x[%t] : memref<64xf32>
+    memref.store %v, %tile[%t] : memref<64xf32, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+}
+
 // The places of 2^31 elements do not fit.
 // CHECK: gpu.module @large {
 gpu.module @large {

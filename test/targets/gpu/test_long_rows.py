@@ -12,7 +12,7 @@ EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vul
 RNG = np.random.default_rng(2)
 # an op, a shape, the axis that is reduced
 CASES = [("sum", (100_000,), 0), ("mean", (3, 40_000), 1), ("max", (40_000, 4), 0), ("min", (2, 35_000, 5), 1), ("sum", (1, 65_536), 1),
-         ("prod", (33_000,), 0)]
+         ("prod", (33_000,), 0), ("sum", (2, 32_771), 1), ("max", (35_003, 3), 0)]
 
 
 def module_of(cases):
@@ -45,14 +45,34 @@ def test_blocks_share_rows():
 
 
 def test_short_and_many_rows_are_one_launch():
-    lowered = legato.lower(module_of([("sum", (30_000,), 0), ("sum", (20, 40_000), 1), ("sum", (2, 32_771), 1)]), "nvvm", last="outlined")
+    lowered = legato.lower(module_of([("sum", (30_000,), 0), ("sum", (20, 40_000), 1), ("sum", (2, 32_767), 1)]), "nvvm", last="outlined")
     assert len(find(lowered.operation, "gpu.launch_func")) == 3
+
+
+@EACH
+def test_unknown_lengths(target):
+    """One executable for one element, fewer than there are blocks, and many."""
+    module = legato.Module.parse("""
+func.func @main(%x: tensor<2x?xf32, #relax.dims<[2, "n"]>> {relax.name = "x"}) -> (tensor<2xf32>, tensor<2xf32>) {
+  %0 = "relax.sum"(%x) {axis = array<i64: 1>} : (tensor<2x?xf32, #relax.dims<[2, "n"]>>) -> tensor<2xf32>
+  %1 = "relax.max"(%x) {axis = array<i64: 1>} : (tensor<2x?xf32, #relax.dims<[2, "n"]>>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}""")
+    lowered = legato.lower(legato.Module.parse(str(module)), "nvvm", last="outlined")
+    assert len(find(lowered.operation, "gpu.launch_func")) == 4
+    exe = RUNS[target](module)
+    for n in (1, 7, 131_072, 131_073, 200_001):
+        x = RNG.standard_normal((2, n)).astype(np.float32)
+        x[1] -= 9
+        total, most = exe(x)
+        np.testing.assert_allclose(total, x.astype(np.float64).sum(1), rtol=1e-4, atol=1e-3)
+        np.testing.assert_array_equal(most, x.max(1))
 
 
 def test_no_races():
     pytest.importorskip("z3")
     from launch_races import check_launch, launches
 
-    module = legato.lower(module_of([("sum", (40_000,), 0), ("max", (40_000, 4), 0)]), "vulkan", last="scheduled")
+    module = legato.lower(module_of([("sum", (40_000,), 0), ("max", (40_000, 4), 0), ("sum", (40_009,), 0)]), "vulkan", last="scheduled")
     found = [check_launch(launch) for launch in launches(module.module)]
-    assert len(found) == 4 and not any(one.races or one.undecided for one in found)
+    assert len(found) == 6 and not any(one.races or one.undecided for one in found)
