@@ -20,8 +20,9 @@ from legato.targets.gpu.index_forms import IndexForm, reads_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.nests import WARP, RowCopy, RowThreads, power, threads_of, write
 
-MOST_ELEMENTS = 32      # of a row in a thread's registers, for each buffer
+OTHERS = 28             # registers of a thread that are left for indices and results
 MOST_BUFFERS = 4        # of which a thread has elements
+SHORT_BLOCK = 128       # threads of a block that has several rows
 BYTES_EACH = 32         # of a row, that a thread loads
 MOST_ROW_THREADS = 512
 
@@ -52,17 +53,33 @@ def in_registers(group: LaunchGroup, gone: Sequence[KernelBlock], plain: RowThre
         return None
     reads = reads_in_rows(axes, gone)
     copies = [copy for read in reads if (copy := copy_of(group, read, len(extents))) is not None]
-    if not 0 < sum(bool(copy.inner) for copy in copies) <= MOST_BUFFERS:
-        return None
-    width = max(read.buffer.type.element_type.width for read in reads if any(place != OUTER for place in read.places))
+    width = max((read.buffer.type.element_type.width for read in reads if any(place != OUTER for place in read.places)), default=32)
     lanes = machine.lanes(width)
     while (extents[-1] or 1) % lanes:
         lanes //= 2
     across = threads_across(length, lanes, width)
-    if across is None:
+    most = min(machine.registers, machine.block_registers // across) - OTHERS
+    while lanes > 1 and (across * lanes > length or each_of(length, across, lanes) > most):
+        lanes //= 2
+    kept = fitting(copies, most // (each_of(length, across, lanes)))
+    if not any(copy.inner for copy in kept):
         return None
-    rows = rows_beside(group.root.extents[group.shared[-1]] if group.shared else 1, max(1, machine.block // across), across)
-    return replace(plain, rows=rows, across=across, lanes=lanes, copies=tuple(copies), vectors=len(copies) < len(reads))
+    rows = rows_beside(group.root.extents[group.shared[-1]] if group.shared else 1, max(1, SHORT_BLOCK // across), across)
+    return replace(plain, rows=rows, across=across, lanes=lanes, copies=tuple(kept), vectors=len(kept) < len(reads))
+
+
+def fitting(copies: Sequence[RowCopy], room: int) -> Sequence[RowCopy]:
+    """The copies that fit into the registers of a thread, which have room for those of ``room`` buffers: all, or those that several blocks
+    read, or none."""
+    for kept in (copies, [copy for copy in copies if not copy.inner or len(copy.readers) > 1]):
+        if sum(bool(copy.inner) for copy in kept) <= min(room, MOST_BUFFERS):
+            return kept
+    return []
+
+
+def each_of(length: int, across: int, lanes: int) -> int:
+    """The elements that a thread has of a row at most."""
+    return -(-length // (across * lanes)) * lanes
 
 
 def rows_beside(extent: int | None, most: int, across: int) -> int:
@@ -71,17 +88,16 @@ def rows_beside(extent: int | None, most: int, across: int) -> int:
     return gcd(extent or 1, most) if across >= WARP else min(most, 1 << (extent or most).bit_length() - 1)
 
 
-def threads_across(length: int, lanes: int, width: int) -> int | None:
-    """The threads for a row: as many as have two accesses of 16 bytes each, or some more where whole warps then share them evenly. None
-    for a row that is too long for registers. ``lanes``: elements of an access; ``width``: bits of an element."""
-    if length <= WARP:
-        return power(length)
+def threads_across(length: int, lanes: int, width: int) -> int:
+    """The threads for a row: as many as have two accesses of 16 bytes each, or some more where whole warps then share them evenly; those of
+    a long row have more. ``lanes``: elements of an access; ``width``: bits of an element."""
     each = 8 * BYTES_EACH // max(width, 16)
+    if 2 * length <= each * WARP:
+        return max(2, power(-(-length // each)))
     wanted = max(1, -(-length // (each * WARP)))       # warps
     most = MOST_ROW_THREADS // WARP
     even = [warps for warps in range(1, most + 1) if length % (warps * WARP * lanes) == 0 and wanted <= 2 * warps <= 2 * wanted]
-    across = WARP * (even[-1] if even else min(wanted, most))
-    return across if length <= across * MOST_ELEMENTS else None
+    return WARP * (even[-1] if even else min(wanted, most))
 
 
 @dataclass(frozen=True)

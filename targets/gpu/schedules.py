@@ -9,7 +9,6 @@ from legato.targets.gpu import (
     cooperative,
     depthwise,
     dot_products,
-    long_columns,
     long_rows,
     nests,
     products,
@@ -30,8 +29,8 @@ def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
     return (attention_matrices.schedule_with_engine, attention_matrices.schedule, attention.schedule, warpgroups.schedule,
             tensor_cores.schedule, cooperative.schedule, skinny.schedule, dot_products.schedule, products.schedule, products.undivided,
-            depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, long_columns.schedule,
-            register_rows.schedule, uneven_rows.schedule, nests.schedule, nests.separate)
+            depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, register_rows.schedule,
+            uneven_rows.schedule, nests.schedule, nests.separate)
 
 
 def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:

@@ -10,16 +10,17 @@ from legato.targets.gpu.steps import Steps
 WARP = 32
 LEAST = 16                 # the least extent of both axes for a tile
 MOST_BLOCKS = 65535        # on the axes y and z of a grid
-FULL = 512                 # tiles from which on larger ones keep a device busy
 
 
 @dataclass(frozen=True)
 class TransposeTile:
-    """The tile that a block of WARP x ``down`` threads moves: each loads ``loaded`` neighbours at once, and stores ``stored``."""
+    """The tile that a block of WARP x ``down`` threads moves: each loads ``loaded`` neighbours at once, and stores ``stored``. ``least``:
+    tiles from which on these keep a device busy."""
 
     down: int = 8
     loaded: int = 1
     stored: int = 1
+    least: int = 512
 
     @property
     def read(self) -> int:
@@ -33,7 +34,7 @@ class TransposeTile:
 
 
 # of large buffers, by the bytes of an element
-TILES = {1: TransposeTile(8, 4, 2), 2: TransposeTile(8, 2, 2), 4: TransposeTile(16, 2, 2)}
+TILES = {1: TransposeTile(8, 4, 2), 2: TransposeTile(8, 2, 2), 4: TransposeTile(16, 2, 2, least=2048)}
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -55,7 +56,7 @@ def tile_for(block: KernelBlock, read: int, written: int, machine: Gpu) -> Trans
     element, plain = block.stores[0].buffer.type.element_type, TransposeTile()
     tile = None if isinstance(element, ir.IndexType) else TILES.get(element.width // 8)
     points = block.points(range(block.rank))
-    if tile is None or not machine.merges or points is None or points < FULL * tile.read * tile.written:
+    if tile is None or not machine.merges or points is None or points < tile.least * tile.read * tile.written:
         return plain
     along = (block.extents[read] or 1, tile.loaded, tile.read), (block.extents[written] or 1, tile.stored, tile.written)
     return tile if all(extent % lanes == 0 and fills(extent, size) for extent, lanes, size in along) else plain
