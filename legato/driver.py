@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
-HOST = "llvm"   # what calls a device's engine
+HOST = "llvm{cpu=x86-64}"   # what calls a device's engine: a saved model runs beside any CPU
 
 
 class StageListener:

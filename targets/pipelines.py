@@ -119,7 +119,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     integers = INTEGERS if target.options.get("schedules") else ""
     weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
-    combine = "relax-combine-parallel-matmuls,relax-rotate-halves," if target.options.get("schedules") else ""
+    combine = "relax-combine-parallel-matmuls,relax-rotate-halves,relax-share-heads," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
                   f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}},"
@@ -134,7 +134,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
                      f"tir-hoist-accumulators,{promote}tir-fold-grids{{target=%s}},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
-                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-specialize-warps{target=%s},tir-align-shared,"
+                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-specialize-warps{target=%s},tir-exchange-results,tir-align-shared,"
                      "tir-swizzle-tiles"),
     )
 

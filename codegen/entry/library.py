@@ -12,7 +12,7 @@ from legato.codegen.entry.cuda import device, driver, profile, refusals
 from legato.codegen.entry.cuda import instance as cuda_instance
 from legato.codegen.entry.cuda.frame import cuda_frame_arena, cuda_frame_result, cuda_frame_turn, cuda_open_frame
 from legato.codegen.entry.cuda.instance import create_on_device
-from legato.codegen.entry.cuda.launch import cuda_copy, cuda_launch, cuda_read, cuda_write
+from legato.codegen.entry.cuda.launch import cuda_copy, cuda_launch, cuda_multiprocessors, cuda_read, cuda_write
 from legato.codegen.entry.cuda.profile import cuda_begin, cuda_record
 from legato.codegen.entry.cuda.tensor_maps import cuda_tensor_map
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, frame_turn, memory_at, open_frame, set_size
@@ -70,7 +70,7 @@ UNITS = (
     EntryUnit((faults.out_of_bounds, faults.faults)),            # passes/cpu/check_bounds.py
     POOL,                                                   # passes/cpu/outline_parallel.py
     EntryUnit((create_on_device, cuda_launch, cuda_tensor_map, cuda_copy, cuda_read, cuda_write,       # passes/gpu/call_driver.py
-               cuda_open_frame, cuda_frame_arena, cuda_frame_turn, cuda_frame_result, cuda_begin, cuda_record)),
+               cuda_multiprocessors, cuda_open_frame, cuda_frame_arena, cuda_frame_turn, cuda_frame_result, cuda_begin, cuda_record)),
 )
 
 

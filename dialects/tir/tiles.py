@@ -12,6 +12,7 @@ from legato.dialects.tir.verify import InvalidOp, verified
 BULK_COPY = "tir.bulk_copy"
 WARPGROUP_PRODUCT = "tir.warpgroup_product"
 TENSOR_MAP = "tir.tensor_map"
+MULTIPROCESSORS = "tir.multiprocessors"
 
 
 @verified
@@ -96,6 +97,23 @@ class TensorMapOp(Tir.Operation, name="tensor_map"):
         types = [v.type for v in self.operation.operands]
         if len(types) != 3 or not isinstance(types[0], ir.MemRefType) or not 2 <= types[0].rank <= 5:
             raise InvalidOp("takes a buffer of two to five axes, and the bounds of two of them")
+
+
+@verified
+class MultiprocessorsOp(Tir.Operation, name="multiprocessors"):
+    """The number of multiprocessors of the device that the host launches kernels on.
+
+    ```mlir
+    %0 = "tir.multiprocessors"() : () -> index
+    ```
+    """
+
+    count: ext.Result[ir.IndexType]
+
+    def check(self) -> None:
+        """Raises InvalidOp unless it gives an index."""
+        if [str(one.type) for one in self.operation.results] != ["index"]:
+            raise InvalidOp("gives an index")
 
 
 BulkCopyOp._ODS_OPERAND_SEGMENTS = None

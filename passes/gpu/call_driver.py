@@ -16,7 +16,7 @@ from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, PASSED, RUN, SITES
-from legato.dialects.tir.tiles import TENSOR_MAP
+from legato.dialects.tir.tiles import MULTIPROCESSORS, TENSOR_MAP
 from legato.passes.gpu.device_copies import copies, element, item_bytes
 from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from legato.dialects.module import Module
 
 ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_tensor_map": 4, "legato.cuda_copy": 5, "legato.cuda_read": 4,
-                   "legato.cuda_write": 5}   # their operands
-READ, WRITE = "legato.cuda_read", "legato.cuda_write"
+                   "legato.cuda_write": 5, "legato.cuda_multiprocessors": 2}   # their operands
+READ, WRITE, COUNT = "legato.cuda_read", "legato.cuda_write", "legato.cuda_multiprocessors"
+RETURNING = (READ, COUNT)
 LOGGER = logging.getLogger(__name__)
 GRID = 6             # of a launch's operands: sizes of the grid and of blocks
 CLUSTER, SHARED, PARAMETERS = slice(7, 10), 10, 11     # of its operandSegmentSizes
@@ -71,7 +72,7 @@ def call_driver(module: ir.Module, chip: str, graphs: bool, cubin: bool) -> None
         else:
             run, site = add_arguments(function, [ir.IndexType.get()] * 2)
         for op in everything(function.operation):
-            if op.name in ("gpu.launch_func", "memref.copy", "memref.load", "memref.store", TENSOR_MAP):
+            if op.name in ("gpu.launch_func", "memref.copy", "memref.load", "memref.store", TENSOR_MAP, MULTIPROCESSORS):
                 with ir.InsertionPoint(op), op.location:
                     rewrite(op, run, index(numbered(sites, "the model")) if site is None else site, kernels, parameters)
         for call in calls_of(function):
@@ -114,6 +115,8 @@ def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, 
     """Puts a call in the place of an op that concerns the device."""
     if op.name == TENSOR_MAP:
         op.results[0].replace_all_uses_with(tensor_map(op, run, site))
+    elif op.name == MULTIPROCESSORS:
+        op.results[0].replace_all_uses_with(call(COUNT, [run, site]))
     elif op.name == "gpu.launch_func":
         launch(op, run, site, kernels, parameters)
     elif op.name == "memref.copy":
@@ -266,7 +269,7 @@ def constant(value: int) -> ir.Value:
 
 def call(name: str, operands: Sequence[ir.Value]) -> ir.Value:
     """Calls one of the entry's functions; what it returns, if it does."""
-    results = [ir.IndexType.get()] if name == READ else []
+    results = [ir.IndexType.get()] if name in RETURNING else []
     made = func.CallOp(results, ir.FlatSymbolRefAttr.get(name), list(operands))
     return made.operation.results[0] if results else operands[0]
 
@@ -277,5 +280,5 @@ def declare(module: ir.Module) -> None:
     with ir.InsertionPoint.at_block_begin(module.body):
         for name, count in ENTRY_FUNCTIONS.items():
             if name in called:
-                type_ = ir.FunctionType.get([ir.IndexType.get()] * count, [ir.IndexType.get()] if name == READ else [])
+                type_ = ir.FunctionType.get([ir.IndexType.get()] * count, [ir.IndexType.get()] if name in RETURNING else [])
                 func.FuncOp(name, type_, visibility="private").attributes[ENTRY] = ir.UnitAttr.get()

@@ -16,6 +16,7 @@ from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import STAGES, TENSOR_MAPS
 from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT
+from legato.passes.gpu import tile_loop
 from legato.passes.gpu import warpgroup_code as code
 from legato.passes.gpu.copy_loop import copy_loop
 from legato.passes.gpu.specialized_kernel import BARRIER_BYTES, WARPGROUP, SpecializedKernel
@@ -31,7 +32,9 @@ class SpecializeWarps(ModulePass):
     """Rewrites kernels with ``tir.bulk_copy``, and its ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies
     the tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target
     has room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand,
-    which is a parameter of the kernel then."""
+    which is a parameter of the kernel then. Where a block has a multiprocessor for itself and tiles are many, there are as many blocks as
+    multiprocessors, and each goes through several of the tiles that it was written for: copies for the next one are under way while a
+    result is written."""
 
     name: ClassVar[str] = "tir-specialize-warps"
     target: TargetText = option("nvvm", "the target whose memory is used")
@@ -67,12 +70,18 @@ def specialize(module: ir.Operation, kernel: ir.Operation, shared_bytes: int) ->
                          f"{f', of which other tiles take {always}' if lasting else ''}: choose smaller tiles", kernel)
     copies = [*of.copies, *of.early]
     host = [[host_map(op, launch, kernel) for op in copies] for launch in launches]
-    maps, gone = add_maps(kernel, len(copies))
-    SpecializedKernel(kernel, of, tiles, lasting, dict(zip(copies, maps)), stages, warps).build()
+    sizes = tile_loop.known_sizes(launches)
+    alone = 2 * (stages * each + always) > shared_bytes      # whether a block has a multiprocessor for itself
+    stays = alone and not of.early and tile_loop.worthwhile(sizes)
+    counts, maps, gone = add_parameters(kernel, 3 if stays and sizes is None else 0, len(copies))
+    grid = (counts or sizes or ()) if stays else ()
+    SpecializedKernel(kernel, of, tiles, lasting, dict(zip(copies, maps)), stages, warps, grid).build()
     for old in reversed(gone):
         kernel.regions[0].blocks[0].erase_argument(ir.BlockArgument(old).arg_number)
     for launch, given in zip(launches, host):
-        relaunch(launch, warps + WARPGROUP, stages * each + always, given)
+        relaunch(launch, warps + WARPGROUP, stages * each + always, given, stays, bool(counts))
+    if stays and "known_grid_size" in kernel.attributes:
+        del kernel.attributes["known_grid_size"]
     kernel.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get([*WARP, warps + WARPGROUP])
 
 
@@ -113,31 +122,34 @@ def host_map(copy: ir.Operation, launch: ir.Operation, kernel: ir.Operation) -> 
             "rows": copy.attributes["rows"], "box": ir.DenseI64ArrayAttr.get([tile.rows, code.PANEL // tile.width])}).results[0]
 
 
-def add_maps(kernel: ir.Operation, count: int) -> tuple[list[ir.Value], list[ir.Value]]:
-    """Appends parameters to a kernel, and marks that its last ones are tensor maps. Returns them, and the shared buffers that it had, of
-    which those that are tiles are used still."""
+def add_parameters(kernel: ir.Operation, indices: int, count: int) -> tuple[list[ir.Value], list[ir.Value], list[ir.Value]]:
+    """Appends parameters to a kernel, so many indices and then tensor maps. Returns both, and the shared buffers that it had, of which
+    those that are tiles are used still."""
     block = kernel.regions[0].blocks[0]
     type_ = ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value)
     pointer = ir.Type.parse("!llvm.ptr")
     own = list(block.arguments)[len(type_.inputs):]
+    counts = [block.add_argument(ir.IndexType.get(), kernel.location) for _ in range(indices)]
     maps = [block.add_argument(pointer, kernel.location) for _ in range(count)]
     kept = [old for old in own if not any(use.owner.operation.name in (BULK_COPY, WARPGROUP_PRODUCT) for use in old.uses)]
     for old in kept:
         old.replace_all_uses_with(block.add_argument(old.type, kernel.location))
-    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([*type_.inputs, *[pointer] * count], []))
+    inputs = [*type_.inputs, *(one.type for one in (*counts, *maps))]
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
     kernel.attributes["workgroup_attributions"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(kept))
     kernel.attributes[TENSOR_MAPS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
-    return maps, own
+    return counts, maps, own
 
 
-def relaunch(launch: ir.Operation, warps: int, shared: int, maps: Sequence[ir.Value]) -> None:
-    """Replaces a launch by one with more warps, dynamic shared memory, and tensor maps as its last parameters."""
+def relaunch(launch: ir.Operation, warps: int, shared: int, maps: Sequence[ir.Value], stays: bool, counted: bool) -> None:
+    """Replaces a launch by one with more warps, dynamic shared memory, and tensor maps as its last parameters. ``stays``: whether its
+    blocks go through tiles; ``counted``: whether the kernel is told of its grid's sizes."""
     segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
     operands = list(launch.operands)
     first = sum(segments[:PARAMETERS])
     with ir.InsertionPoint(launch), launch.location:
-        sizes = [*operands[:5], index(warps)]
-        given = operands[first:first + segments[PARAMETERS]]
+        sizes = [*(tile_loop.resident(operands[:3]) if stays else operands[:3]), *operands[3:5], index(warps)]
+        given = operands[first:first + segments[PARAMETERS]] + (operands[:3] if counted else [])
         segments[SHARED], segments[PARAMETERS] = 1, len(given) + len(maps)
         attributes = {name: launch.attributes[name] for name in launch.attributes}
         attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)

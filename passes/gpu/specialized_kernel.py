@@ -9,6 +9,7 @@ from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.markers import STAGES
 from legato.passes.gpu import warpgroup_code as code
 from legato.passes.gpu.copy_loop import BARRIER, PURE, STORES, CopyLoop
+from legato.passes.gpu.tile_loop import ResidentTiles, block_numbers, count_steps, tile_loop
 from legato.passes.gpu.warpgroup_code import SharedTile, plus
 
 WARPGROUP = 4                     # warps
@@ -19,12 +20,14 @@ BARRIER_BYTES = 8
 
 
 class SpecializedKernel:
-    """Rewrites the body of one kernel. ``stages``: the steps whose tiles have memory; ``warps``: those that multiply."""
+    """Rewrites the body of one kernel. ``stages``: the steps whose tiles have memory; ``warps``: those that multiply. ``grid``: the sizes
+    of the grid of tiles that blocks go through, numbers or values; none where each block has one."""
 
     def __init__(self, kernel: ir.Operation, of: CopyLoop, tiles: dict[ir.Value, SharedTile], lasting: dict[ir.Value, SharedTile],
-                 maps: dict[ir.Operation, ir.Value], stages: int, warps: int):
+                 maps: dict[ir.Operation, ir.Value], stages: int, warps: int, grid: Sequence[int | ir.Value] = ()):
         self.kernel, self.of, self.tiles, self.lasting = kernel, of, tiles, lasting
-        self.maps, self.stages, self.warps = maps, stages, warps
+        self.maps, self.stages, self.warps, self.grid = maps, stages, warps, grid
+        self.numbers = block_numbers(kernel)
         self.size = sum(tile.size for tile in tiles.values())
         self.memory: ir.Value
 
@@ -62,14 +65,29 @@ class SpecializedKernel:
         with ir.InsertionPoint(end), self.of.loop.location:
             if self.warps == 2 * WARPGROUP:
                 code.set_registers(BESIDE if self.of.fills else MULTIPLYING, more=True)
+            tiles = self.tiles_of_block()
         move_before([op for op in old if op.name == "memref.alloca"], body(block)[0])    # LLVM promotes the entry's allocations
-        move_before([op for op in old if op.name not in ("gpu.return", "memref.alloca")], end)
-        self.multiply(alone)
+        place = end if tiles is None else terminator(tiles.loop.body)
+        move_before([op for op in old if op.name not in ("gpu.return", "memref.alloca")], place)
+        if tiles is not None:
+            for number, value in tiles.places.items():
+                number.replace_all_uses_with(value)
+                number.owner.operation.erase()
+            with self.of.loop.location:
+                count_steps(tiles, list(self.of.loop.operands)[:3])
+        self.multiply(alone, None if tiles is None else tiles.done)
 
-    def step(self, variable: ir.Value, bounds: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
-        """Of a step of the loop its stage, and the parity of the stage's turn."""
+    def tiles_of_block(self) -> ResidentTiles | None:
+        """The loop over a block's tiles, at the insertion point; None where it has one tile."""
+        if not self.grid:
+            return None
+        return tile_loop(self.numbers, [index(one) if isinstance(one, int) else one for one in self.grid])
+
+    def step(self, variable: ir.Value, bounds: Sequence[ir.Value], done: ir.Value | None) -> tuple[ir.Value, ir.Value]:
+        """Of a step of the loop its stage, and the parity of the stage's turn. ``done``: the steps of tiles before, if there are any."""
         lower, _, by = bounds
         number = arith.DivUIOp(arith.SubIOp(variable, lower).result, by).result
+        number = number if done is None else plus(number, done)
         turn = arith.DivUIOp(number, index(self.stages)).result
         return arith.RemUIOp(number, index(self.stages)).result, arith.RemUIOp(turn, index(2)).result
 
@@ -102,6 +120,15 @@ class SpecializedKernel:
         and ``z`` a thread's number among four warps. A stage is free from the beginning: a barrier's phase before its first is over."""
         mapping: dict[ir.Value, ir.Value] = {op.results[0]: z for op in find(self.kernel, "gpu.thread_id")
                                              if "z" in str(op.attributes["dimension"]) and op.results[0] != z} if first is not None else {}
+        tiles = self.tiles_of_block()
+        if tiles is None:
+            self.copy_steps(first, mapping, None)
+            return
+        with ir.InsertionPoint(terminator(tiles.loop.body)):
+            count_steps(tiles, self.copy_steps(first, mapping | tiles.places, tiles.done))
+
+    def copy_steps(self, first: ir.Value | None, mapping: dict[ir.Value, ir.Value], done: ir.Value | None) -> list[ir.Value]:
+        """The loop over the steps of one tile. Returns its bounds."""
         known = rebuilder(mapping)
         bounds = [known(v) for v in list(self.of.loop.operands)[:3]]
         if self.lasting:
@@ -114,7 +141,7 @@ class SpecializedKernel:
         with ir.InsertionPoint(loop.body):
             mapping = dict(mapping)
             known = rebuilder(mapping)
-            stage, parity = self.step(loop.induction_variable, bounds)
+            stage, parity = self.step(loop.induction_variable, bounds, done)
             code.wait_for(self.empty(stage), arith.SubIOp(index(1), parity).result)
             full, places = self.full(stage), self.places(stage)
             copied = [(one, [known(v) for v in list(one.operands)[4:]]) for one in self.of.copies]
@@ -125,6 +152,7 @@ class SpecializedKernel:
                 code.publish_stores()
                 code.arrive(full)
             scf.YieldOp([])
+        return bounds
 
     def begin(self, copied: Sequence[tuple[ir.Operation, Sequence[ir.Value]]], places: dict[ir.Value, ir.Value], barrier: ir.Value) -> None:
         """Begins copies, from these places in their sources, for which who waits at an mbarrier waits."""
@@ -155,8 +183,8 @@ class SpecializedKernel:
                         code.store_in_tile(self.tiles[buffer], places[buffer], row, column, value)
                     inner.erase()
 
-    def multiply(self, alone: ir.Value) -> None:
-        """Turns the kernel's own loop into that of the warps that multiply."""
+    def multiply(self, alone: ir.Value, done: ir.Value | None) -> None:
+        """Turns the kernel's own loop into that of the warps that multiply. ``done``: as of ``step``."""
         loop = self.of.loop
         if self.lasting:
             with ir.InsertionPoint(loop), loop.location:
@@ -164,7 +192,7 @@ class SpecializedKernel:
         for op in dict.fromkeys(one.parent.operation for one in self.of.early):
             op.erase()
         with ir.InsertionPoint(self.of.first), loop.location:
-            stage, parity = self.step(loop.regions[0].blocks[0].arguments[0], list(loop.operands)[:3])
+            stage, parity = self.step(loop.regions[0].blocks[0].arguments[0], list(loop.operands)[:3], done)
             code.wait_for(self.full(stage), parity)
             places = self.places(stage)
         stores = [op for op in self.of.fills if any(inner.name in STORES for inner in everything(op))]

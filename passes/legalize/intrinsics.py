@@ -16,11 +16,11 @@ from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
 from legato.dialects.tir.matrices import LOAD_MATRIX, MULTIPLY_MATRICES, STORE_MATRIX
-from legato.dialects.tir.tiles import TENSOR_MAP
+from legato.dialects.tir.tiles import MULTIPROCESSORS, TENSOR_MAP
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 
 HALF = ("f16", "bf16")
-LATER = (TENSOR_MAP, LOAD_MATRIX, STORE_MATRIX, MULTIPLY_MATRICES)     # which tir-call-driver and tir-lower-matrices take
+LATER = (TENSOR_MAP, MULTIPROCESSORS, LOAD_MATRIX, STORE_MATRIX, MULTIPLY_MATRICES)     # which tir-call-driver and tir-lower-matrices take
 FUNCTIONS = ("func.func", "gpu.func", "llvm.func")
 
 

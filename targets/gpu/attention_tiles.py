@@ -6,8 +6,8 @@ from legato.analysis.structured import AttentionForm
 from legato.core.mlir import ir
 from legato.targets.gpu.attention import SPARE, padded
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.matrix_tiles import MatrixTiles
 from legato.targets.gpu.product_tiles import ENOUGH
-from legato.targets.gpu.tensor_cores import MatrixTiles
 from legato.targets.gpu.warpgroups import MOST_AXES, STEP
 
 PANEL = 64         # elements of a row of the tiles that warpgroups multiply

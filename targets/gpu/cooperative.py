@@ -11,8 +11,8 @@ from legato.analysis.products import ProductForm
 from legato.dialects.tir.matrices import FILL, MULTIPLY, STORE, MatrixShape, SubgroupIntrinsic
 from legato.targets.gpu import product_tiles, products, tensor_cores
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.matrix_tiles import FILLED, ROW_PADDING, MatrixTiles
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import ROW_PADDING, MatrixTiles
 
 SUBGROUPS = "threadIdx.y"    # the axis of a block's subgroups; their threads are on threadIdx.x
 TILES = (MatrixTiles(64, 64, 32, 2, 2), MatrixTiles(32, 64, 32, 2, 2), MatrixTiles(32, 32, 32, 2, 2))
@@ -67,7 +67,7 @@ def choose(form: ProductForm, shape: MatrixShape, machine: Gpu) -> MatrixTiles |
     wide = tables[0]
     few = [one for table, size, tile in zip(tables[1:], (rows, columns), (NARROW[0].rows, NARROW[1].columns)) for one in table
            if size is not None and size <= tile]
-    return few[0] if few else product_tiles.largest(form, wide, tensor_cores.FILLED) or (wide[-1] if wide else None)
+    return few[0] if few else product_tiles.largest(form, wide, FILLED) or (wide[-1] if wide else None)
 
 
 def holds(tiles: MatrixTiles, form: ProductForm, shape: MatrixShape, machine: Gpu) -> bool:

@@ -8,7 +8,7 @@ from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm
 from legato.analysis.structured import StructuredKernel
-from legato.targets.gpu import cooperative, product_tiles, tensor_cores, warpgroups
+from legato.targets.gpu import cooperative, matrix_tiles, product_tiles, tensor_cores, warpgroups
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import BlockTile, rows_for
 from legato.targets.gpu.products import product_in
@@ -49,6 +49,6 @@ def largest_tile(kernel: BlockKernel, form: ProductForm, machine: Gpu) -> BlockT
         return None
     table, filled = product_tiles.TILES, product_tiles.FILLED
     if matrices:
-        table = tensor_cores.TILES if warpgroups.schedule(kernel, machine) is None else warpgroups.TILES
-        filled = tensor_cores.FILLED
+        table = matrix_tiles.TILES if warpgroups.schedule(kernel, machine) is None else warpgroups.TILES
+        filled = matrix_tiles.FILLED
     return table[0] if columns >= filled * (table[0].columns * -(-columns // table[0].columns)) else None

@@ -5,50 +5,24 @@ A block of threads computes a tile of the result, as in ``products``, and each w
 shared memory by ldmatrix, sums stay in registers, and what reads the result is computed where it is written.
 """
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from math import gcd
 from typing import Protocol
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm, multiplied_as
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu import product_tiles, products
+from legato.targets.gpu import matrix_tiles, product_tiles, products
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.matrix_tiles import WORD, MatrixTiles
+from legato.targets.gpu.quantized import dequantizing
 from legato.targets.gpu.steps import Steps
 
 LEAST = 8          # rows, columns and depth from which on a tile is not mostly empty
-ROW_PADDING = 16   # bytes
 PAIR = 2           # neighbouring columns that a thread has
 WARP = 32
 WARPS = "threadIdx.z"     # the axis of a block's warps
 MOST_SUMS = 64     # of a thread in products of bytes, whose fragments hold twice the depth, and which are exchanged in registers
-SUM_BYTES = 4      # of a sum
-FILLED = Fraction(2, 3)   # of the largest tiles, the part at least that is work
-MOST_STAGES = 4    # steps of the depth that have buffers of their own
-LEAST_SHARED = 768     # depth from which on warps share that of f32
-
-
-@dataclass(frozen=True)
-class MatrixTiles:
-    """``rows``, ``columns``, ``depth``: of the tile of a block of threads; ``down``, ``across``: its warps along rows and columns;
-    ``slices``: parts of the depth that warps of a block share, each with tiles of its own, instead."""
-
-    rows: int
-    columns: int
-    depth: int
-    down: int
-    across: int
-    slices: int = 1
-
-    def size(self, width: int) -> int:
-        """The bytes of the operands' tiles in shared memory, of elements of ``width`` bytes, with the most that is added to their rows."""
-        return width * (self.rows + self.columns) * self.depth + ROW_PADDING * (max(self.rows, self.depth) + max(self.columns, self.depth))
-
-    @property
-    def warps(self) -> int:
-        """The warps of a slice."""
-        return self.down * self.across
 
 
 class SlicedTile(product_tiles.DeepTile, Protocol):
@@ -58,71 +32,6 @@ class SlicedTile(product_tiles.DeepTile, Protocol):
     def slices(self) -> int:
         """The parts of the depth that threads of the block share."""
         ...
-
-
-TILES = (MatrixTiles(128, 128, 32, 2, 2), MatrixTiles(64, 64, 32, 2, 2), MatrixTiles(32, 64, 32, 2, 2), MatrixTiles(32, 32, 32, 2, 2))
-WORD = 4           # bytes of an f32
-SMALL_WORDS = tuple(replace(one, depth=one.depth // 2) for one in TILES[2:])     # of which blocks copy little at once
-LONG_STEPS = MatrixTiles(32, 32, 64, 2, 2)           # instead, for f32
-SLICED = MatrixTiles(16, 32, 32, 1, 1, slices=4)     # for few results and a long depth
-# for so few results that a multiprocessor has one block, whose memory is dynamic: steps of 128 bytes, or warps that share a long depth
-ROOMY = (MatrixTiles(64, 64, 64, 2, 2), MatrixTiles(32, 64, 64, 2, 2), MatrixTiles(64, 32, 64, 2, 2), MatrixTiles(32, 32, 64, 2, 2))
-ROOMY_SLICED = (SLICED, MatrixTiles(16, 16, 64, 1, 1, slices=4))
-WORD_SLICED = (MatrixTiles(32, 32, 32, 1, 1, slices=4), MatrixTiles(16, 32, 32, 1, 1, slices=4), MatrixTiles(16, 16, 32, 1, 1, slices=8))
-NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for few rows, and for few columns
-
-
-def choose(form: ProductForm) -> MatrixTiles:
-    """The largest tiles that leave enough blocks and are not mostly empty; sizes that are not known count as long."""
-    rows, columns = (form.extent(axes) for axes in (form.rows, form.columns))
-    if rows is not None and rows <= NARROW[0].rows:
-        return NARROW[0]
-    if columns is not None and columns <= NARROW[1].columns:
-        return NARROW[1]
-    return product_tiles.largest(form, TILES, FILLED) or TILES[-1]
-
-
-def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
-    """The tiles of a product whose depth warps of a block share; None where tiles as they are leave blocks enough, and where so few blocks
-    are left that blocks have to share it."""
-    if products.split_depth(form, tiles.rows, tiles.columns)[1] == 1:
-        return None
-    sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
-    return SLICED if product_tiles.blocks_of(sizes, SLICED) >= product_tiles.ENOUGH // 4 else None
-
-
-def roomy(form: ProductForm, machine: Gpu, width: int) -> MatrixTiles | None:
-    """The tiles of a product of so few results that each multiprocessor has a block or two, which may take all of its shared memory: the
-    largest that leave three quarters of the multiprocessors a block, or twice as many blocks as there are where the depth is one step,
-    in which no block copies ahead. None for other products, and where blocks do not get more memory than their own."""
-    sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
-    known = [size for size in sizes if size is not None]
-    enough = product_tiles.ENOUGH
-    if len(known) < len(sizes) or width == 1 or machine.dynamic_shared_bytes <= machine.shared_bytes or any(
-            size <= NARROW[0].rows for size in known[1:3]) or product_tiles.blocks_of(known, ROOMY[0]) >= 2 * enough:
-        return None
-    least = enough * 3 // 4 if known[-1] > ROOMY[0].depth else 2 * enough
-    if width == WORD:
-        few = product_tiles.blocks_of(known, WORD_SLICED[0]) <= enough and known[-1] >= LEAST_SHARED
-        return shared_depth(known, WORD_SLICED, least) if few else None
-    found = product_tiles.largest(form, ROOMY, FILLED, least)
-    if found is None and known[-1] >= product_tiles.LONG:
-        found = shared_depth(known, ROOMY_SLICED, least)
-    return found or ROOMY[-1]
-
-
-def shared_depth(sizes: Sequence[int], table: Sequence[MatrixTiles], least: int) -> MatrixTiles | None:
-    """The first tiles of a table, the largest first, that leave so many blocks, or the last; None where these leave few, so that blocks
-    have to share the depth."""
-    tiles = next((one for one in table if product_tiles.blocks_of(sizes, one) >= least), table[-1])
-    return tiles if product_tiles.blocks_of(sizes, tiles) >= product_tiles.ENOUGH // 4 else None
-
-
-def takes_long_steps(form: ProductForm, tiles: MatrixTiles) -> bool:
-    """Whether a product of f32 in small tiles is deep enough for several long steps: of 16 steps of depth there are so many that barriers
-    and copies that are waited for take most of the time."""
-    depth = form.extent(form.depth)
-    return tiles in SMALL_WORDS and depth is not None and depth >= MOST_STAGES * LONG_STEPS.depth
 
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:
@@ -156,13 +65,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if intrinsic is None or not is_long(form):
         return None
     width = form.left.buffer.type.element_type.width // 8
-    spacious = roomy(form, machine, width)
-    tiles = spacious or choose(form)
-    if spacious is None:
-        tiles = sliced(form, tiles) or tiles
-        tiles = replace(tiles, depth=2 * tiles.depth // width)      # rows of 64 bytes
-        if width == WORD and takes_long_steps(form, tiles):
-            tiles = LONG_STEPS
+    tiles, room = matrix_tiles.choose(form, machine, width, is_copied(kernel, machine, form, width))
     if width == 1 and tiles.rows * tiles.columns > MOST_SUMS * WARP * tiles.warps:
         tiles = replace(tiles, across=2 * tiles.across)
     if not products.fits(form, tiles.rows, tiles.columns, machine):
@@ -171,14 +74,11 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     def compute(block: str, inlined: list[str], chunk: int, readers: Sequence[str] = ()) -> None:
         sizes = (tiles.rows, tiles.columns, tiles.depth)
-        shared = machine.shared_bytes if spacious is None else machine.dynamic_shared_bytes
-        is_sliced = tiles.slices > 1
-        attributes = layout(8 * width)
+        is_sliced, attributes = tiles.slices > 1, layout(8 * width)
         if is_sliced:
             attributes += f", slices = {tiles.slices} : i64"
-            shared -= tiles.slices * tiles.rows * tiles.columns * SUM_BYTES
         made = tile_around(steps, block, sizes, attributes, 6 if is_sliced else 5, inlined, readers)
-        stages = min(MOST_STAGES, shared // (tiles.slices * tiles.size(width)))
+        stages = matrix_tiles.stages_of(tiles, width, room)
         if machine.async_copies and stages > 1:
             steps.step("annotate", [steps.loops(made[1], 6 + is_sliced)[3 + is_sliced]], f'key = "pipeline_stages", value = {stages} : i64')
         wide = products.LANES if is_sliced else PAIR
@@ -188,6 +88,13 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 
     divided(steps, kernel, product, form, tiles, compute)
     return steps.text()
+
+
+def is_copied(kernel: BlockKernel, machine: Gpu, form: ProductForm, width: int) -> bool:
+    """Whether copies of the operands, of elements of ``width`` bytes, can be asynchronous: elements are not computed, and lie together in 4
+    bytes or more."""
+    lanes = operand_lanes(kernel, machine, form, matrix_tiles.ROOMY_SMALL, 0)
+    return machine.async_copies and min(lanes) * width >= WORD and dequantizing(kernel, form.right.buffer) is None
 
 
 def is_long(form: ProductForm) -> bool:

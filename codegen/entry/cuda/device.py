@@ -3,6 +3,7 @@ from legato.codegen.entry.abi import calloc, free
 from legato.codegen.entry.cuda.driver import (
     MAJOR,
     MINOR,
+    MULTIPROCESSORS,
     cuCtxPopCurrent,
     cuCtxPushCurrent,
     cuDeviceGet,
@@ -103,6 +104,8 @@ def check_chip(device: CudaDevice) -> int:
         code = cuDeviceGetAttribute(DRIVER.cuDeviceGetAttribute, major, MAJOR, device.handle)
     if code == 0:
         code = cuDeviceGetAttribute(DRIVER.cuDeviceGetAttribute, minor, MINOR, device.handle)
+    if code == 0:
+        code = cuDeviceGetAttribute(DRIVER.cuDeviceGetAttribute, address(device.multiprocessors), MULTIPROCESSORS, device.handle)
     if code != 0:
         return refuse_driver("describing the device", code)
     version = 10 * major[0] + minor[0]

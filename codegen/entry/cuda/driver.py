@@ -4,7 +4,7 @@ from legato.codegen.entry.cuda.refusals import refuse_incomplete_driver, refuse_
 from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, pointed, size_of, swap_at, value_at
 
 NOW = 2                 # dlopen: all symbols at once
-MAJOR, MINOR = 75, 76   # attributes of a device: its compute capability
+MULTIPROCESSORS, MAJOR, MINOR = 16, 75, 76   # attributes of a device: a number, and its compute capability
 NON_BLOCKING = 1        # of a stream: it does not wait for the default one
 TIMING, NO_TIMING = 0, 2    # of an event
 DYNAMIC_SHARED = 8      # attribute of a function: the most dynamic shared memory

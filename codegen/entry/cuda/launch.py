@@ -43,6 +43,11 @@ def cuda_launch(run: int, site: int, kernel: int, parameters: int, count: int) -
         refuse_launch(of, kernel, site, sizes, code)
 
 
+def cuda_multiprocessors(run: int, site: int) -> int:
+    """The number of multiprocessors of a call's device."""
+    return CudaRun(run).device.multiprocessors
+
+
 def cuda_copy(run: int, site: int, to: int, source: int, size: int) -> None:
     """Copies on the device."""
     of = CudaRun(run)

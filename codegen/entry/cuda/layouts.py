@@ -109,6 +109,7 @@ class CudaDevice(Struct):
 
     ordinal: int
     handle: int
+    multiprocessors: int
     context: Pointer
     module: Pointer
     weights: int

@@ -130,6 +130,77 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// Tiles of more than half of a multiprocessor's shared memory: a block for each multiprocessor goes through the grid, whose sizes are
+// parameters of the kernel where the host computes them. Both loops carry the number of steps so far.
+// CHECK-LABEL: func.func @run
+// CHECK-SAME:    %{{.*}}: memref<?x256xf16>, %{{.*}}: memref<256x256xf16>, [[GRID:%.+]]: index)
+// CHECK-DAG:   [[MANY:%.+]] = "tir.multiprocessors"() : () -> index
+// CHECK-DAG:   [[ALL:%.+]] = arith.muli
+// CHECK:       [[BLOCKS:%.+]] = arith.minui %{{.*}}, [[MANY]] : index
+// CHECK:       gpu.launch_func {{.*}} blocks in ([[BLOCKS]], %{{.*}}, %{{.*}}) {{.*}} args({{.*}}, [[GRID]] : index, %c2{{.*}} : index, %c1{{.*}} : index, %{{.*}} : !llvm.ptr, %{{.*}} : !llvm.ptr)
+// CHECK-LABEL: gpu.func @tiles
+// CHECK-SAME:    [[X:%[a-z0-9]+]]: index, [[Y:%[a-z0-9]+]]: index, [[Z:%[a-z0-9]+]]: index, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr)
+// CHECK-NOT:   known_grid_size
+// CHECK:       scf.if
+// CHECK:         [[FIRST:%.+]] = gpu.block_id x
+// CHECK:         [[BY:%.+]] = gpu.grid_dim x
+// CHECK:         scf.for [[TILE:%.+]] = [[FIRST]] to %{{.*}} step [[BY]] iter_args([[DONE:%.+]] = %{{.*}}) -> (index) {
+// CHECK:           arith.remui [[TILE]], [[X]]
+// CHECK:           scf.for
+// CHECK:             arith.addi %{{.*}}, [[DONE]]
+// CHECK:             nvvm.mbarrier.try_wait.parity
+// CHECK:           [[NEXT:%.+]] = arith.addi [[DONE]], %{{.*}}
+// CHECK:           scf.yield [[NEXT]] : index
+// CHECK:       } else {
+// CHECK:         scf.for [[TILE:%.+]] = %{{.*}} iter_args([[DONE:%.+]] =
+// CHECK:           [[ROW:%.+]] = arith.remui [[TILE]], [[X]]
+// CHECK:           scf.for
+// CHECK:             nvvm.wgmma.mma_async
+// CHECK:           vector.print
+// CHECK:           scf.yield %{{.*}} : index
+module attributes {gpu.container_module} {
+  func.func @run(%a: memref<?x256xf16>, %b: memref<256x256xf16>, %grid: index) {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    gpu.launch_func @tiles::@tiles blocks in (%grid, %c2, %c1) threads in (%c4, %c8, %c8) args(%a : memref<?x256xf16>, %b : memref<256x256xf16>, %grid : index)
+    return
+  }
+  gpu.module @tiles {
+    gpu.func @tiles(%a: memref<?x256xf16>, %b: memref<256x256xf16>, %rows: index) workgroup(%left : memref<128x64xf16, #gpu.address_space<workgroup>>, %right : memref<64x128xf16, #gpu.address_space<workgroup>>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %c64 = arith.constant 64 : index
+      %c128 = arith.constant 128 : index
+      %c256 = arith.constant 256 : index
+      %sums = arith.constant dense<0.0> : vector<64xf32>
+      %x = gpu.thread_id x
+      %i = gpu.block_id x
+      %j = gpu.block_id y
+      %first = arith.cmpi eq, %x, %c0 : index
+      scf.for %step = %c0 to %c4 step %c1 {
+        gpu.barrier
+        scf.if %first {
+          %k = arith.muli %step, %c64 : index
+          %row = arith.muli %i, %c128 : index
+          %column = arith.muli %j, %c128 : index
+          "tir.bulk_copy"(%a, %left, %rows, %c256, %row, %k) {rows = 0 : i64} : (memref<?x256xf16>, memref<128x64xf16, #gpu.address_space<workgroup>>, index, index, index, index) -> ()
+          "tir.bulk_copy"(%b, %right, %c256, %c256, %k, %column) {rows = 0 : i64} : (memref<256x256xf16>, memref<64x128xf16, #gpu.address_space<workgroup>>, index, index, index, index) -> ()
+        }
+        gpu.barrier
+        %new = "tir.warpgroup_product"(%left, %right, %c0, %sums) {left_turned = false, right_turned = false} : (memref<128x64xf16, #gpu.address_space<workgroup>>, memref<64x128xf16, #gpu.address_space<workgroup>>, index, vector<64xf32>) -> vector<64xf32>
+        vector.print %new : vector<64xf32>
+      } {tir.stages = 4 : i64}
+      vector.print %i : index
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 module attributes {gpu.container_module} {
   gpu.module @alone {
     gpu.func @alone(%a: memref<64x200xf16>) workgroup(%tile : memref<64x64xf16, #gpu.address_space<workgroup>>) kernel {

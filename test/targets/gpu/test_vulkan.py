@@ -129,7 +129,9 @@ def check_binaries(lowered, folder):
 
 
 def test_saved_and_loaded_without_a_compiler(symbolic, tmp_path):
+    """A new process, for any CPU: the host's code computes nothing but sizes."""
     symbolic.save(tmp_path / "rows.legato")
+    assert "for x86-64, 1 thread" in legato.load(tmp_path / "rows.legato")._repr_html_()
     x, w, expected = rows(7)
     np.savez(tmp_path / "given.npz", x=x, w=w)
     code = ("import numpy, sys, legato; exe = legato.load('rows.legato'); given = dict(numpy.load('given.npz')); "

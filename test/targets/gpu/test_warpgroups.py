@@ -17,7 +17,9 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.driver import ptx
+from legato.passes.gpu import tile_loop
 from legato.schedule.state import ScheduleError
+from legato.script import T
 from legato.targets.catalog import Catalog
 
 TARGET = "nvvm{approx=true chip=sm_90a}"
@@ -208,9 +210,37 @@ def test_faults_are_noticed(staged):
     assert not [name for name, fault in FAULTS.items() if not error(fault) > 1e-2]
 
 
+@pytest.mark.parametrize("rows", [264, "n"])
+def test_blocks_go_through_tiles(rows, monkeypatch):
+    """Two blocks, of which each has a multiprocessor, go through nine tiles of five steps in four stages; of unknown rows the kernel is
+    told the numbers of tiles. Stages and their phases go on where the tile before has left them."""
+    monkeypatch.setenv("STANDIN_MULTIPROCESSORS", "2")
+    kernel = product("float16", m=264, n=264, k=320) if rows == 264 else halves_of_any_rows
+    made = scheduled(kernel, stages=4, tile=[128, 128, 64]).module
+    assert len(find(outlined(made).operation, "tir.multiprocessors")) == (rows == "n")     # nine blocks are few
+    monkeypatch.setattr(tile_loop, "RESIDENT", 2)
+    assert len(find(outlined(made).operation, "tir.multiprocessors")) == 1
+    a, b, expected = operands(np.float16, False, False, 264, 264, 320)
+    exe, driver = standin.compiled(made, TARGET), standin.driver()
+    before = driver.standin_products()
+    assert np.abs(exe(a, b) - expected).max() < 1e-4
+    assert driver.standin_products() - before == 9 * 2 * 5 * 4      # tiles x warpgroups x steps x products of 16
+
+
+@T.prim_func
+def halves_of_any_rows(A: T.Buffer(("n", 320), "float16"), B: T.Buffer((320, 264), "float16"), C: T.Buffer(("n", 264), "float32")):
+    for i, j, k in T.grid(A.shape[0], 264, 320):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vi, vk]) * T.Cast("float32", B[vk, vj])
+
+
 def test_the_largest_tile_suffices():
     """128 x 256 x 64: four products of 64 x 256 in a step, a copy for each panel, no memory for registers, and, if ptxas is installed, no
-    spills and nothing that it complains of: products that it would make wait, or registers that it does not hand over."""
+    spills and nothing that it complains of: products that it would make wait, or registers that it does not hand over. Each thread writes
+    16 bytes at once."""
     pytest.importorskip("llvmlite")
     lowered = legato.lower(legato.from_onnx(model([matmul(2048, 4096, 512, HALF, "Relu")])), TARGET)
     text = ptx(lowered, Catalog().resolve(TARGET))
@@ -218,7 +248,7 @@ def test_the_largest_tile_suffices():
     assert text.count("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier") == 5 and text.count("mbarrier.try_wait") == 2
     assert re.search(r"setmaxnreg\.dec\S* +40|setmaxnreg\.dec\S*\s+40", text) and "setmaxnreg.inc.sync.aligned.u32" in text
     assert re.search(r"\.param \.align 64 \.b8 \w+\[128\]", text) and not re.search(r"\.local|[ls][dt]\.shared", text)
-    assert len(re.findall(r"st\.global\.v2\.b16", text)) == 64 == text.count("st.global")
+    assert len(re.findall(r"st\.global\.v4\.b32", text)) == 16 == text.count("st.global") and text.count("shfl.sync.bfly") == 64
     check_assembly(text)
 
 

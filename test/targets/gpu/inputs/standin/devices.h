@@ -57,7 +57,8 @@ API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
   if (attribute == 75 || attribute == 76) END(SUCCESS)
   for (int i = 0; i < 6; i++)
     if ((int)attribute == others[i][0]) {
-      *value = i ? others[i][1] : (int)setting("STANDIN_THREADS", others[i][1]);
+      const char *name = attribute == 1 ? "STANDIN_THREADS" : attribute == 16 ? "STANDIN_MULTIPROCESSORS" : 0;
+      *value = name ? (int)setting(name, others[i][1]) : others[i][1];
       END(SUCCESS)
     }
   END(INVALID_VALUE)

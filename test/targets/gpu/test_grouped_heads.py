@@ -1,0 +1,64 @@
+"""Attentions whose heads share keys and values, as PyTorch exports them: results on the stand-in, and no copies of keys or values."""
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import standin
+from onnx import helper
+
+import legato
+from legato.core.ir_helpers import find
+
+SIZES = {"h": 6, "g": 2, "m": 20, "n": 33, "d": 16}      # heads, groups of them that share, rows, keys, elements of a head
+
+
+def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type) -> onnx.ModelProto:
+    """``softmax(q k / 4 + mask) v`` of keys and values that are expanded to all heads. ``constant``: whether the mask is a constant."""
+    h, g, m, n, d = SIZES.values()
+    kind, weights, nodes = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [], []
+    given = {"q": (2, h, m, d), "k": (2, g, n, d), "v": (2, n, g, d)}
+
+    def op(kind: str, *inputs: str | list[int] | np.ndarray, **attributes: object) -> str:
+        names = [one if isinstance(one, str) else weight(np.array(one)) for one in inputs]
+        nodes.append(helper.make_node(kind, names, [f"t{len(nodes)}"], **attributes))
+        return nodes[-1].output[0]
+
+    def weight(array: np.ndarray) -> str:
+        weights.append(onnx.numpy_helper.from_array(array, f"w{len(weights)}"))
+        return weights[-1].name
+
+    def all_heads(x: str) -> str:
+        wide = op("Expand", op("Unsqueeze", x, [2]), [2, g, h // g, n, d])
+        return op("Reshape", wide, [2, h, n, d])
+
+    keys = op("Transpose", all_heads("k"), perm=[0, 1, 3, 2])
+    scores = op("MatMul", "q", op("Mul", keys, np.array(0.25, dtype)))
+    if mask is not None:
+        array = np.where(np.random.default_rng(1).random(mask) < 0.2, -1e4, 0).astype(dtype)
+        given |= {} if constant else {"mask": mask}
+        scores = op("Add", scores, array if constant else "mask")
+    values = all_heads(op("Transpose", "v", perm=[0, 2, 1, 3]))
+    nodes.append(helper.make_node("MatMul", [op("Softmax", scores), values], ["y"]))
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in given.items()]
+    graph = helper.make_graph(nodes, "grouped", inputs, [helper.make_tensor_value_info("y", kind, None)], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+CASES = {"no mask": (None, False, np.float16, 1), "constant": ((1, 1, 20, 33), True, np.float16, 1),
+         "of keys": ((2, 1, 1, 33), False, np.float32, 1), "of rows": ((20, 33), False, np.float32, 2),
+         "of heads": ((2, 6, 20, 33), False, np.float16, 1)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_heads_share_keys_in_place(name):
+    """Results as onnxruntime's; one launch, and one more that repeats a mask of rows which is an input."""
+    mask, constant, dtype, launches = CASES[name]
+    made, random = grouped(mask, constant, dtype), np.random.default_rng(0)
+    module = legato.from_onnx(made)
+    lowered = legato.lower(module, "nvvm", last="outlined")
+    assert len(find(lowered.operation, "func.call")) == launches
+    given = [random.standard_normal([one.dim_value for one in i.type.tensor_type.shape.dim]).astype(dtype) for i in made.graph.input]
+    names = [one.name for one in made.graph.input]
+    want = np.asarray(onnxruntime.InferenceSession(made.SerializeToString()).run(None, dict(zip(names, given)))[0])
+    found = standin.compiled(module, "nvvm")(*given)
+    assert np.abs(np.asarray(found, np.float64) - want).max() < (5e-3 if dtype == np.float16 else 1e-5) * np.abs(want).max()
