@@ -84,12 +84,15 @@ def shared_reduction(block: KernelBlock, least: int, machine: Gpu) -> SharedRedu
         return None if length is None or rows * length < MUCH else shared_columns(block, rows, length, most, machine)
     if rows > MOST_ROWS or (length is not None and length < max(least, LONG_EACH * rows)):
         return None
-    most = max(most // rows, LEAST_PARTS)
-    axis = max(block.reduced, key=lambda axis: divisor(block.extents[axis] or 1, most))
-    even = divisor(block.extents[axis] or 1, most)
+    axis, even = most_parts(block, max(most // rows, LEAST_PARTS))
     if even >= LEAST_PARTS:
         return SharedReduction(block, axis, even, (block.extents[axis] or 1) // even)
-    return SharedReduction(block, axis, most, None) if len(block.reduced) == 1 else None
+    return SharedReduction(block, axis, max(most // rows, LEAST_PARTS), None) if len(block.reduced) == 1 else None
+
+
+def most_parts(block: KernelBlock, most: int) -> tuple[int, int]:
+    """The axis of a reduction that has the most parts of one length, ``most`` at most, and how many."""
+    return max(((axis, divisor(block.extents[axis] or 1, most)) for axis in block.reduced), key=lambda found: found[1])
 
 
 def shared_columns(block: KernelBlock, columns: int, length: int, most: int, machine: Gpu) -> SharedReduction | None:
@@ -102,8 +105,7 @@ def shared_columns(block: KernelBlock, columns: int, length: int, most: int, mac
     alone = min(most, length // LEAST_EACH, COLUMN_THREADS * lanes // columns)
     together = min(PARTS, length // LEAST_COLUMN, COLUMN_BLOCKS // (-(-beside // COLUMNS) * (columns // beside)))
     for parts, taken in ((alone, lanes), (together, 0)):
-        axis = max(block.reduced, key=lambda axis: divisor(block.extents[axis] or 1, parts))
-        even = divisor(block.extents[axis] or 1, parts)
+        axis, even = most_parts(block, parts)
         if even >= LEAST_PARTS and (not taken or even * columns >= LEAST_THREADS * lanes):
             return SharedReduction(block, axis, even, (block.extents[axis] or 1) // even, taken)
     return None

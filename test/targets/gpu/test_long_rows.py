@@ -24,6 +24,8 @@ CHAINS = {
     "a softmax": ('"relax.softmax"(%x) {axis = -1}', (2, 140_000), (2, 140_000), lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True), 5),
     "a norm": ('"relax.instance_norm"(%x, %b, %b) {epsilon = 1.0e-05}', (1, 3, 132_000), (1, 3, 132_000),
                lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * 2 + 2, 5),
+    "a norm of groups": ('"relax.group_norm"(%x, %b, %b) {num_groups = 1 : i64, epsilon = 1.0e-05}', (1, 3, 160, 300), (1, 3, 160, 300),
+                         lambda x: (x - x.mean()) / np.sqrt(x.var() + 1e-5) * 2 + 2, 5),
 }
 
 
