@@ -15,6 +15,7 @@ from legato.targets.gpu.nests import divisor, emit_launch, power, threads_of
 from legato.targets.gpu.steps import Steps
 
 MOST_ROWS = 64      # that blocks share
+FEW_ROWS = 16       # the same, of unknown length, which may be short
 LONG = 1 << 15      # elements of a row from which on they do
 LONG_SERIES = 1 << 17   # the same, where several reductions, one after the other, have launches of their own
 LONG_EACH = 1 << 11     # the same, for each row there is
@@ -68,21 +69,21 @@ class SharedReduction:
 
 def parts_of(group: LaunchGroup, machine: Gpu) -> list[SharedReduction]:
     """How blocks share the rows of a launch's reductions; empty where one for each row, or group of columns, keeps a device busy."""
-    least = LONG if len(group.reductions) == 1 else LONG_SERIES
-    found = [shared_reduction(block, least, machine) for block in group.reductions]
+    found = [shared_reduction(block, len(group.reductions) > 1, machine) for block in group.reductions]
     return [one for one in found if one is not None] if all(found) else []
 
 
-def shared_reduction(block: KernelBlock, least: int, machine: Gpu) -> SharedReduction | None:
-    """How blocks share the rows of a reduction, which may be of unknown length; None where they do not, as for rows of less than ``least``
-    elements."""
+def shared_reduction(block: KernelBlock, series: bool, machine: Gpu) -> SharedReduction | None:
+    """How blocks share the rows of a reduction; None where they do not. ``series``: whether it is one of several."""
     rows, length = block.points(block.spatial), block.points(block.reduced)
-    if rows is None or not block.combines or (length is None and len(block.reduced) > 1):
+    if rows is None or not block.combines:
         return None
     most = MANY_PARTS if machine.async_copies else PARTS
-    if fast_axis(block) not in block.reduced and rows > COLUMNS // 2:
+    if fast_axis(block) not in block.reduced and rows > FEW_ROWS:
         return None if length is None or rows * length < MUCH else shared_columns(block, rows, length, most, machine)
-    if rows > MOST_ROWS or (length is not None and length < max(least, LONG_EACH * rows)):
+    if length is None and (series or len(block.reduced) > 1 or rows > FEW_ROWS):
+        return None
+    if rows > MOST_ROWS or (length is not None and length < max(LONG_SERIES if series else LONG, LONG_EACH * rows)):
         return None
     axis, even = most_parts(block, max(most // rows, LEAST_PARTS))
     if even >= LEAST_PARTS:

@@ -103,6 +103,16 @@ def test_where_columns_keep_a_device_busy(shape, axis, launches):
     assert len(find(lowered.operation, "gpu.launch_func")) == launches
 
 
+def test_several_reductions_of_unknown_length_are_one_launch():
+    """Which may be short."""
+    module = legato.Module.parse("""
+func.func @main(%x: tensor<2x?xf32, #relax.dims<[2, "n"]>> {relax.name = "x"}) -> tensor<2x?xf32, #relax.dims<[2, "n"]>> {
+  %0 = "relax.softmax"(%x) {axis = -1} : (tensor<2x?xf32, #relax.dims<[2, "n"]>>) -> tensor<2x?xf32, #relax.dims<[2, "n"]>>
+  return %0 : tensor<2x?xf32, #relax.dims<[2, "n"]>>
+}""")
+    assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == 1
+
+
 def test_short_and_many_rows_are_one_launch():
     lowered = legato.lower(module_of([("sum", (30_000,), 0), ("sum", (20, 40_000), 1), ("sum", (2, 32_767), 1)]), "nvvm", last="outlined")
     assert len(find(lowered.operation, "gpu.launch_func")) == 3
