@@ -65,15 +65,35 @@ def redirect(operations: list[ir.Operation], new: ir.Value) -> None:
         op.operands[0 if op.name == "memref.load" else 1] = new
 
 
-def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
-    """Makes the block read a copy of a buffer, which a new block in front computes. Returns that block."""
+def cache_read(kernel: Kernel, readers: Sequence[BlockOp], at: int | str, scope: str) -> BlockOp:
+    """Makes blocks read one copy of a buffer, which a new block in front of the first of them computes. Returns that block. ``at``: of the
+    first one's buffers."""
+    block = readers[0]
     buffer = pick(kernel, reads(block), at, block, "cache_read", "reads")
-    alone_in_nest(kernel, block, buffer, "cache_read", "memref.store", "written")
+    for one in readers:
+        alone_in_nest(kernel, one, buffer, "cache_read", "memref.store", "written")
+    for one in readers[1:]:
+        check_later(kernel, block, one, buffer)
     new = cached(kernel, buffer, scope)
     with ir.InsertionPoint(kernel.top(block)), block.operation.location:
         made = copy_nest(kernel, buffer, new, f"{buffer_name(buffer)}_{scope}")
-    redirect([op for op in accesses(block, "memref.load") if buffer_of(op) == buffer], new)
+    redirect([op for one in readers for op in accesses(one, "memref.load") if buffer_of(op) == buffer], new)
     return made
+
+
+def check_later(kernel: Kernel, first: BlockOp, other: BlockOp, buffer: ir.Value) -> None:
+    """ScheduleError unless a block reads, after another one, the elements of a buffer as they were before that one."""
+    name = buffer_name(buffer)
+    if buffer not in reads(other):
+        raise ScheduleError(f"cache_read: block '{other.name}' does not read '{name}', of which block '{first.name}' gets a copy")
+    top, behind = kernel.top(first), kernel.top(other)
+    if top == behind or not top.is_before_in_block(behind):
+        raise ScheduleError(f"cache_read: block '{other.name}' is not behind block '{first.name}', in front of which '{name}' is copied")
+    for store in users(buffer, "memref.store"):
+        at = kernel.top(store)
+        if at == top or (top.is_before_in_block(at) and at.is_before_in_block(behind)):
+            raise ScheduleError(f"cache_read: '{name}' is written by {holder(store)} between the blocks '{first.name}' and '{other.name}', "
+                                "which would read one copy")
 
 
 def keeps(kernel: Kernel, block: BlockOp, buffer: ir.Value, shape: Sequence[int]) -> bool:

@@ -57,18 +57,22 @@ def steps_of(expression: ir.AffineExpr, count: int) -> list[int] | None:
 
 
 def places_of(map: ir.AffineMap, shape: Sequence[int]) -> list[tuple[int, int]] | None:
-    """The least and the greatest place along each axis of a map of indices below these sizes, if the map exchanges and skews axes: each
-    result moves by one along an index of its own, and besides only along indices of results before. None for other maps, which may put two
-    elements into one place."""
+    """The least and the greatest place along each axis of a map of indices below these sizes, if the map exchanges, joins and skews axes:
+    each result moves along indices of its own, which are the digits of a number, and besides only along indices of results before. None for
+    other maps, which may put two elements into one place."""
     found = [steps_of(e, len(shape)) for e in map.results]
     rows = [row for row in found if row is not None]
     left = set(range(len(shape)))
-    if len(rows) < len(found) or len(rows) != len(shape):
+    if len(rows) < len(found):
         return None
     for row in sorted(rows, key=lambda row: sum(step != 0 for step in row[:-1])):
-        own = [d for d in left if row[d]]
-        if len(own) != 1 or abs(row[own[0]]) != 1:
-            return None
+        own, reach = sorted((d for d in left if row[d]), key=lambda d: abs(row[d])), 1
+        for d in own:
+            if abs(row[d]) < reach:
+                return None
+            reach += abs(row[d]) * (shape[d] - 1)
         left -= {*own}
+    if any(shape[d] != 1 for d in left):
+        return None
     ends = [[(0, step * (size - 1)) for step, size in zip(row, shape)] for row in rows]
     return [(row[-1] + sum(min(pair) for pair in one), row[-1] + sum(max(pair) for pair in one)) for row, one in zip(rows, ends)]

@@ -52,6 +52,11 @@ def on_loops(function: Callable) -> Callable:
     return lambda kernel, what, ops, **a: function(kernel, [typed(o, what, LOOP) for o in ops], **a)
 
 
+def on_blocks(function: Callable) -> Callable:
+    """Adapts a primitive on a list of blocks."""
+    return lambda kernel, what, ops, **a: function(kernel, [typed(o, what, BLOCK) for o in ops], **a)
+
+
 def on_op(wanted: str) -> Callable[[Callable], Callable]:
     """Adapts a primitive on one op."""
     return lambda function: lambda kernel, what, ops, **a: function(kernel, typed(ops[0], what, wanted).operation, **a)
@@ -89,7 +94,7 @@ PRIMITIVES: dict[str, Callable] = {
     "unroll": on_loop(loop_primitives.unroll), "bind": on_loop(loop_primitives.bind),
     "add_unit_loop": on_either(note_primitives.add_unit_loop), "annotate": on_either(note_primitives.annotate),
     "unannotate": on_either(note_primitives.unannotate),
-    "cache_read": on_block(buffer_primitives.cache_read), "cache_write": on_block(buffer_primitives.cache_write),
+    "cache_read": on_blocks(buffer_primitives.cache_read), "cache_write": on_block(buffer_primitives.cache_write),
     "set_scope": on_block(buffer_primitives.set_scope), "transform_layout": on_block(buffer_primitives.transform_layout),
     "compute_at": on_block_and_loop(block_primitives.compute_at),
     "reverse_compute_at": on_block_and_loop(block_primitives.reverse_compute_at),

@@ -179,9 +179,10 @@ class ModuleSchedule:
 
     # --- buffers ---
 
-    def cache_read(self, block: Handle, read_buffer_index: Buffer, storage_scope: str) -> Handle:
-        """Makes the block read a copy of a buffer. Returns the block that copies."""
-        return self._step("cache_read", [block], at=on_side(read_buffer_index, "read"), scope=storage_scope)[0]
+    def cache_read(self, block: Handle, read_buffer_index: Buffer, storage_scope: str, consumer_blocks: Sequence[Handle] = ()) -> Handle:
+        """Makes the block read a copy of a buffer. Returns the block that copies. ``consumer_blocks``: later blocks that read the same
+        copy."""
+        return self._step("cache_read", [block, *consumer_blocks], at=on_side(read_buffer_index, "read"), scope=storage_scope)[0]
 
     def cache_write(self, block: Handle, write_buffer_index: Buffer, storage_scope: str) -> Handle:
         """Makes the block write a new buffer. Returns the block that copies from it. Elements that the block leaves as they are stay: the

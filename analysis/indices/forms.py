@@ -176,9 +176,11 @@ def linear(value: ir.Value) -> Linear:
     return PLAIN.form(value)
 
 
-def in_loops(value: ir.Value, quotients: bool = True) -> Linear:
-    """The form of an index in loop variables: the axes of blocks are replaced by the values they are bound to."""
-    return _ThroughBlocks(quotients=quotients).form(value)
+def in_loops(value: ir.Value, quotients: bool = True, extents: Mapping[Term, Size] | None = None,
+             kept: Collection[ir.Value] = ()) -> Linear:
+    """The form of an index in loop variables, variables of ``extents`` and values that are ``kept``: the axes of blocks are replaced by the
+    values they are bound to."""
+    return _ThroughBlocks(extents, {one: Linear({one: 1}) for one in kept}, quotients=quotients).form(value)
 
 
 def place(value: ir.Value) -> Linear:

@@ -78,8 +78,8 @@ STEPS = {
     "add_unit_loop": Step("Encloses a block or a loop in a loop of one iteration.", gives=1),
     "annotate": Step("Adds an annotation, for lowering, to a loop or a block.", ("key", "value")),
     "unannotate": Step("Removes an annotation.", ("key",)),
-    "cache_read": Step("Makes the block read a copy, in a scope, of a buffer (``at``: its number among the buffers read, or its name).",
-                       ("at", "scope"), gives=1),
+    "cache_read": Step("Makes the block (first handle) read a copy, in a scope, of a buffer (``at``: its number among the buffers read, or "
+                       "its name). Later blocks (other handles) read the same copy.", ("at", "scope"), handles=None, gives=1),
     "cache_write": Step("Makes the block write a new buffer, which another block copies from.", ("at", "scope"), gives=1),
     "set_scope": Step("Sets the scope of a buffer that the block writes.", ("at", "scope")),
     "compute_at": Step("Moves the block (first handle) into the loop of its readers.", handles=2, optional=("unit_loops",)),

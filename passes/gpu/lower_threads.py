@@ -22,7 +22,7 @@ from legato.passes.gpu.threads.buffers import place_buffers, place_global
 from legato.passes.gpu.threads.joining import join_launches
 from legato.passes.gpu.threads.launch import thread_loops
 from legato.passes.gpu.threads.nests import make_launches
-from legato.passes.gpu.threads.vectors import align_elements, align_vectors, simplify_steps
+from legato.passes.gpu.threads.vectors import align_elements, align_vectors, join_digits, simplify_steps
 from legato.passes.loops.lower_loops import lower_loops_under
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -64,6 +64,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     launches = join_launches(make_launches(operation, machine.warp, machine.grid))
     place_global(operation)
     for one in launches:
+        join_digits(one)
         simplify_steps(one.operation)
     run_on(operation, "cse")
     kept = find(operation, "gpu.launch")  # cse erases a launch without effects

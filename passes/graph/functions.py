@@ -12,6 +12,7 @@ from legato.core.mlir import func, ir, tensor
 from legato.core.weights import aligned_empty
 from legato.dialects import relax
 from legato.dialects.module import Module
+from legato.dialects.relax import dims
 from legato.dialects.tir.markers import PRIM_FUNC
 
 CONSTANT = "relax.constant"
@@ -58,6 +59,12 @@ def is_used(value: ir.Value) -> bool:
 def has_one_use(value: ir.Value) -> bool:
     """Whether the value has exactly one use."""
     return only_use(value) is not None
+
+
+def has_known_images(convolution: ir.Operation) -> bool:
+    """Whether the sizes of a convolution's data are known but for the number of images, which has a name, and its result is not empty."""
+    images, *sizes = dims.dims(convolution.operands[0].type)
+    return images is not dims.UNKNOWN and all(isinstance(size, int) for size in sizes) and 0 not in convolution.results[0].type.shape
 
 
 def permutation_of(op: ir.Operation) -> tuple[int, ...]:

@@ -12,7 +12,16 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, relax_functions, replace_uses, top_ops
+from legato.passes.graph.functions import (
+    CONSTANT,
+    Constants,
+    defining_op,
+    erase_dead,
+    has_known_images,
+    relax_functions,
+    replace_uses,
+    top_ops,
+)
 from legato.passes.graph.windows import FEW_CHANNELS
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -43,13 +52,11 @@ def embeds_patches(op: ir.Operation) -> bool:
     """Whether a convolution is one of patches side by side, of known sizes but for the number of images, with a constant filter."""
     attrs = relax.attributes_of(op)
     weight = defining_op(op.operands[1])
-    batch, *sizes = dims.dims(op.operands[0].type)
     taps = op.operands[1].type.shape[2:]
-    known = batch is not dims.UNKNOWN and all(isinstance(size, int) for size in sizes) and 0 not in op.results[0].type.shape
     plain = attrs["groups"] == 1 and (attrs["data_layout"], attrs["kernel_layout"]) == LAYOUTS[op.name] and not any(attrs["padding"])
     apart = list(attrs["strides"]) == list(taps) and all(step == 1 or size == 1 for step, size in zip(attrs["dilations"], taps))
     constant = weight is not None and weight.name == CONSTANT
-    return constant and known and plain and apart and isinstance(op.results[0].type.element_type, ir.F32Type)
+    return constant and has_known_images(op) and plain and apart and isinstance(op.results[0].type.element_type, ir.F32Type)
 
 
 def streams(op: ir.Operation, machine: CpuMachine) -> bool:

@@ -15,7 +15,16 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, relax_functions, replace_uses, top_ops
+from legato.passes.graph.functions import (
+    CONSTANT,
+    Constants,
+    defining_op,
+    erase_dead,
+    has_known_images,
+    relax_functions,
+    replace_uses,
+    top_ops,
+)
 from legato.passes.graph.layout.rules import is_faster_by_columns
 from legato.passes.graph.widen_convolutions import multiplies_pairs
 from legato.passes.graph.windows import windows
@@ -47,9 +56,8 @@ class PlaneConvolutions(ModulePass):
 def has_planes(op: ir.Operation) -> bool:
     """Whether a convolution of volumes is one of channels first in one group, of sizes that are known but for their number."""
     attrs = relax.attributes_of(op)
-    sizes = dims.dims(op.operands[0].type)
     plain = attrs["groups"] == 1 and attrs["data_layout"] == "NCDHW" and attrs["kernel_layout"] == "OIDHW"
-    return plain and sizes[0] is not dims.UNKNOWN and all(isinstance(size, int) for size in sizes[1:]) and 0 not in op.results[0].type.shape
+    return plain and has_known_images(op)
 
 
 def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:

@@ -1,7 +1,9 @@
 """The nest of an elementwise block: a thread for each vector of neighbours in memory, or for each point."""
-from math import prod
+from math import gcd, prod
 
+from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import KernelBlock
+from legato.analysis.indices.forms import linear
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
@@ -47,25 +49,44 @@ def written_last(block: KernelBlock) -> int | None:
     """The axis along which the block writes neighbours; None where it is not one axis, or there are several stores."""
     if len(block.stores) != 1 or not block.stores[0].indices:
         return None
-    return block.axis_of(block.stores[0].indices[-1])
+    terms = linear(block.stores[0].indices[-1]).terms
+    return block.axis_of(next(iter(terms))) if list(terms.values()) == [1] else None
 
 
 def lanes_of(block: KernelBlock, machine: Gpu) -> int:
-    """The elements that a thread moves at once; 1 where neighbours are not read together."""
+    """The elements that a thread moves at once, of which rows, and parts of rows that are read and written, begin at multiples; 1 where
+    neighbours are not read together."""
     last = written_last(block)
     extent = None if last is None else block.extents[last]
     if last is None or not extent or not all(op.name.startswith(("arith.", "memref.", "math.")) for op in block.ops):
         return 1
-    widths = []
+    widths, sizes = [], [extent]
     for access in block.accesses:
-        *outer, index = access.indices or [None]
-        element = access.buffer.type.element_type
-        moves = index is not None and block.depends(index, [last])
-        if any(block.depends(value, [last]) for value in outer) or (moves and block.axis_of(index) != last):
+        offset = offset_along(block, access, last)
+        if offset is None:
             return 1
-        if moves:
+        if any(block.depends(index, [last]) for index in access.indices):
+            element, row = access.buffer.type.element_type, access.buffer.type.shape[-1]
             widths.append(64 if isinstance(element, ir.IndexType) else element.width)
-    if not widths or min(widths) < 8 or any(isinstance(op.results[0].type, ir.IndexType) for op in block.ops if len(op.results)):
+            sizes += [offset, 1 if access.buffer.type.is_dynamic_dim(access.buffer.type.rank - 1) else row]
+    if not widths or min(widths) < 8 or any(isinstance(op.results[0].type, ir.IndexType) and block.depends(op.results[0], [last])
+                                            and not is_index(block, op) for op in block.ops if len(op.results)):
         return 1
-    lanes = machine.lanes(max(widths))
-    return lanes if extent % lanes == 0 else 1
+    return gcd(machine.lanes(max(widths)), *sizes)
+
+
+def offset_along(block: KernelBlock, access: ElementAccess, last: int) -> int | None:
+    """Where a row begins that an access moves along, element by element, as the axis ``last`` does; 0 where it does not move along it; None
+    for other accesses."""
+    *outer, index = access.indices or [None]
+    if index is None:
+        return 0
+    form, moving = linear(index), block.block.block.arguments[last]
+    if any(block.depends(value, [last]) for value in outer) or (block.depends(index, [last]) and form.terms != {moving: 1}):
+        return None
+    return form.constant if moving in form.terms else 0
+
+
+def is_index(block: KernelBlock, op: ir.Operation) -> bool:
+    """Whether an op's result is the index of accesses only."""
+    return all(use.owner.operation.name in ("memref.load", "memref.store") for use in op.results[0].uses)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.core.mlir import ir
 
@@ -185,8 +186,11 @@ def place_of(kernel: BlockKernel, block: KernelBlock, places: dict[KernelBlock, 
 
 
 def fast_axis(block: KernelBlock) -> int | None:
-    """The axis along which neighbours in memory are read: that of the last index of the load of the highest rank."""
-    loads = sorted(block.loads, key=lambda a: len({x for x in block.axes_of(a) if x is not None}))
+    """The axis along which neighbours in memory are read: that of the last index of the load that moves along the most axes."""
+    def moves_along(load: ElementAccess) -> int:
+        return sum(any(block.depends(index, [axis]) for index in load.indices) for axis in range(block.rank))
+
+    loads = sorted(block.loads, key=moves_along)
     return next((x for x in reversed(block.axes_of(loads[-1])) if x is not None), None) if loads else None
 
 

@@ -8,7 +8,8 @@ from legato.dialects.tir.matrices import MatrixShape
 class Gpu:
     """``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep and exchange values by shuffles
     (1: none do); ``block``: threads in a block, by default; ``most_threads``: the most in a block; ``shared_bytes``: the most that a
-    block's shared buffers can take; ``registers``: of 32 bits, the most that a thread can have; ``vector_bytes``: the widest access of a
+    block's shared buffers can take; ``registers``: of 32 bits, the most that a thread can have; ``block_registers``: the most that
+    a block's threads have together; ``vector_bytes``: the widest access of a
     thread; ``vector_lanes``: the most elements of a vector; ``grid``: the most blocks on an axis of the grid that every such device has;
     ``merges``: whether a thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules;
     ``matrix_types``: of factors that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
@@ -23,6 +24,7 @@ class Gpu:
     most_threads: int = 1024
     shared_bytes: int = 48 << 10
     registers: int = 255
+    block_registers: int = 1 << 16
     vector_bytes: int = 16
     vector_lanes: int = 64
     grid: int = 2**31 - 1

@@ -7,10 +7,13 @@ shuffles or in shared memory. Results of reductions stay in registers, and what 
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
+from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.core.mlir import ir
+from legato.targets.gpu.columns import POINTS, emit_columns, lanes_of_columns
 from legato.targets.gpu.elementwise import emit_elementwise
 from legato.targets.gpu.groups import LaunchGroup, alone, buffers_bits, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
@@ -19,11 +22,11 @@ from legato.targets.gpu.steps import Steps
 UNKNOWN_ROW = 1024     # the length of a row, and the number of rows, that a schedule is made for where they are not known
 UNKNOWN_ROWS = 4096
 FULL = 1 << 15         # threads from which on a grid keeps a device busy
+BUSY = 1 << 15         # threads that share columns
 FEW_ROWS = 1024        # results that read the same elements, from which on each is computed by a thread
 LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
 MOST_ROW_THREADS = 512
 WARP = 32
-POINTS = 128           # of several rows, which threads of a block take
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -52,22 +55,45 @@ def write(name: str, gone: list[KernelBlock], groups: list[LaunchGroup], shapes:
     for block in gone:
         steps.inline(steps.block(block.name))
     for group, shape in zip(groups, shapes):
-        if group.reductions:
-            emit_reductions(steps, group, shape)
-        else:
-            emit_elementwise(steps, group.root, machine)
+        emit_launch(steps, group, shape, machine)
     return steps.text()
+
+
+def emit_launch(steps: Steps, group: LaunchGroup, shape: RowThreads, machine: Gpu) -> None:
+    """Appends the steps of a group's launch. ``shape``: the threads, where it has reductions."""
+    if group.reductions:
+        emit_reductions(steps, group, shape)
+    else:
+        emit_elementwise(steps, group.root, machine)
+
+
+@dataclass(frozen=True)
+class RowCopy:
+    """A buffer whose part of a row is copied to registers, before it is used. ``name``: the buffer's; ``readers``: the blocks that read it,
+    in order; ``rank``: its dimensions, of which ``inner`` are along the row; ``layout``: of the copy, in which these are one, as an affine
+    map; None where one of them is all."""
+
+    name: str
+    readers: tuple[KernelBlock, ...]
+    rank: int
+    inner: tuple[int, ...]
+    layout: str | None = None
 
 
 @dataclass(frozen=True)
 class RowThreads:
     """The threads of a block: ``rows`` along the shared axes, ``across`` along what is reduced; ``along``: whether neighbouring threads
-    reduce neighbours in memory, and not neighbouring rows; ``lanes``: neighbours that each of them takes at once."""
+    reduce neighbours in memory, and not neighbouring rows; ``lanes``: neighbours that each of them takes at once, of a row, or of columns
+    where ``across`` is 1; ``copies``: what a thread keeps of its row in registers, where a thread's elements are few enough for code
+    without loops; ``vectors``: whether neighbours of an elementwise block are computed as vectors, which lets it read more than these
+    copies, but compute nothing together with others."""
 
     rows: int
     across: int
     along: bool
     lanes: int = 1
+    copies: tuple[RowCopy, ...] = ()
+    vectors: bool = True
 
 
 def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
@@ -79,6 +105,8 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
     reductions = group.reductions
     if not reductions or not all(block.combines for block in reductions):
         return one_each
+    if can_cache(group.root):
+        one_each = replace(one_each, lanes=lanes_of_columns(group, FULL, machine))
     lengths = [points_of([block.extents[axis] for axis in block.reduced]) for block in reductions]
     length = max(UNKNOWN_ROW if one is None else one for one in lengths)
     fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
@@ -93,7 +121,7 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         across = even[-1] if even else across     # no thread has less to do than others
         return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
     beside = min(WARP, power(last))
-    across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
+    across = min(power(-(-length // LOADS_EACH)), max(1, BUSY // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
     return RowThreads(beside, max(across, 1), False)
 
 
@@ -119,13 +147,22 @@ def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
 def has_vectors(block: KernelBlock) -> bool:
     """Whether a block computes elements that do not depend on each other, by ops that have a form on vectors."""
     plain = all(op.name.startswith(("arith.", "memref.", "math.")) for op in block.ops)
-    return plain and not block.reduced and not any(isinstance(op.results[0].type, ir.IndexType) for op in block.ops if len(op.results))
+    indices = [op.results[0] for op in block.ops if len(op.results) and isinstance(op.results[0].type, ir.IndexType)]
+    return plain and not block.reduced and not any(block.depends(index, [block.rank - 1]) for index in indices)
 
 
 def reads_all(block: KernelBlock) -> bool:
-    """Whether a load moves along all axes of a block: no element is read again."""
-    return any({axis for axis in block.axes_of(load) if axis is not None} >= {a for a in range(block.rank) if block.extents[a] != 1}
-               for load in block.loads)
+    """Whether a load moves along all axes of a block, to as many elements as there are steps: no element is read again."""
+    moving = [axis for axis in range(block.rank) if block.extents[axis] != 1]
+    points = block.points(moving)
+
+    def moves_along_all(load: ElementAccess) -> bool:
+        sizes = load.buffer.type.shape if load.buffer.type.has_static_shape else None
+        if sizes is None or points is None or points > prod(sizes):
+            return {axis for axis in block.axes_of(load) if axis is not None} >= set(moving)
+        return all(any(block.depends(index, [axis]) for index in load.indices) for axis in moving)
+
+    return any(map(moves_along_all, block.loads))
 
 
 def divisor(number: int, most: int) -> int:
@@ -141,11 +178,13 @@ def power(number: int) -> int:
 def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None:
     """Appends the steps of one launch of reductions."""
     root = steps.block(group.root.name)
-    sized = group.root.stores[0].buffer.type.has_static_shape    # else it may write a part only, and a copy would begin as what was there
-    single = len({store.buffer for store in group.root.stores}) == 1     # a block of several results is not computed at a copy of one
-    if fills_poorly(group, shape) and group.root.reduced and not group.members and sized and single:
-        emit_points(steps, root, group.root)
+    if takes_points(group, shape):
+        emit_points(steps, root, group, shape.lanes)
         return
+    copies = []
+    for copy in shape.copies:
+        first, *others = [steps.block(block.name) for block in copy.readers]
+        copies.append((copy, steps.cache_read(first, copy.name, "local", others)))
     loops = steps.loops(root, group.root.rank)
     outer, inner = [loops[axis] for axis in group.shared], [loops[axis] for axis in group.inner]
     across, row_axis = ("threadIdx.x", "threadIdx.y") if shape.along else ("threadIdx.y", "threadIdx.x")
@@ -163,12 +202,8 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
     else:
         row = steps.fuse(outer)
         steps.bind(row, "blockIdx.x")
-    if not inner and shape.across > 1:
-        inner = [steps.unit_loop(root)]
-        steps.bind(inner[0], across)
-    else:
-        finish(steps, root, group.root, inner, shape, across)
     depth = 2 if shape.rows > 1 or fills_poorly(group, shape) else 1
+    along = [(root, group.root, inner)]     # the blocks' loops along the row
     for block, place in reversed(group.members.items()):
         handle = steps.block(block.name)
         steps.scope(handle, 0, "local")
@@ -178,20 +213,48 @@ def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None
         rest = [axis for axis in range(block.rank) if axis not in place]
         if rest and kept:
             steps.reorder([*(own[axis] for axis in kept), *(own[axis] for axis in rest)])
-        finish(steps, handle, block, [own[axis] for axis in rest], shape, across)
+        along.append((handle, block, [own[axis] for axis in rest]))
+    for copy, handle in copies:
+        steps.compute_at(handle, row)
+        own = steps.loops(handle, depth + copy.rank)[depth:]
+        if copy.inner:
+            spread(steps, [own[dim] for dim in copy.inner], shape, across, vectors=True)
+    for handle, block, loops in along:
+        if block is group.root and not inner and shape.across > 1:
+            steps.bind(steps.unit_loop(handle), across)
+        else:
+            finish(steps, handle, block, loops, shape, across)
+    for copy, handle in copies:
+        if copy.layout is not None:
+            steps.step("transform_layout", [handle], f"at = 0 : i64, map = affine_map<{copy.layout}>")
 
 
-def emit_points(steps: Steps, handle: str, block: KernelBlock) -> None:
-    """Appends the steps of one reduction of a thread for each of its results, which stay in registers until they are written: threads
-    beyond the last one then have no condition in each step."""
-    result = steps.cache_write(handle, 0, "local")
-    grid, point = steps.split(steps.fuse(steps.loops(result, len(block.stores[0].indices))), [-1, POINTS])
-    steps.bind(grid, "blockIdx.x")
-    steps.bind(point, "threadIdx.x")
-    steps.compute_at(handle, point)
-    own = steps.loops(handle, 2 + block.rank)[2:]
-    steps.reorder([own[axis] for axis in (*block.spatial, *block.reduced)])
-    steps.decompose(handle, own[block.reduced[0]])
+def takes_points(group: LaunchGroup, shape: RowThreads) -> bool:
+    """Whether threads keep what they reduce in registers until it is written: neighbours, or one reduction each, so that threads beyond the
+    last result have no condition in each step."""
+    if shape.lanes > 1:
+        return not shape.along
+    return fills_poorly(group, shape) and bool(group.root.reduced) and not group.members and can_cache(group.root)
+
+
+def can_cache(block: KernelBlock) -> bool:
+    """Whether the results of a block may be computed in registers, and copied from there."""
+    sized = block.stores[0].buffer.type.has_static_shape    # else it may write a part only, and a copy would begin as what was there
+    return sized and len({store.buffer for store in block.stores}) == 1     # a block of several results is not computed at a copy of one
+
+
+def emit_points(steps: Steps, root: str, group: LaunchGroup, lanes: int) -> None:
+    """Appends the steps of a launch whose threads reduce ``lanes`` neighbours each, with the ops on their results."""
+    members = [(steps.block(block.name), block) for block in group.members]
+    for handle, _ in members:
+        steps.scope(handle, 0, "local")
+    reductions = [(handle, block.spatial, block.reduced) for handle, block in members]
+    if not group.root.reduced:
+        emit_columns(steps, root, group.root.rank, reductions, lanes)
+        return
+    result = steps.cache_write(root, 0, "local")
+    reductions.append((root, group.root.spatial, group.root.reduced))
+    emit_columns(steps, result, len(group.root.stores[0].indices), reductions, lanes)
 
 
 def fills_poorly(group: LaunchGroup, shape: RowThreads) -> bool:
@@ -206,10 +269,17 @@ def finish(steps: Steps, handle: str, block: KernelBlock, inner: list[str], shap
     """Binds the inner loops of a block to the threads across a row; a reduction of one thread gets its init in front."""
     if not inner:
         return
-    if shape.across > 1:
-        _, own, *lane = steps.split(steps.fuse(inner), [-1, shape.across, *([shape.lanes] if shape.lanes > 1 else [])])
-        steps.bind(own, thread)
-        for one in lane:   # a reduction's are loaded together, and combined one by one
-            (steps.vectorize if has_vectors(block) else steps.unroll)(one)
+    if shape.across > 1:   # a reduction's lanes are loaded together, and combined one by one
+        spread(steps, inner, shape, thread, vectors=shape.vectors and has_vectors(block))
     elif block.reduced:
         steps.decompose(handle, inner[0])
+
+
+def spread(steps: Steps, inner: list[str], shape: RowThreads, thread: str, vectors: bool) -> None:
+    """Binds the loops along a row to the threads across it. ``vectors``: whether a thread's neighbours are computed as one."""
+    step, own, *lane = steps.split(steps.fuse(inner), [-1, shape.across, *([shape.lanes] if shape.lanes > 1 else [])])
+    steps.bind(own, thread)
+    for one in lane:
+        (steps.vectorize if vectors else steps.unroll)(one)
+    if shape.copies:    # registers have no indices
+        steps.unroll(step)

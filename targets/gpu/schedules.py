@@ -12,10 +12,12 @@ from legato.targets.gpu import (
     long_rows,
     nests,
     products,
+    register_rows,
     shared_rows,
     skinny,
     tensor_cores,
     transposes,
+    uneven_rows,
     warpgroups,
 )
 from legato.targets.gpu.machine import Gpu
@@ -27,7 +29,8 @@ def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
     return (attention_matrices.schedule_with_engine, attention_matrices.schedule, attention.schedule, warpgroups.schedule,
             tensor_cores.schedule, cooperative.schedule, skinny.schedule, dot_products.schedule, products.schedule, products.undivided,
-            depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, nests.schedule, nests.separate)
+            depthwise.schedule, transposes.schedule, shared_rows.schedule, long_rows.schedule, register_rows.schedule,
+            uneven_rows.schedule, nests.schedule, nests.separate)
 
 
 def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:

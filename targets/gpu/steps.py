@@ -96,9 +96,10 @@ class Steps:
         """Accumulates each iteration of a reduction's loop by itself. Returns the block that does, and the one that combines them."""
         return self.step("rfactor", [loop], f"axis = {axis} : i64", 2)
 
-    def cache_read(self, block: str, at: int, scope: str) -> str:
-        """The block that copies the buffer that the block reads as number ``at``."""
-        return self.step("cache_read", [block], f'at = {at} : i64, scope = "{scope}"', 1)[0]
+    def cache_read(self, block: str, at: int | str, scope: str, others: Sequence[str] = ()) -> str:
+        """The block that copies the buffer that the block reads as number, or by name, ``at``. ``others``: later readers of the copy."""
+        which = f'"{at}"' if isinstance(at, str) else f"{at} : i64"
+        return self.step("cache_read", [block, *others], f'at = {which}, scope = "{scope}"', 1)[0]
 
     def cache_write(self, block: str, at: int, scope: str) -> str:
         """The block that copies the buffer that the block writes as number ``at`` back."""

@@ -62,9 +62,22 @@ def blur(A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")):
             C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
 
 
+@T.prim_func
+def read_twice(A: T.Buffer((30, 40), "float32"), D: T.Buffer((30, 40), "float32")):
+    C = T.alloc_buffer((30, 40), "float32")
+    for i, j in T.grid(30, 40):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(30, 40):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] + A[vi, vj]
+
+
 REFERENCES = {
     matmul_relu: lambda a, b: np.maximum(a @ b, 0), three_steps: lambda a: (a * 2 + 1) ** 2, row_sum: lambda a: a.sum(-1),
-    blur: lambda a: (a[:-2] + a[1:-1] + a[2:]) / 2,
+    blur: lambda a: (a[:-2] + a[1:-1] + a[2:]) / 2, read_twice: lambda a: 3 * a,
 }
 
 

@@ -165,7 +165,9 @@ def test_layouts_that_skew_axes_are_found_without_their_points():
 
         assert places("(i, j) -> (j, i)") == [(0, (1 << 40) - 1), (0, 3)]
         assert places("(i, j) -> (i, 2 * i - j + 7)") == [(0, 3), (8 - (1 << 40), 13)]
-        for text in ("(i, i)", "(i, 2 * j)", "(i + j, i - j)", "(i * 9 + j)", "(i, j mod 4)"):
+        assert places("(i, j) -> (4 * j + i)") == [(0, (1 << 42) - 1)]
+        assert places("(i, j) -> (i, 2 * j)") == [(0, 3), (0, (1 << 41) - 2)]
+        for text in ("(i, i)", "(3 * j + i)", "(i + j, i - j)", "(i * 9 + j)", "(i, j mod 4)"):
             assert places(f"(i, j) -> {text}") is None
 
 

@@ -19,6 +19,27 @@ REFUSED = []
 
 
 @T.prim_func
+def in_turns(X: T.Buffer((8,), "float32"), E: T.Buffer((8,), "float32")):
+    A, C = T.alloc_buffer((8,), "float32"), T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = X[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = C[vi]
+    for i in range(8):
+        with T.block("E"):
+            vi = T.axis.spatial(8, i)
+            E[vi] = A[vi] + C[vi]
+
+
+@T.prim_func
 def sum_from_one(A: T.Buffer((8, 96), "float32"), B: T.Buffer((8,), "float32")):
     for i, k in T.grid(8, 96):
         with T.block("B"):
@@ -201,6 +222,21 @@ def layout_of_a_part(sch):
 def cache_what_is_read_in_the_same_loops(sch):
     sch.compute_at(sch.get_block("C"), loops(sch, "D")[0])
     sch.cache_write(sch.get_block("C"), 0, "local")
+
+
+@refuse(three_steps, "cache_read: block 'D' does not read 'B', of which block 'C' gets a copy")
+def cache_what_another_block_does_not_read(sch):
+    sch.cache_read(sch.get_block("C"), "B", "local", [sch.get_block("D")])
+
+
+@refuse(in_turns, "cache_read: block 'C' is not behind block 'E', in front of which 'A' is copied")
+def cache_for_an_earlier_block(sch):
+    sch.cache_read(sch.get_block("E"), "A", "local", [sch.get_block("C")])
+
+
+@refuse(in_turns, "cache_read: 'A' is written by block 'D' between the blocks 'C' and 'E', which would read one copy")
+def cache_what_changes_between_its_readers(sch):
+    sch.cache_read(sch.get_block("C"), "A", "local", [sch.get_block("E")])
 
 
 @refuse(three_steps, "cache_read: 'C' is written by block 'C' in the same loops as block 'D'")

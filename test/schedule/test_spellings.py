@@ -1,7 +1,7 @@
 """TVM's spellings of steps, and several kernels in one schedule."""
 import numpy as np
 import pytest
-from scheduled_kernels import F, loops, matmul_relu, names, three_steps, values
+from scheduled_kernels import F, loops, matmul_relu, names, read_twice, three_steps, values
 from test_attached import Two
 
 import legato
@@ -28,6 +28,17 @@ def test_arguments_by_name():
     sch.unroll(loop=j1)
     assert sch.get(j0) == j0.operation and j0.extent == 8
     same(matmul_relu, sch)
+
+
+def test_a_copy_that_several_blocks_read():
+    sch = Schedule(read_twice)
+    c, d = sch.get_block("C"), sch.get_block("D")
+    copy = sch.cache_read(block=c, read_buffer_index="A", storage_scope="local", consumer_blocks=[d])
+    row = sch.get_loops(d)[0]
+    sch.compute_at(c, row)
+    sch.compute_at(copy, row)
+    assert [n[:2] for n in names(sch, "A_local")] == [("i", 30), ("ax1", 40)] and str(sch).count("memref.load %0[") == 1
+    same(read_twice, sch)
 
 
 def test_buffers_that_are_not_there():

@@ -2,13 +2,16 @@
 from math import gcd
 
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import linear
-from legato.analysis.indices.linear import Linear
+from legato.analysis.indices.forms import in_loops, linear, roots
+from legato.analysis.indices.linear import Linear, quotients
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.tir.loops import constant_of, loop_of
+from legato.dialects.tir.walk import FIRST_INDEX
+from legato.passes.gpu.threads.launch import Launch
 
 MOST = 16  # bytes of one access; buffers are aligned to it
+DIVISIONS = ("arith.floordivsi", "arith.divui", "arith.remui", "arith.remsi", "arith.divsi")
 
 
 def simplify_steps(root: ir.Operation) -> None:
@@ -23,6 +26,25 @@ def simplify_steps(root: ir.Operation) -> None:
             simplify(op, 0, 1)
         elif op.attributes["predicate"].value in (4, 8):    # a > b, which is b < a
             simplify(op, 1, 0)
+
+
+def join_digits(launch: Launch) -> None:
+    """Builds the indices in which quotients and remainders of a number are put together to the number again: ``x // 8 * 8 + x % 8``. Those
+    of numbers of blocks stay, which all accesses have in common."""
+    extents = {axis.id: axis.extent for axis in launch.axes.values() if axis.extent}
+    blocks = {axis.id for axis in launch.blocks}
+    for op in find(launch.operation, *FIRST_INDEX):
+        for place in range(FIRST_INDEX[op.name], len(op.operands)):
+            divided = {term for term in in_loops(op.operands[place], quotients=False).terms if is_divided(term)}
+            kept = {term for term in divided if roots(term) <= blocks}
+            if len(divided - kept) > quotients(form := in_loops(op.operands[place], extents=extents, kept=kept)):
+                with ir.InsertionPoint(op), op.location:
+                    op.operands[place] = build(form)
+
+
+def is_divided(term: ir.Value) -> bool:
+    """Whether a term of a form is a quotient or a remainder."""
+    return not isinstance(term.owner, ir.Block) and term.owner.operation.name in DIVISIONS
 
 
 def simplify(op: ir.Operation, at: int, other: int) -> None:

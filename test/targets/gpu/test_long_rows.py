@@ -1,4 +1,4 @@
-"""Reductions of few, long rows: two launches, results against numpy, no races."""
+"""Reductions of few, long rows and columns: two launches each, results against numpy, no races."""
 import numpy as np
 import pytest
 from standin import compiled
@@ -6,6 +6,7 @@ from vulkan_driver import needs_vulkan
 
 import legato
 from legato.core.ir_helpers import find
+from legato.targets.gpu import long_rows
 
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
 EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
@@ -13,15 +14,30 @@ RNG = np.random.default_rng(2)
 # an op, a shape, the axis that is reduced
 CASES = [("sum", (100_000,), 0), ("mean", (3, 40_000), 1), ("max", (40_000, 4), 0), ("min", (2, 35_000, 5), 1), ("sum", (1, 65_536), 1),
          ("prod", (33_000,), 0), ("sum", (2, 32_771), 1), ("max", (35_003, 3), 0)]
+COLUMNS = [("mean", (1024, 70), 0), ("max", (2, 640, 33), 1), ("sum", (512, 64), 0), ("mean", (512, 4096), 0), ("max", (2, 640, 1028), 1),
+           ("sum", (16, 48, 2, 3072), (0, 1))]
+PLANES = [("sum", (48, 3, 2000), (0, 2)), ("mean", (16, 5, 9, 800), (0, 2, 3)), ("max", (40, 2, 3000, 2), (0, 2))]
+# several reductions of a row, the last axis of some shape: graph ops of %x, the result's shape, numpy's form, launches
+CHAINS = {
+    "argmax": ('"relax.argmax"(%x) {axis = 1 : i64}', (3, 140_000), (3,), lambda x: x.argmax(1), 4),
+    "argmin": ('"relax.argmin"(%x) {axis = 0 : i64}', (150_001,), (), lambda x: x.argmin(0), 4),
+    "a softmax": ('"relax.softmax"(%x) {axis = -1}', (2, 140_000), (2, 140_000), lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True), 5),
+    "a norm": ('"relax.instance_norm"(%x, %b, %b) {epsilon = 1.0e-05}', (1, 3, 132_000), (1, 3, 132_000),
+               lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * 2 + 2, 5),
+    "a norm of groups": ('"relax.group_norm"(%x, %b, %b) {num_groups = 1 : i64, epsilon = 1.0e-05}', (1, 3, 160, 300), (1, 3, 160, 300),
+                         lambda x: (x - x.mean()) / np.sqrt(x.var() + 1e-5) * 2 + 2, 5),
+}
 
 
 def module_of(cases):
     """The module of reductions."""
     given, lines, results = [], [], []
     for n, (op, shape, axis) in enumerate(cases):
-        x, y = (f"tensor<{'x'.join([*map(str, sizes), 'f32'])}>" for sizes in (shape, shape[:axis] + shape[axis + 1:]))
+        axes = (axis,) if isinstance(axis, int) else axis
+        left = [size for at, size in enumerate(shape) if at not in axes]
+        x, y = (f"tensor<{'x'.join([*map(str, sizes), 'f32'])}>" for sizes in (shape, left))
         given.append(f'%x{n}: {x} {{relax.name = "x{n}"}}')
-        lines.append(f'%r{n} = "relax.{op}"(%x{n}) {{axis = array<i64: {axis}>}} : ({x}) -> {y}')
+        lines.append(f'%r{n} = "relax.{op}"(%x{n}) {{axis = array<i64: {", ".join(map(str, axes))}>}} : ({x}) -> {y}')
         results.append(y)
     text = "\n".join([f"func.func @main({', '.join(given)}) -> ({', '.join(results)}) {{", *lines,
                       f"return {', '.join(f'%r{n}' for n in range(len(lines)))} : {', '.join(results)} }}"])
@@ -42,6 +58,59 @@ def test_blocks_share_rows():
     kernels = [launches for launches in kernels if launches]
     blocks = [[one.operands[0].owner.attributes["value"].value for one in launches] for launches in kernels]
     assert len(blocks) == 4 and all(len(one) == 2 and one[0] >= 100 for one in blocks)
+
+
+@EACH
+def test_blocks_share_columns(target, monkeypatch):
+    monkeypatch.setattr(long_rows, "MUCH", 1)
+    check(COLUMNS, target)
+
+
+@EACH
+def test_blocks_share_rows_of_several_axes(target):
+    check(PLANES, target)
+
+
+def check(cases, target):
+    """Two launches for each of the reductions, results against numpy."""
+    lowered = legato.lower(module_of(cases), target, last="outlined")
+    assert len(find(lowered.operation, "gpu.launch_func")) == 2 * len(cases)
+    arrays = [RNG.standard_normal(shape).astype(np.float32) for _, shape, _ in cases]
+    for (op, _, axis), x, found in zip(cases, arrays, RUNS[target](module_of(cases))(*arrays), strict=True):
+        np.testing.assert_allclose(found, getattr(np, op)(x.astype(np.float64), axis=axis), rtol=1e-4, atol=1e-3, err_msg=op)
+
+
+@EACH
+@pytest.mark.parametrize("name", CHAINS)
+def test_several_reductions_of_long_rows(name, target):
+    op, shape, result, reference, launches = CHAINS[name]
+    kind = "i64" if name.startswith("arg") else "f32"
+    x, out = (f"tensor<{'x'.join([*map(str, sizes), element])}>" for sizes, element in ((shape, "f32"), (result, kind)))
+    types = f"({x}, tensor<3xf32>, tensor<3xf32>)" if "%b" in op else f"({x})"
+    module = legato.Module.parse(f'func.func @main(%x: {x} {{relax.name = "x"}}, %b: tensor<3xf32> {{relax.name = "b"}}) -> {out} {{\n'
+                                 f"%0 = {op} : {types} -> {out}\nreturn %0 : {out} }}")
+    lowered = legato.lower(legato.Module.parse(str(module)), target, last="outlined")
+    assert len(find(lowered.operation, "gpu.launch_func")) == launches
+    array = RNG.standard_normal(shape).astype(np.float32)
+    found = RUNS[target](module)(array, np.full(3, 2, np.float32))
+    np.testing.assert_allclose(found, reference(array.astype(np.float64)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape, axis, launches",
+                         [((32768, 1024), 0, 2), ((100, 1024), 0, 1), ((2048, 1 << 18), 0, 1), ((1024, 4096), 1, 1)])
+def test_where_columns_keep_a_device_busy(shape, axis, launches):
+    lowered = legato.lower(module_of([("sum", shape, axis)]), "nvvm", last="outlined")
+    assert len(find(lowered.operation, "gpu.launch_func")) == launches
+
+
+def test_several_reductions_of_unknown_length_are_one_launch():
+    """Which may be short."""
+    module = legato.Module.parse("""
+func.func @main(%x: tensor<2x?xf32, #relax.dims<[2, "n"]>> {relax.name = "x"}) -> tensor<2x?xf32, #relax.dims<[2, "n"]>> {
+  %0 = "relax.softmax"(%x) {axis = -1} : (tensor<2x?xf32, #relax.dims<[2, "n"]>>) -> tensor<2x?xf32, #relax.dims<[2, "n"]>>
+  return %0 : tensor<2x?xf32, #relax.dims<[2, "n"]>>
+}""")
+    assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == 1
 
 
 def test_short_and_many_rows_are_one_launch():
