@@ -15,8 +15,15 @@ BYTES = 8           # of a row, that a thread loads at once
 TURNS = 4           # steps of a reduction whose loads do not wait for each other
 
 
-def lanes_beside(block: KernelBlock, machine: Gpu) -> int:
-    """The columns of a reduction that a thread takes at once, along the last index of its result; 1 where they are not read together."""
+def lanes_beside(blocks: Sequence[KernelBlock], machine: Gpu) -> int:
+    """The columns that a thread takes of reductions at once, along the last index of their results; 1 where they are not read together."""
+    widths = [load.buffer.type.element_type.width for block in blocks for load in block.loads
+              if any(block.depends(index, block.reduced) for index in load.indices)]
+    return gcd(max(1, 8 * BYTES // min(widths, default=8 * BYTES)), *(widest_lanes(block, machine) for block in blocks))
+
+
+def widest_lanes(block: KernelBlock, machine: Gpu) -> int:
+    """The most of these of one reduction, by where its rows begin."""
     if not machine.merges or not block.spatial or len(block.stores) != 1 or not block.stores[0].indices:
         return 1
     last, sizes = block.spatial[-1], []
@@ -29,9 +36,7 @@ def lanes_beside(block: KernelBlock, machine: Gpu) -> int:
         if any(block.depends(index, [last]) for index in load.indices):
             static = not load.buffer.type.is_dynamic_dim(load.buffer.type.rank - 1)
             sizes += [offset, load.buffer.type.shape[-1] if static else 1]
-    widest = max(load.buffer.type.element_type.width for load in block.loads)
-    most = min(machine.lanes(buffers_bits(block)), max(1, 8 * BYTES // widest))
-    return gcd(most, block.extents[last] or 1, *sizes) if sizes else 1
+    return gcd(machine.lanes(buffers_bits(block)), block.extents[last] or 1, *sizes) if sizes else 1
 
 
 def lanes_of_columns(group: LaunchGroup, threads: int, machine: Gpu) -> int:
@@ -41,7 +46,7 @@ def lanes_of_columns(group: LaunchGroup, threads: int, machine: Gpu) -> int:
         return 1
     if not root.reduced and (root.writes_axes != list(range(root.rank)) or group.shared[-1] != root.rank - 1):
         return 1
-    lanes = gcd(*(lanes_beside(block, machine) for block in group.reductions), *([] if root.reduced else [lanes_of(root, machine)]))
+    lanes = gcd(lanes_beside(group.reductions, machine), 0 if root.reduced else lanes_of(root, machine))
     while lanes > 1 and columns < threads * lanes:
         lanes //= 2
     return lanes

@@ -103,7 +103,7 @@ def shared_columns(block: KernelBlock, columns: int, length: int, most: int, mac
     last = block.spatial[-1]
     if fast_axis(block) != last:
         return None
-    beside, lanes = block.extents[last] or 1, lanes_beside(block, machine)
+    beside, lanes = block.extents[last] or 1, lanes_beside([block], machine)
     alone = min(most, length // LEAST_EACH, COLUMN_THREADS * lanes // columns)
     together = min(PARTS, length // LEAST_COLUMN, COLUMN_BLOCKS // (-(-beside // COLUMNS) * (columns // beside)))
     for parts, taken in ((alone, lanes), (together, 0)):

@@ -22,7 +22,7 @@ from legato.targets.gpu.steps import Steps
 UNKNOWN_ROW = 1024     # the length of a row, and the number of rows, that a schedule is made for where they are not known
 UNKNOWN_ROWS = 4096
 FULL = 1 << 15         # threads from which on a grid keeps a device busy
-BUSY = 1 << 17         # the same, of threads that load few bytes each
+BUSY = 1 << 17         # the same, of large devices
 FEW_ROWS = 1024        # results that read the same elements, from which on each is computed by a thread
 LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
 MOST_ROW_THREADS = 512
@@ -105,14 +105,15 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
     reductions = group.reductions
     if not reductions or not all(block.combines for block in reductions):
         return one_each
+    busy = BUSY if machine.async_copies else FULL
     if can_cache(group.root):
-        one_each = replace(one_each, lanes=lanes_of_columns(group, BUSY, machine))
+        one_each = replace(one_each, lanes=lanes_of_columns(group, busy, machine))
     lengths = [points_of([block.extents[axis] for axis in block.reduced]) for block in reductions]
     length = max(UNKNOWN_ROW if one is None else one for one in lengths)
     fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
     along = any(axis in block.reduced for block, axis in fast)
     whole = all(len({a for load in block.loads for a in block.axes_of(load)} - {None}) and reads_all(block) for block in reductions)
-    if length < 2 or (rows >= BUSY and not along) or (rows >= FEW_ROWS and not whole):
+    if length < 2 or (rows >= busy and not along) or (rows >= FEW_ROWS and not whole):
         return one_each
     if along:
         across = max(min(power(-(-length // LOADS_EACH)), MOST_ROW_THREADS), min(power(length), WARP))
@@ -121,7 +122,7 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         across = even[-1] if even else across     # no thread has less to do than others
         return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
     beside = min(WARP, power(last))
-    across = min(power(-(-length // LOADS_EACH)), max(1, BUSY // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
+    across = min(power(-(-length // LOADS_EACH)), max(1, busy // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
     return RowThreads(beside, max(across, 1), False)
 
 
