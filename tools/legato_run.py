@@ -24,10 +24,11 @@ EXAMPLES = """examples:
   legato-run model.onnx --input inputs.npz --save outputs.npz
   legato-run model.onnx --random --profile                    which layers the time goes to, and what the machine could do
   legato-run model.legato --random --bench 100                a saved model: no compiler is loaded
+  legato-run model.legato --random --load my_functions.py     and a file that registers functions, or loads libraries, that it calls
   legato-run model.legato --random --verify                   and every byte of its weights is compared with their digest"""
 
 
-COMPILES = ("timing", "load", "verify_each", *(f"mlir_print_ir_{how}" for how in (
+COMPILES = ("timing", "verify_each", *(f"mlir_print_ir_{how}" for how in (
     "before", "after", "before_all", "after_all", "after_change", "after_failure", "tree_dir")), "mlir_pass_pipeline_crash_reproducer")
 
 
@@ -78,6 +79,11 @@ def executable(options: argparse.Namespace, model: Any, given: Mapping[str, Any]
     if model is None:
         from legato.runtime import load
 
+        if options.load:    # else nothing of a compiler is imported
+            from legato.tools.user_file import load_user_file
+
+            for path in options.load:
+                load_user_file(path)
         found = load(options.model, verify=options.verify)
         check_inputs(options, given, [spec.name for spec in found.inputs])
         return found

@@ -38,14 +38,16 @@ def error_of(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-30)) if expected.size else 0.0
 
 
-def measure(case: GpuCase, target: str, seconds: float, peaks: GpuPeaks) -> tuple[GpuResult, bool]:
-    """Runs a case by each engine in turns, ``seconds`` for each, and whether all were right. What an engine refuses is printed."""
+def measure(case: GpuCase, target: str, seconds: float, peaks: GpuPeaks, names: Sequence[str] = tuple(engines.ENGINES)) -> tuple[
+        GpuResult, bool]:
+    """Runs a case by each of the named engines in turns, ``seconds`` for each, and whether all were right. What an engine refuses is
+    printed."""
     runs: dict[str, GpuRun] = {}
     errors: dict[str, float] = {}
     expected, right = engines.reference(case), True
-    for name, make in engines.ENGINES.items():
+    for name in names:
         try:
-            run = make(case, target)
+            run = engines.ENGINES[name](case, target)
             if run is None:
                 continue
             errors[name] = error_of(run.result(run.call()), expected)
@@ -67,7 +69,7 @@ def measure(case: GpuCase, target: str, seconds: float, peaks: GpuPeaks) -> tupl
     spent = None if kernels is None else kernels()
     share = None if not spent else peaks.share(case.flops, case.bytes, case.precision, spent)
     return GpuResult(case.name, case.precision, {name: statistics.median(times[name]) * 1e3 if name in times else None
-                                                 for name in engines.ENGINES},
+                                                 for name in names},
                      None if spent is None else spent * 1e3, share, errors), right
 
 
@@ -134,6 +136,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("names", nargs="*", metavar="NAME", choices=[*known, []], help=f"of {', '.join(known)}; all by default")
     p.add_argument("--target", default="nvvm", help="nvvm{chip=sm_90a ...} or vulkan (default: nvvm)")
     p.add_argument("--precisions", default=",".join(TYPES), help=f"of {', '.join(TYPES)}, with commas; all by default")
+    p.add_argument("--engines", default=",".join(engines.ENGINES), help=f"of {', '.join(engines.ENGINES)}, with commas; all by default")
     p.add_argument("--small", action="store_true", help="sizes of kernels divided by 16, for devices that are CPUs")
     p.add_argument("--seconds", type=float, default=1.0, help="for each engine and row (default: 1.0)")
     p.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
@@ -148,6 +151,9 @@ def main(argv: list[str] | None = None) -> int:
     precisions = options.precisions.split(",")
     if unknown := sorted({*precisions} - {*TYPES}):
         p.error(f"there is no precision {', '.join(unknown)}: --precisions takes {', '.join(TYPES)}, with commas")
+    names = options.engines.split(",")
+    if unknown := sorted({*names} - {*engines.ENGINES}):
+        p.error(f"there is no engine {', '.join(unknown)}: --engines takes {', '.join(engines.ENGINES)}, with commas")
     for line in engines.missing():
         print(line, file=sys.stderr)
     try:
@@ -162,7 +168,7 @@ def main(argv: list[str] | None = None) -> int:
     is_right = True
     for case in wanted(options.names or model_cases.known(), precisions, options.small):
         try:
-            result, right = measure(case, options.target, options.seconds, peaks)
+            result, right = measure(case, options.target, options.seconds, peaks, names)
         except Exception as error:      # as of a device that does not answer any more
             print(f"{case.name} in {case.precision} is not measured: {said(error)}", file=sys.stderr)
             is_right = False

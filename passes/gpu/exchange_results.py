@@ -230,9 +230,10 @@ class Exchange:
                 one.op == one.store) or value.owner.operation.parent.operation != one.op:
             return value
         op = value.owner.operation
+        operands = [self.again(operand, one) for operand in op.operands]
         new = op.clone()
-        for number, operand in enumerate(op.operands):
-            new.operands[number] = self.again(operand, one)
+        for number, operand in enumerate(operands):
+            new.operands[number] = operand
         return new.results[list(op.results).index(value)]
 
 

@@ -49,6 +49,15 @@ def test_on_vulkan(tmp_path, capsys):
 
 
 @needs_vulkan
+def test_chosen_engines(tmp_path, capsys):
+    code, found = run(tmp_path, "softmax", "--target", "vulkan", "--precisions", "f32", "--engines", "legato")
+    assert code == 0 and [list(row["milliseconds"]) for row in found["results"]] == [["legato"]]
+    with pytest.raises(SystemExit):
+        command.main(["softmax", "--engines", "legato,cublas"])
+    assert "there is no engine cublas: --engines takes legato, legato graphs," in capsys.readouterr().err
+
+
+@needs_vulkan
 def test_matrices_on_vulkan(tmp_path, monkeypatch):
     """Cooperative matrices beside kernels without any, and the target that was measured; kernels as a driver without the extension takes
     them."""

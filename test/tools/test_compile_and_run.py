@@ -1,4 +1,7 @@
 """legato-compile and legato-run as commands: what they write, and what they say of what is wrong."""
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -46,8 +49,38 @@ def test_saved_model_runs(folder, capsys):
     np.testing.assert_allclose(np.load("y.npy"), np.ones((3, 4), np.float32) @ WEIGHT, rtol=1e-6)
     for option in (["--shape", "x=3,4"], ["--backend", "onnxruntime"]):
         assert "a saved model has them in it" in refused(legato_run, capsys, "m m.legato", "--random", *option)
-    for option in (["--timing"], ["--load", "x.py"], ["--print-ir-after=cse"]):
+    for option in (["--timing"], ["--verify-each"], ["--print-ir-after=cse"]):
         assert "is about a compile, and a saved model has been compiled" in refused(legato_run, capsys, "m m.legato", "--random", *option)
+
+
+CALLS = """
+func.func private @twice(tensor<3xf32>) -> tensor<3xf32> attributes {relax.packed = "acme.twice", relax.returns}
+func.func @main(%x: tensor<3xf32> {relax.name = "x"}) -> (tensor<3xf32> {relax.name = "y"}) {
+  %0 = func.call @twice(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+TWICE = """
+import numpy as np
+import tvm_ffi
+
+tvm_ffi.register_global_func("acme.twice", lambda x: np.from_dlpack(x) * np.float32(2), override=True)
+"""
+
+
+def test_a_file_with_functions_that_a_saved_model_calls(folder):
+    """In processes of their own, which know no such function before."""
+    (folder / "calls.mlir").write_text(CALLS)
+    (folder / "twice.py").write_text(TWICE)
+    assert legato_compile.main(["calls.mlir", "--load", "twice.py", "-o", "calls.legato", "-q"]) == 0
+    np.save("three.npy", np.arange(3, dtype=np.float32))
+    command = [sys.executable, "-m", "legato.tools.legato_run", "calls.legato", "--input", "x=three.npy", "--save", "y=y.npy"]
+    alone = subprocess.run(command, capture_output=True, text=True)
+    assert alone.returncode == 1 and "acme.twice" in alone.stderr
+    subprocess.run([*command, "--load", "twice.py"], check=True, capture_output=True)
+    np.testing.assert_array_equal(np.load("y.npy"), [0, 2, 4])
+    missing = subprocess.run([*command, "--load", "nothere.py"], capture_output=True, text=True)
+    assert missing.returncode == 1 and "--load nothere.py: there is no such file" in missing.stderr
 
 
 def test_run_with_a_backend(folder, capsys):

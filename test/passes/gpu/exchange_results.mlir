@@ -33,7 +33,8 @@ gpu.module @plain {
 
 // -----
 
-// Under conditions on the row and on the column, all threads exchange, and the one that stores looks at the condition of what it stores.
+// Under conditions on the row and on the column, all threads exchange, and the one that stores looks at the condition of what it stores;
+// places are computed again in front of it, in the order in which they need each other.
 // CHECK-LABEL: gpu.func @guarded
 // CHECK-COUNT-4: scf.if {{.*}} -> (vector<2xf16>) {
 // CHECK:       arith.select
@@ -43,6 +44,7 @@ gpu.module @plain {
 // CHECK-NOT:   vector.store
 gpu.module @guarded {
   gpu.func @guarded(%out: memref<?x40xf16>, %bias: memref<40xf16>, %rows: index, %map: !llvm.ptr) kernel attributes {known_block_size = array<i32: 4, 8, 8>, tir.tensor_maps = 1 : i64} {
+    %zero = arith.constant 0 : index
     %c2 = arith.constant 2 : index
     %c8 = arith.constant 8 : index
     %c16 = arith.constant 16 : index
@@ -58,8 +60,10 @@ gpu.module @guarded {
     %t0 = arith.cmpi slt, %j0, %c40 : index
     %both = arith.andi %row, %t0 : i1
     scf.if %both {
-      %v = vector.load %bias[%j0] : memref<40xf16>, vector<2xf16>
-      vector.store %v, %out[%y, %j0] {alignment = 4 : i64} : memref<?x40xf16>, vector<2xf16>
+      %place = arith.muli %x, %c2 : index
+      %at = arith.addi %place, %zero : index
+      %v = vector.load %bias[%at] : memref<40xf16>, vector<2xf16>
+      vector.store %v, %out[%y, %at] {alignment = 4 : i64} : memref<?x40xf16>, vector<2xf16>
     }
     scf.if %row {
       %v = vector.load %bias[%j1] : memref<40xf16>, vector<2xf16>
