@@ -131,9 +131,7 @@ def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
     such accesses, and there are as many for half of the threads; else 1."""
     if not machine.merges:
         return 1
-    along = {block: group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
-             for block in group.blocks}
-    moving = [(block, inner) for block, inner in along.items() if inner]    # others have one element of a row
+    moving = [(block, inner) for block in group.blocks if (inner := group.along(block))]    # others have one element of a row
     lanes = machine.lanes(max((buffers_bits(block) for block, _ in moving), default=32))
     for block, inner in moving:
         points = block.points(inner)

@@ -48,7 +48,7 @@ def in_registers(group: LaunchGroup, gone: Sequence[KernelBlock], plain: RowThre
     """The threads of a launch that keeps its rows in registers; None where it does not. ``plain``: those of one that does not."""
     if plain.across == 1 or not plain.along:
         return None
-    axes = {block: along_row(group, block) for block in group.blocks}
+    axes = {block: group.along(block) for block in group.blocks}
     extents, *others = {tuple(block.extents[axis] for axis in inner) for block, inner in axes.items() if inner}
     length = points_of(extents)
     if others or length is None:
@@ -113,11 +113,6 @@ class RowRead:
     buffer: ir.Value
     places: tuple[int, ...]
     readers: list[KernelBlock]
-
-
-def along_row(group: LaunchGroup, block: KernelBlock) -> list[int]:
-    """The axes of a block of a launch along its rows."""
-    return group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
 
 
 def reads_in_rows(axes: Mapping[KernelBlock, list[int]], gone: Sequence[KernelBlock]) -> list[RowRead]:
