@@ -16,10 +16,11 @@ TURNS = 4           # steps of a reduction whose loads do not wait for each othe
 
 
 def lanes_beside(blocks: Sequence[KernelBlock], machine: Gpu) -> int:
-    """The columns that a thread takes of reductions at once, along the last index of their results; 1 where they are not read together."""
-    widths = [load.buffer.type.element_type.width for block in blocks for load in block.loads
-              if any(block.depends(index, block.reduced) for index in load.indices)]
-    return gcd(max(1, 8 * BYTES // min(widths, default=8 * BYTES)), *(widest_lanes(block, machine) for block in blocks))
+    """The columns that a thread takes of reductions at once, along the last index of their results; 1 where they are not read together, and
+    for elements of 32 bits, of which a warp reads whole sectors anyway."""
+    width = min((load.buffer.type.element_type.width for block in blocks for load in block.loads
+                 if any(block.depends(index, block.reduced) for index in load.indices)), default=32)
+    return 1 if width >= 32 else gcd(8 * BYTES // max(width, 8), *(widest_lanes(block, machine) for block in blocks))
 
 
 def widest_lanes(block: KernelBlock, machine: Gpu) -> int:
@@ -81,7 +82,7 @@ def emit_columns(steps: Steps, loops: Sequence[str], inner: Sequence[str], reduc
         steps.compute_at(one.handle, point)
         own = steps.loops(one.handle, 2 + len(one.columns) + len(one.reduced))[2:]
         *outer, last = (own[axis] for axis in one.columns)
-        reduced, turns = [own[axis] for axis in one.reduced], gcd(one.extent or 1, TURNS)
+        reduced, turns = [own[axis] for axis in one.reduced], gcd(one.extent or 1, TURNS) if lanes > 1 else 1
         if turns > 1:
             reduced[-1:] = steps.split(reduced[-1], [-1, turns])
         steps.reorder([*outer, *reduced, last] if lanes > 1 else [*outer, last, *reduced])

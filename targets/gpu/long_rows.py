@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
-from legato.targets.gpu.columns import TURNS, ColumnReduction, emit_columns, lanes_beside
+from legato.targets.gpu.columns import ColumnReduction, emit_columns, lanes_beside
 from legato.targets.gpu.elementwise import emit_elementwise
 from legato.targets.gpu.groups import LaunchGroup, fast_axis, groups_of, inlined
 from legato.targets.gpu.machine import Gpu
@@ -27,7 +27,7 @@ CHUNK = 4096        # elements that lie together of a part of a row whose length
 THREADS = 256       # of a block
 COLUMNS = 32        # neighbours in memory, which neighbouring threads take
 COLUMN_BLOCKS = 1024    # that keep a device busy with columns
-COLUMN_THREADS = 1 << 17    # the same, where each has columns of its own
+COLUMN_THREADS = 1 << 18    # the same, where each has columns of its own
 LEAST_THREADS = 1 << 15
 LEAST_COLUMN = 64   # elements of a part of a column
 LEAST_EACH = 32     # the same, where a thread reduces them alone
@@ -108,7 +108,7 @@ def shared_columns(block: KernelBlock, columns: int, length: int, most: int, mac
     together = min(PARTS, length // LEAST_COLUMN, COLUMN_BLOCKS // (-(-beside // COLUMNS) * (columns // beside)))
     for parts, taken in ((alone, lanes), (together, 0)):
         axis, even = most_parts(block, parts)
-        if even >= LEAST_PARTS and (not taken or even * columns >= LEAST_THREADS * lanes):
+        if even >= LEAST_PARTS and taken != 1 and even * columns >= LEAST_THREADS * taken:
             return SharedReduction(block, axis, even, (block.extents[axis] or 1) // even, taken)
     return None
 
@@ -170,9 +170,7 @@ def emit_parts(steps: Steps, pieces: str, shared: SharedReduction, machine: Gpu)
     steps.reorder([outer, *rows, *own])
     columns = beside(block)
     bind_columns(steps, [outer, *rows], columns)
-    threads = THREADS // columns
-    _, turn, thread = steps.split(own[-1], [-1, gcd((shared.length or 0) // threads, TURNS) or 1, threads])
-    steps.unroll(turn)
+    _, thread = steps.split(own[-1], [-1, THREADS // columns])
     steps.bind(thread, "threadIdx.y")
 
 
@@ -207,7 +205,7 @@ def spread_row(steps: Steps, loop: str, extent: int, neighbours: int, block: Ker
 
 def emit_total(steps: Steps, total: str, reader: str | None, shared: SharedReduction, root: KernelBlock, machine: Gpu) -> None:
     """Appends the steps of the launch that combines the parts. ``reader``: the block that does so where it reads the result."""
-    rank, columns = len(shared.block.spatial), 1 if fast_axis(shared.block) in shared.block.reduced else beside(shared.block)
+    rank, columns = len(shared.block.spatial), beside(shared.block) if shared.lanes else 1
     *rows, part = steps.loops(total, rank + 1)
     if reader is not None:
         rows = steps.loops(reader, root.rank)

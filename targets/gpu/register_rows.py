@@ -21,11 +21,11 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.nests import WARP, RowCopy, RowThreads, power, threads_of, write
 
 OTHERS = 28             # registers of a thread that are left for indices and results
-THREADS = 1024          # that keep a multiprocessor busy with loads
+THREADS = 768           # that keep a multiprocessor busy with loads
 MOST_BUFFERS = 4        # of which a thread has elements
 SHORT_BLOCK = 128       # threads of a block that has several rows
 BYTES_EACH = 32         # of a row, that a thread loads
-SECTOR = 32             # bytes that memory is accessed in
+SECTOR = 32             # bytes that memory is written in
 MOST_ROW_THREADS = 512
 
 OUTER, MIXED = -1, -2
@@ -59,7 +59,7 @@ def in_registers(group: LaunchGroup, gone: Sequence[KernelBlock], plain: RowThre
     lanes = machine.lanes(width)
     while (extents[-1] or 1) % lanes:
         lanes //= 2
-    across = threads_across(length, lanes, width)
+    across = threads_across(length, lanes, width, bool(group.inner))
     most = min(machine.registers, machine.block_registers // across) - OTHERS
     while lanes > 1 and (across * lanes > length or each_of(length, across, lanes) > most):
         lanes //= 2
@@ -91,13 +91,13 @@ def rows_beside(extent: int | None, most: int, across: int) -> int:
     return gcd(extent or 1, most) if across >= WARP else min(most, 1 << (extent or most).bit_length() - 1)
 
 
-def threads_across(length: int, lanes: int, width: int) -> int:
+def threads_across(length: int, lanes: int, width: int, stores: bool) -> int:
     """The threads for a row: as many as have two accesses of 16 bytes each, or some more, where whole warps then share them evenly, or
-    where together they access less than a sector at once; those of a long row have more accesses. ``lanes``: elements of an access;
-    ``width``: bits of an element."""
+    where together they store less than a sector at once; those of a long row have more accesses. ``lanes``: elements of an access;
+    ``width``: bits of an element; ``stores``: whether they store the row's elements."""
     each = 8 * BYTES_EACH // max(width, 16)
     if 2 * length <= each * WARP:
-        of_sector = min(8 * SECTOR // (lanes * width), power(-(-length // lanes)))
+        of_sector = min(8 * SECTOR // (lanes * width), power(-(-length // lanes))) if stores else 1
         return min(max(2, power(-(-length // each)), of_sector), WARP)
     wanted = max(1, -(-length // (each * WARP)))       # warps
     most = MOST_ROW_THREADS // WARP

@@ -6,6 +6,8 @@ from vulkan_driver import needs_vulkan
 
 import legato
 from legato.core.ir_helpers import find
+from legato.driver import ptx
+from legato.targets.catalog import Catalog
 from legato.targets.gpu import long_rows
 
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
@@ -14,8 +16,7 @@ RNG = np.random.default_rng(2)
 # an op, a shape, the axis that is reduced
 CASES = [("sum", (100_000,), 0), ("mean", (3, 40_000), 1), ("max", (40_000, 4), 0), ("min", (2, 82_000, 5), 1), ("sum", (1, 65_536), 1),
          ("prod", (33_000,), 0), ("sum", (2, 32_771), 1), ("max", (35_003, 3), 0)]
-COLUMNS = [("mean", (1024, 70), 0), ("max", (2, 640, 33), 1), ("sum", (512, 64), 0), ("mean", (512, 4096), 0), ("max", (2, 640, 1028), 1),
-           ("sum", (16, 48, 2, 3072), (0, 1))]
+COLUMNS = [("mean", (1024, 70), 0), ("max", (2, 640, 33), 1), ("sum", (512, 64), 0), ("sum", (16, 96, 2, 100), (0, 1))]
 PLANES = [("sum", (48, 3, 2000), (0, 2)), ("mean", (16, 5, 9, 800), (0, 2, 3)), ("max", (40, 2, 3000, 2), (0, 2))]
 # several reductions of a row, the last axis of some shape: graph ops of %x, the result's shape, numpy's form, launches
 CHAINS = {
@@ -64,6 +65,19 @@ def test_blocks_share_rows():
 def test_blocks_share_columns(target, monkeypatch):
     monkeypatch.setattr(long_rows, "MUCH", 1)
     check(COLUMNS, target)
+
+
+@pytest.mark.parametrize("op, shape, axis", [("mean", (512, 256), 0), ("max", (2, 640, 36), 1)])
+def test_threads_have_columns_of_halves(op, shape, axis, monkeypatch):
+    """Four each, of which an access has 8 bytes."""
+    pytest.importorskip("llvmlite")
+    monkeypatch.setattr(long_rows, "MUCH", 1)
+    monkeypatch.setattr(long_rows, "LEAST_THREADS", 1)
+    module = legato.Module.parse(str(module_of([(op, shape, axis)])).replace("f32", "f16"))
+    text = ptx(legato.lower(legato.Module.parse(str(module)), "nvvm"), Catalog().resolve("nvvm"))
+    assert text.count(".entry") == 2 and text.count("ld.global.v4.b16") >= 4
+    x = RNG.standard_normal(shape).astype(np.float16)
+    np.testing.assert_allclose(compiled(module)(x), getattr(np, op)(x.astype(np.float64), axis=axis), rtol=2e-3, atol=2e-3)
 
 
 @EACH
