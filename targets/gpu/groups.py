@@ -44,6 +44,10 @@ class LaunchGroup:
         """The blocks that reduce."""
         return [block for block in self.blocks if block.reduced]
 
+    def along(self, block: KernelBlock) -> list[int]:
+        """The axes of one of the blocks along what is reduced: those that are not shared."""
+        return self.inner if block is self.root else [axis for axis in range(block.rank) if axis not in self.members[block]]
+
 
 def points_of(extents: Sequence[int | None]) -> int | None:
     """The product of extents; None where one is not known."""

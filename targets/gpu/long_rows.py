@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd, prod
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
-from legato.targets.gpu.columns import emit_columns, lanes_beside
+from legato.targets.gpu.columns import ColumnReduction, emit_columns, lanes_beside
 from legato.targets.gpu.elementwise import emit_elementwise
 from legato.targets.gpu.groups import LaunchGroup, fast_axis, groups_of, inlined
 from legato.targets.gpu.machine import Gpu
@@ -17,16 +18,16 @@ from legato.targets.gpu.steps import Steps
 MOST_ROWS = 64      # that blocks share
 FEW_ROWS = 16       # the same, of unknown length, which may be short
 LONG = 1 << 15      # elements of a row from which on they do
-LONG_SERIES = 1 << 17   # the same, where several reductions, one after the other, have launches of their own
-LONG_EACH = 1 << 11     # the same, for each row there is
+LONG_SERIES = 1 << 18   # the same, where several reductions, one after the other, have launches of their own
+LONG_EACH = 1 << 13     # the same, for each row there is
 PARTS = 128         # blocks that share rows, at most
 MANY_PARTS = 512    # of large devices, which these keep busy with loads
 LEAST_PARTS = 8
-CHUNK = 1024        # elements that lie together of a part of a row whose length no number of parts divides
+CHUNK = 4096        # elements that lie together of a part of a row whose length no number of parts divides
 THREADS = 256       # of a block
 COLUMNS = 32        # neighbours in memory, which neighbouring threads take
 COLUMN_BLOCKS = 1024    # that keep a device busy with columns
-COLUMN_THREADS = 1 << 17    # the same, where each has columns of its own
+COLUMN_THREADS = 1 << 18    # the same, where each has columns of its own
 LEAST_THREADS = 1 << 15
 LEAST_COLUMN = 64   # elements of a part of a column
 LEAST_EACH = 32     # the same, where a thread reduces them alone
@@ -102,12 +103,12 @@ def shared_columns(block: KernelBlock, columns: int, length: int, most: int, mac
     last = block.spatial[-1]
     if fast_axis(block) != last:
         return None
-    beside, lanes = block.extents[last] or 1, lanes_beside(block, machine)
+    beside, lanes = block.extents[last] or 1, lanes_beside([block], machine)
     alone = min(most, length // LEAST_EACH, COLUMN_THREADS * lanes // columns)
     together = min(PARTS, length // LEAST_COLUMN, COLUMN_BLOCKS // (-(-beside // COLUMNS) * (columns // beside)))
     for parts, taken in ((alone, lanes), (together, 0)):
         axis, even = most_parts(block, parts)
-        if even >= LEAST_PARTS and (not taken or even * columns >= LEAST_THREADS * lanes):
+        if even >= LEAST_PARTS and taken != 1 and even * columns >= LEAST_THREADS * taken:
             return SharedReduction(block, axis, even, (block.extents[axis] or 1) // even, taken)
     return None
 
@@ -151,15 +152,20 @@ def emit_parts(steps: Steps, pieces: str, shared: SharedReduction, machine: Gpu)
     if fast in block.reduced or not rows:
         steps.reorder([outer, *rows, *own])
         steps.bind(steps.fuse([outer, *rows]), "blockIdx.x")
-        fast = block.reduced[-1] if fast is None else fast
-        extent = (shared.length or CHUNK) if axis == fast else block.extents[fast] or 1
-        spread_row(steps, own[-1], extent, block, machine)
+        if shared.length is None:
+            spread_row(steps, own[-1], CHUNK, CHUNK, block, machine)
+        else:
+            extents = [shared.length if n == axis else block.extents[n] or 1 for n in block.reduced]
+            neighbours = extents[-1] if fast is None else extents[block.reduced.index(fast)]
+            spread_row(steps, steps.fuse(own), prod(extents), neighbours, block, machine)
         return
     if shared.lanes:
         result = steps.cache_write(pieces, 0, "local")
         kept = [n for n in range(block.rank) if n != axis]      # the axes of pieces: these, the rest of the one that is shared, the parts
         spatial = [block.rank, *(kept.index(n) for n in block.spatial)]
-        emit_columns(steps, result, 1 + len(rows), [(pieces, spatial, [n for n in range(block.rank) if n not in spatial])], shared.lanes)
+        reduced = [n for n in range(block.rank) if n not in spatial]     # the last one is the rest of the shared axis
+        reduction = ColumnReduction(pieces, spatial, reduced, shared.length)
+        emit_columns(steps, steps.loops(result, 1 + len(rows)), [], [reduction], shared.lanes)
         return
     steps.reorder([outer, *rows, *own])
     columns = beside(block)
@@ -182,11 +188,11 @@ def bind_columns(steps: Steps, loops: Sequence[str], columns: int) -> str:
     return column
 
 
-def spread_row(steps: Steps, loop: str, extent: int, block: KernelBlock, machine: Gpu) -> None:
-    """Binds the loop over neighbours in memory of a part of a row to the threads of a block, with accesses of 16 bytes where these divide
-    it."""
+def spread_row(steps: Steps, loop: str, extent: int, neighbours: int, block: KernelBlock, machine: Gpu) -> None:
+    """Binds the loop over a part of a row to the threads of a block, with accesses of 16 bytes where these divide it.
+    ``neighbours``: elements of it that are next to each other in memory."""
     width = max(access.buffer.type.element_type.width for access in block.loads)
-    lanes = machine.lanes(width) if machine.merges else 1
+    lanes = gcd(machine.lanes(width), neighbours) if machine.merges else 1
     # threads that all have as many neighbours
     even = [n for n in range(WARP, THREADS + 1, WARP) if extent % (n * lanes) == 0]
     if lanes > 1 and even:
@@ -199,7 +205,7 @@ def spread_row(steps: Steps, loop: str, extent: int, block: KernelBlock, machine
 
 def emit_total(steps: Steps, total: str, reader: str | None, shared: SharedReduction, root: KernelBlock, machine: Gpu) -> None:
     """Appends the steps of the launch that combines the parts. ``reader``: the block that does so where it reads the result."""
-    rank, columns = len(shared.block.spatial), 1 if fast_axis(shared.block) in shared.block.reduced else beside(shared.block)
+    rank, columns = len(shared.block.spatial), beside(shared.block) if shared.lanes else 1
     *rows, part = steps.loops(total, rank + 1)
     if reader is not None:
         rows = steps.loops(reader, root.rank)

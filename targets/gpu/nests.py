@@ -13,7 +13,7 @@ from math import prod
 from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.core.mlir import ir
-from legato.targets.gpu.columns import POINTS, emit_columns, lanes_of_columns
+from legato.targets.gpu.columns import POINTS, ColumnReduction, emit_columns, lanes_of_columns
 from legato.targets.gpu.elementwise import emit_elementwise
 from legato.targets.gpu.groups import LaunchGroup, alone, buffers_bits, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
@@ -22,7 +22,7 @@ from legato.targets.gpu.steps import Steps
 UNKNOWN_ROW = 1024     # the length of a row, and the number of rows, that a schedule is made for where they are not known
 UNKNOWN_ROWS = 4096
 FULL = 1 << 15         # threads from which on a grid keeps a device busy
-BUSY = 1 << 15         # threads that share columns
+BUSY = 1 << 17         # the same, of large devices
 FEW_ROWS = 1024        # results that read the same elements, from which on each is computed by a thread
 LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
 MOST_ROW_THREADS = 512
@@ -105,14 +105,15 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
     reductions = group.reductions
     if not reductions or not all(block.combines for block in reductions):
         return one_each
+    busy = BUSY if machine.async_copies else FULL
     if can_cache(group.root):
-        one_each = replace(one_each, lanes=lanes_of_columns(group, FULL, machine))
+        one_each = replace(one_each, lanes=lanes_of_columns(group, busy, machine))
     lengths = [points_of([block.extents[axis] for axis in block.reduced]) for block in reductions]
     length = max(UNKNOWN_ROW if one is None else one for one in lengths)
     fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
     along = any(axis in block.reduced for block, axis in fast)
     whole = all(len({a for load in block.loads for a in block.axes_of(load)} - {None}) and reads_all(block) for block in reductions)
-    if length < 2 or (rows >= FULL and not along) or (rows >= FEW_ROWS and not whole):
+    if length < 2 or (rows >= busy and not along) or (rows >= FEW_ROWS and not whole):
         return one_each
     if along:
         across = max(min(power(-(-length // LOADS_EACH)), MOST_ROW_THREADS), min(power(length), WARP))
@@ -121,7 +122,7 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         across = even[-1] if even else across     # no thread has less to do than others
         return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
     beside = min(WARP, power(last))
-    across = min(power(-(-length // LOADS_EACH)), max(1, BUSY // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
+    across = min(power(-(-length // LOADS_EACH)), max(1, busy // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
     return RowThreads(beside, max(across, 1), False)
 
 
@@ -130,9 +131,7 @@ def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
     such accesses, and there are as many for half of the threads; else 1."""
     if not machine.merges:
         return 1
-    along = {block: group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
-             for block in group.blocks}
-    moving = [(block, inner) for block, inner in along.items() if inner]    # others have one element of a row
+    moving = [(block, inner) for block in group.blocks if (inner := group.along(block))]    # others have one element of a row
     lanes = machine.lanes(max((buffers_bits(block) for block, _ in moving), default=32))
     for block, inner in moving:
         points = block.points(inner)
@@ -245,16 +244,18 @@ def can_cache(block: KernelBlock) -> bool:
 
 def emit_points(steps: Steps, root: str, group: LaunchGroup, lanes: int) -> None:
     """Appends the steps of a launch whose threads reduce ``lanes`` neighbours each, with the ops on their results."""
-    members = [(steps.block(block.name), block) for block in group.members]
-    for handle, _ in members:
+    handles = [steps.block(block.name) for block in group.members]
+    for handle in handles:
         steps.scope(handle, 0, "local")
-    reductions = [(handle, block.spatial, block.reduced) for handle, block in members]
+    reductions = [ColumnReduction(handle, block.spatial, block.reduced, block.extents[block.reduced[-1]])
+                  for handle, block in zip(handles, group.members)]
     if not group.root.reduced:
-        emit_columns(steps, root, group.root.rank, reductions, lanes)
+        loops = steps.loops(root, group.root.rank)
+        emit_columns(steps, [loops[axis] for axis in group.shared], [loops[axis] for axis in group.inner], reductions, lanes)
         return
     result = steps.cache_write(root, 0, "local")
-    reductions.append((root, group.root.spatial, group.root.reduced))
-    emit_columns(steps, result, len(group.root.stores[0].indices), reductions, lanes)
+    reductions.append(ColumnReduction(root, group.root.spatial, group.root.reduced, group.root.extents[group.root.reduced[-1]]))
+    emit_columns(steps, steps.loops(result, len(group.root.stores[0].indices)), [], reductions, lanes)
 
 
 def fills_poorly(group: LaunchGroup, shape: RowThreads) -> bool:

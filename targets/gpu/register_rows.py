@@ -21,9 +21,11 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.nests import WARP, RowCopy, RowThreads, power, threads_of, write
 
 OTHERS = 28             # registers of a thread that are left for indices and results
+THREADS = 768           # that keep a multiprocessor busy with loads
 MOST_BUFFERS = 4        # of which a thread has elements
 SHORT_BLOCK = 128       # threads of a block that has several rows
 BYTES_EACH = 32         # of a row, that a thread loads
+SECTOR = 32             # bytes that memory is written in
 MOST_ROW_THREADS = 512
 
 OUTER, MIXED = -1, -2
@@ -46,7 +48,7 @@ def in_registers(group: LaunchGroup, gone: Sequence[KernelBlock], plain: RowThre
     """The threads of a launch that keeps its rows in registers; None where it does not. ``plain``: those of one that does not."""
     if plain.across == 1 or not plain.along:
         return None
-    axes = {block: along_row(group, block) for block in group.blocks}
+    axes = {block: group.along(block) for block in group.blocks}
     extents, *others = {tuple(block.extents[axis] for axis in inner) for block, inner in axes.items() if inner}
     length = points_of(extents)
     if others or length is None:
@@ -57,22 +59,23 @@ def in_registers(group: LaunchGroup, gone: Sequence[KernelBlock], plain: RowThre
     lanes = machine.lanes(width)
     while (extents[-1] or 1) % lanes:
         lanes //= 2
-    across = threads_across(length, lanes, width)
+    across = threads_across(length, lanes, width, bool(group.inner))
     most = min(machine.registers, machine.block_registers // across) - OTHERS
     while lanes > 1 and (across * lanes > length or each_of(length, across, lanes) > most):
         lanes //= 2
-    kept = fitting(copies, most // (each_of(length, across, lanes)))
-    if not any(copy.inner for copy in kept):
+    kept = fitting(copies, each_of(length, across, lanes), machine.block_registers // THREADS - OTHERS, most)
+    if not kept:
         return None
     rows = rows_beside(group.root.extents[group.shared[-1]] if group.shared else 1, max(1, SHORT_BLOCK // across), across)
     return replace(plain, rows=rows, across=across, lanes=lanes, copies=tuple(kept), vectors=len(kept) < len(reads))
 
 
-def fitting(copies: Sequence[RowCopy], room: int) -> Sequence[RowCopy]:
-    """The copies that fit into the registers of a thread, which have room for those of ``room`` buffers: all, or those that several blocks
-    read, or none."""
-    for kept in (copies, [copy for copy in copies if not copy.inner or len(copy.readers) > 1]):
-        if sum(bool(copy.inner) for copy in kept) <= min(room, MOST_BUFFERS):
+def fitting(copies: Sequence[RowCopy], elements: int, beside: int, most: int) -> Sequence[RowCopy]:
+    """The copies that a thread keeps in registers, of so many elements each: all, or those that several blocks read. ``beside``: registers
+    that let several blocks share a multiprocessor; ``most``: those there are."""
+    several = [copy for copy in copies if not copy.inner or len(copy.readers) > 1]
+    for kept, room in ((copies, beside), (several, beside), (several, most), (copies, most)):
+        if 0 < sum(bool(copy.inner) for copy in kept) <= min(room // elements, MOST_BUFFERS):
             return kept
     return []
 
@@ -88,12 +91,14 @@ def rows_beside(extent: int | None, most: int, across: int) -> int:
     return gcd(extent or 1, most) if across >= WARP else min(most, 1 << (extent or most).bit_length() - 1)
 
 
-def threads_across(length: int, lanes: int, width: int) -> int:
-    """The threads for a row: as many as have two accesses of 16 bytes each, or some more where whole warps then share them evenly; those of
-    a long row have more. ``lanes``: elements of an access; ``width``: bits of an element."""
+def threads_across(length: int, lanes: int, width: int, stores: bool) -> int:
+    """The threads for a row: as many as have two accesses of 16 bytes each, or some more, where whole warps then share them evenly, or
+    where together they store less than a sector at once; those of a long row have more accesses. ``lanes``: elements of an access;
+    ``width``: bits of an element; ``stores``: whether they store the row's elements."""
     each = 8 * BYTES_EACH // max(width, 16)
     if 2 * length <= each * WARP:
-        return max(2, power(-(-length // each)))
+        of_sector = min(8 * SECTOR // (lanes * width), power(-(-length // lanes))) if stores else 1
+        return min(max(2, power(-(-length // each)), of_sector), WARP)
     wanted = max(1, -(-length // (each * WARP)))       # warps
     most = MOST_ROW_THREADS // WARP
     even = [warps for warps in range(1, most + 1) if length % (warps * WARP * lanes) == 0 and wanted <= 2 * warps <= 2 * wanted]
@@ -108,11 +113,6 @@ class RowRead:
     buffer: ir.Value
     places: tuple[int, ...]
     readers: list[KernelBlock]
-
-
-def along_row(group: LaunchGroup, block: KernelBlock) -> list[int]:
-    """The axes of a block of a launch along its rows."""
-    return group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
 
 
 def reads_in_rows(axes: Mapping[KernelBlock, list[int]], gone: Sequence[KernelBlock]) -> list[RowRead]:

@@ -1,0 +1,56 @@
+"""Reductions of columns, of which a thread has some of halves that are neighbours in memory: results against numpy, loads of 8 bytes."""
+import re
+
+import numpy as np
+import pytest
+from standin import compiled
+
+import legato
+from legato.driver import ptx
+from legato.targets.catalog import Catalog
+from legato.targets.gpu import nests
+
+NAMES = {np.float32: "f32", np.float16: "f16"}
+
+
+def softmax(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+# name: the graph op of %x, its shape, the result's, numpy's form
+COLUMNS = {
+    "a mean": ('"relax.mean"(%x) {axis = array<i64: 1>}', (3, 20, 64), (3, 64), lambda x: x.mean(1)),
+    "a maximum": ('"relax.max"(%x) {axis = array<i64: 1>}', (2, 17, 7, 40), (2, 7, 40), lambda x: x.max(1)),
+    "a mean of two axes": ('"relax.mean"(%x) {axis = array<i64: 0, 2>}', (3, 5, 8, 60), (5, 60), lambda x: x.mean((0, 2))),
+    "argmax": ('"relax.argmax"(%x) {axis = 1}', (2, 21, 36), (2, 36), lambda x: x.argmax(1)),
+    "a softmax": ('"relax.softmax"(%x) {axis = 1}', (2, 24, 140), (2, 24, 140), softmax),
+}
+
+
+def module_of(name, dtype):
+    op, shape, result, _ = COLUMNS[name]
+    kind = "i64" if name == "argmax" else NAMES[dtype]
+    x, out = (f"tensor<{'x'.join([*map(str, sizes), element])}>" for sizes, element in ((shape, NAMES[dtype]), (result, kind)))
+    return legato.Module.parse(f'func.func @main(%x: {x} {{relax.name = "x"}}) -> {out} {{\n'
+                               f"%0 = {op} : ({x}) -> {out}\nreturn %0 : {out} }}")
+
+
+@pytest.mark.parametrize("dtype", NAMES, ids=NAMES.values())
+@pytest.mark.parametrize("name", COLUMNS)
+def test_against_numpy(name, dtype, monkeypatch):
+    monkeypatch.setattr(nests, "BUSY", 1)
+    _, shape, _, reference = COLUMNS[name]
+    module, x = module_of(name, dtype), np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    assert [kernel.schedule for kernel in legato.explain(module, "nvvm").kernels] == ["points"]
+    text = ptx(legato.lower(legato.Module.parse(str(module)), "nvvm"), Catalog().resolve("nvvm"))
+    loads = re.findall(r"ld\.global(?:\.v(\d))?\.b(\d+)", text)
+    widest = 32 if name == "argmax" or dtype == np.float32 else 64      # a store of 16 bytes has two indices
+    assert {int(count or 1) * int(bits) for count, bits in loads} == {widest} and ".local" not in text
+    expected = reference(x.astype(np.float64))
+    np.testing.assert_allclose(compiled(module)(x), expected, rtol=1e-5 if dtype == np.float32 else 3e-3, atol=1e-6)
+
+
+def test_few_columns_have_a_thread_each():
+    text = ptx(legato.lower(module_of("a softmax", np.float16), "nvvm"), Catalog().resolve("nvvm"))
+    assert {bits for bits in re.findall(r"ld\.global\S*\.b(\d+)", text)} == {"16"}
