@@ -74,7 +74,7 @@ class Windows:
         shapes = {name: [images if isinstance(one, str) else one for one in shape] for name, shape in self.shapes().items()}
         given = {name: random.standard_normal(shape).astype(type_) for name, shape in shapes.items()}
         session = onnxruntime.InferenceSession(self.model(onnx.TensorProto.FLOAT).SerializeToString())
-        wanted, = session.run(None, {name: array.astype(np.float32) for name, array in given.items()})
+        wanted = np.asarray(session.run(None, {name: array.astype(np.float32) for name, array in given.items()})[0])
         found = np.asarray(exe(*given.values()))
         assert found.dtype == type_ and np.abs(found.astype(np.float32) - wanted).max() <= error * wanted.max(), self
 
