@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from legato.core import search
 from legato.core.diagnostics import Diagnostic, PassFailed, of_error
@@ -25,16 +26,25 @@ def run_on(operation: ir.Operation, passes: str, explain: Explain = tuple) -> No
     """
     manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
-    threads = "(" in passes and _is_for_threads(operation)
-    if threads:
-        operation.context.enable_multithreading(True)
+    with threads_for(operation) if "(" in passes else nullcontext():
+        try:
+            manager.run(operation)
+        except ir.MLIRError as error:
+            raise failed_of(error, explain=explain) from error
+
+
+@contextmanager
+def threads_for(module: ir.Operation) -> Iterator[None]:
+    """Context in which MLIR works on the functions of a module in threads, if that is worth it and possible: passes on functions, and
+    the verifier."""
+    wanted = _is_for_threads(module)
+    if wanted:
+        module.context.enable_multithreading(True)
     try:
-        manager.run(operation)
-    except ir.MLIRError as error:
-        raise failed_of(error, explain=explain) from error
+        yield
     finally:
-        if threads:
-            operation.context.enable_multithreading(False)
+        if wanted:
+            module.context.enable_multithreading(False)
 
 
 def _is_for_threads(module: ir.Operation) -> bool:

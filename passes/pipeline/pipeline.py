@@ -15,7 +15,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
 from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir
-from legato.core.upstream import failed_of
+from legato.core.upstream import failed_of, threads_for
 from legato.dialects.loading import load_dialects
 from legato.dialects.tir import check_prim_funcs
 from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
@@ -251,7 +251,8 @@ class PassPipeline:
 
     def _verify(self, module: Module, name: str | None) -> None:
         try:
-            module.module.operation.verify()
+            with threads_for(module.module.operation):
+                module.module.operation.verify()
             check_prim_funcs(module.module)
         except (ir.MLIRError, LegatoError) as error:
             hint = "" if name else HINT

@@ -62,3 +62,18 @@ def test_one_processor_runs_without_threads(switched, monkeypatch):
     monkeypatch.setattr(upstream.os, "sched_getaffinity", lambda _: {0})
     run(functions(100), PASSES)
     assert switched == [False]
+
+
+def test_the_verifier_works_in_threads(switched):
+    """On functions of a large module; errors in several of them are one MLIRError."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(functions(upstream.WORTH_THREADS // 40))
+        with upstream.threads_for(module.operation):
+            assert module.operation.verify()
+        assert switched == [True, False]
+        for number in (1, 3):
+            block = module.body.operations[number].operation.regions[0].blocks[0]
+            block.operations[len(block.operations) - 1].erase()
+        with pytest.raises(ir.MLIRError, match="no terminator"), upstream.threads_for(module.operation):
+            module.operation.verify()
+        assert switched == [True, False] * 2
