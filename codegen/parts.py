@@ -79,9 +79,10 @@ def _groups(symbols: _Symbols) -> list[list[str]]:
     for name in movable:
         together.setdefault(root(name), []).append(name)
     sizes = {name: sum(symbols.sizes[one] for one in names) for name, names in together.items()}
-    count = min(MOST, sum(sizes.values()) // PART)
-    if count < 2:
+    total = sum(sizes.values())
+    if total < PART // 2 or len(sizes) < 2:
         return []
+    count = min(MOST, max(2, total // PART))
     count += count % 2      # nearly all machines have an even number of processors
     groups: list[list[str]] = [[] for _ in range(count)]
     totals = [0] * count

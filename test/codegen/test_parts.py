@@ -88,6 +88,18 @@ def test_a_large_model_is_divided_as_it_comes():
     assert 2 <= number <= parts.MOST and number % 2 == 0
 
 
+def test_half_of_a_part_is_worth_two(monkeypatch):
+    """Of one part LLVM would use one processor."""
+    lowered = legato.lower(model, "llvm")
+    groups = parts._groups(parts._Symbols(lowered.module))
+    assert not groups
+    monkeypatch.setattr(parts, "PART", 250)
+    sizes = parts._Symbols(lowered.module).sizes
+    movable = sum(sizes[name] for name in sizes if parts._Symbols(lowered.module).is_movable(name))
+    assert 125 <= movable < 500      # less than two parts
+    assert len(list(divided(lowered.module).kernels)) == 2
+
+
 def test_kernels_with_parallel_regions_of_openmp_stay_with_main(monkeypatch):
     """What is left for an OpenMP runtime may name symbols anywhere in it."""
     monkeypatch.setattr(parts, "PART", 1)
