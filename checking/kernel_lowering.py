@@ -11,9 +11,10 @@ from legato.checking.buffers import PATTERN, memory_dtype
 from legato.checking.coroutines import make_coroutines
 from legato.checking.launches import emulate_launches
 from legato.checking.vectors import lower_vectors
+from legato.core import fills
 from legato.core.halves import has_halves
 from legato.core.ir_helpers import everything, find
-from legato.core.mlir import arith, ir, linalg
+from legato.core.mlir import arith, ir
 from legato.core.upstream import run_on
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import SCHEDULE
@@ -79,7 +80,7 @@ def copies_as_loops(module: Module) -> None:
     """Makes copies structured ops: upstream lowers a copy between layouts to a call of a library that is not there."""
     for op in find(module.operation, "memref.copy"):
         with ir.InsertionPoint(op), op.location:
-            linalg.copy(op.operands[0], outs=[op.operands[1]])
+            fills.copy(op.operands[0], op.operands[1])
         op.erase()
 
 
@@ -94,7 +95,7 @@ def poison_allocations(module: Module) -> None:
         else:
             continue
         with after(op), op.location:
-            linalg.fill(arith.ConstantOp(element, attribute).result, outs=[op.results[0]])
+            fills.fill(arith.ConstantOp(element, attribute).result, op.results[0])
 
 
 def after(op: ir.Operation) -> ir.InsertionPoint:

@@ -10,6 +10,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from legato.core import named_ops
+
 
 def _provider() -> str:
     if importlib.util.find_spec("mlir") is not None:
@@ -29,6 +31,8 @@ def _provider() -> str:
 PROVIDER = _provider()
 # the bindings search the file system for this module at every op of omp that they meet: theirs has another name
 sys.modules.setdefault(f"{PROVIDER}.dialects.omp", ModuleType(f"{PROVIDER}.dialects.omp"))
+if PROVIDER == "torch_mlir":
+    named_ops.stand_in(PROVIDER)    # knows the one release of this wheel that the package asks for
 
 
 def _load(name: str):

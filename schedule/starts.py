@@ -2,8 +2,9 @@
 from collections.abc import Sequence
 
 from legato.analysis.structured import StructuredOp
+from legato.core import fills
 from legato.core.ir_helpers import index
-from legato.core.mlir import func, ir, linalg, tensor
+from legato.core.mlir import func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.tir.loops import REDUCE
@@ -27,7 +28,7 @@ def copy_overwritten(kernel: func.FuncOp) -> None:
                              for a in range(start.type.rank)]
                     made = tensor.EmptyOp(sizes, start.type.element_type).result
                     if op.name != "linalg.generic" or any(op.regions[0].blocks[0].arguments[number].uses):
-                        made, copied = linalg.copy(start, outs=[made]), True
+                        made, copied = fills.copy(start, made), True
                 op.operands[number] = made
     if copied:
         run_on(kernel.operation, "linalg-generalize-named-ops")

@@ -5,9 +5,10 @@ A contiguous part of static size is a ``memcpy``; one of dynamic size is copied 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core import fills
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import find, index
-from legato.core.mlir import arith, ir, linalg, memref, scf, vector
+from legato.core.mlir import arith, ir, memref, scf, vector
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -97,7 +98,7 @@ class Copy:
     def build(self) -> None:
         """Builds the copy: loops over the strided dimensions around copies of the contiguous ones."""
         if self.dense == self.rank:
-            linalg.copy(self.source, outs=[self.target])  # single elements
+            fills.copy(self.source, self.target)  # single elements
         else:
             self.loop([])
 

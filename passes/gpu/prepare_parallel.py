@@ -2,8 +2,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core import fills
 from legato.core.ir_helpers import everything
-from legato.core.mlir import func, ir, linalg
+from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -28,7 +29,7 @@ def prepare_parallel(kernel: func.FuncOp) -> None:
     for op in [op.operation for op in kernel.body.blocks[0].operations]:
         if op.name == "memref.copy":
             with ir.InsertionPoint(op), op.location:
-                linalg.copy(op.operands[0], outs=[op.operands[1]])
+                fills.copy(op.operands[0], op.operands[1])
             op.erase()
             continue
         if op.name == "linalg.generic":

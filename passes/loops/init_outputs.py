@@ -11,8 +11,9 @@ from typing import ClassVar
 from legato.analysis.coverage.results import uncovered_outputs
 from legato.analysis.kernel_sizes import UnknownSizeError
 from legato.analysis.structured.ops import bits_of
+from legato.core import fills
 from legato.core.ir_helpers import find
-from legato.core.mlir import arith, func, ir, linalg, tensor
+from legato.core.mlir import arith, func, ir, tensor
 from legato.core.records import OutputRecord
 from legato.core.slices import dim
 from legato.dialects import tir
@@ -103,7 +104,7 @@ def filled(inputs: list[ir.Value], outputs: list[ir.Value]) -> list[ir.Value]:
     """The body of a kernel that fills its output with zeros."""
     out, element = outputs[0], outputs[0].type.element_type
     zero = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
-    return [linalg.fill(arith.ConstantOp(element, zero).result, outs=[out])]
+    return [fills.fill(arith.ConstantOp(element, zero).result, out)]
 
 
 def loads_output(kernel: func.FuncOp, number: int) -> bool:

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core import fills
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, find, index, move_before, replace_uses, terminator
-from legato.core.mlir import arith, bufferization, func, ir, linalg, memref, scf, tensor
+from legato.core.mlir import arith, bufferization, func, ir, memref, scf, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -130,7 +131,7 @@ def spell_constants(kernel: ir.Operation) -> None:
         with ir.InsertionPoint(op), op.location:
             if value.is_splat:
                 scalar = arith.ConstantOp(type_.element_type, value.get_splat_value()).result
-                made = linalg.fill(scalar, outs=[tensor.EmptyOp(type_.shape, type_.element_type).result])
+                made = fills.fill(scalar, tensor.EmptyOp(type_.shape, type_.element_type).result)
             else:
                 numbers = np.array(value).flatten().tolist()
                 element = ir.FloatAttr.get if isinstance(type_.element_type, ir.FloatType) else ir.IntegerAttr.get

@@ -7,8 +7,9 @@ workspaces and what they put on the stack.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core import fills
 from legato.core.ir_helpers import find
-from legato.core.mlir import arith, ir, linalg
+from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -39,7 +40,7 @@ def fill(op: ir.Operation) -> None:
     operations = op.block.operations
     behind = operations[next(i for i, one in enumerate(operations) if one.operation == op) + 1]
     with ir.InsertionPoint(behind), op.location:
-        linalg.fill(arith.ConstantOp(buffer.type.element_type, value).result, outs=[buffer])
+        fills.fill(arith.ConstantOp(buffer.type.element_type, value).result, buffer)
 
 
 def poison(element: ir.Type) -> ir.Attribute | None:

@@ -15,6 +15,7 @@ from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredK
 from legato.analysis.structured.column_convolution import ColumnConvolutionForm
 from legato.analysis.structured.ops import producer
 from legato.analysis.structured.pool import PoolForm
+from legato.core import fills
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir, linalg, tensor
@@ -148,7 +149,7 @@ def transposed_init(init: ir.Value, order: Sequence[int]) -> ir.Value:
     if fill is None or fill.name != "linalg.fill":
         return transposed(init, order)
     empty = tensor.EmptyOp([sizes_of(init)[d] for d in order], init.type.element_type).result
-    return linalg.fill(fill.operands[0], outs=[empty])
+    return fills.fill(fill.operands[0], empty)
 
 
 def destination(init: ir.Value) -> ir.Value:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredKernel, StructuredOp
+from legato.core import fills
 from legato.core.ir_helpers import copy, find, index, present, terminator
-from legato.core.mlir import func, ir, linalg, tensor
+from legato.core.mlir import func, ir, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
@@ -166,7 +167,7 @@ class Split:
         for number, (value, out) in enumerate(tir.results_with_outputs(made)):
             if not tir.is_tied(value, out):
                 with ir.InsertionPoint(end), end.location:
-                    end.operands[number] = linalg.copy(value, outs=[out])
+                    end.operands[number] = fills.copy(value, out)
         return made.name.value
 
     def _replace(self, site: func.CallOp) -> None:

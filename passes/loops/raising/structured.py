@@ -3,6 +3,7 @@ from dataclasses import dataclass, field
 
 from legato.analysis.indices.linear import quotients
 from legato.analysis.kernel_sizes import KernelSizes, Size
+from legato.core import fills
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.dialects.tir.loops import REDUCE
@@ -146,7 +147,7 @@ def is_fill(nest: StatementNest, tensors: Tensors) -> bool:
         scalar = value if isinstance(value.owner, ir.Block) else value.owner.operation.clone().results[0]
         if nest.only_if and not is_zero(scalar):
             scalar = arith.SelectOp(has_steps(nest.only_if, tensors.sizes), scalar, zero(scalar.type)).result
-        tensors.current[store.buffer] = linalg.fill(scalar, outs=[tensors.empty(list(shape), store.buffer.type.element_type)])
+        tensors.current[store.buffer] = fills.fill(scalar, tensors.empty(list(shape), store.buffer.type.element_type))
     return True
 
 
