@@ -1,7 +1,5 @@
 """The kernels of a lowered module: their LLVM IR, and their PTX, with a cubin made of it, in the module's own code."""
-from legato.codegen.cubin import assembled
 from legato.codegen.native.body import bytes_text, constant_text
-from legato.codegen.ptx import ptx
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, llvm
 from legato.dialects.tir.markers import CHIP, CUBIN
@@ -37,6 +35,9 @@ def embed_kernels(module: ir.Module) -> None:
     main = named.get("main")
     if main is None or CHIP not in main.attributes or (not kernels and "value" in named[PTX].attributes):     # or they are there already
         return
+    from legato.codegen.cubin import assembled
+    from legato.codegen.ptx import ptx
+
     chip = main.attributes[CHIP].value
     text = ptx(list(device_code(module).values()), chip) if kernels else ""
     text, binary = assembled(text, chip) if kernels and CUBIN in main.attributes else (text, None)

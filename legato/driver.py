@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legato.codegen.device_code import device_code, translated
-from legato.codegen.ptx import ptx as make_ptx
 from legato.compilable import Compilable, own_copy
 from legato.core.collector import seldom_collecting
 from legato.core.deprecated import renamed_argument
@@ -321,6 +320,8 @@ def ptx(module: Module, target: Target) -> str:
     device = device_code(module.module)
     if not device or "chip" not in target.options:
         raise LegatoError(f"PTX is made of kernels for NVIDIA's GPUs; lowered for '{target.name}', the module has none")
+    from legato.codegen.ptx import ptx as make_ptx
+
     return make_ptx(list(device.values()), target.options["chip"])
 
 

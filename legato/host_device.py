@@ -1,7 +1,6 @@
 """Options of targets that say what this machine's GPU has."""
 from dataclasses import replace
 
-from legato.runtime.vulkan import device, matrices
 from legato.targets.builtin import HOST, NONE
 from legato.targets.target import Target
 
@@ -9,10 +8,14 @@ from legato.targets.target import Target
 def settled(target: Target) -> Target:
     """A target whose options say what ``host`` stands for: for Vulkan the cooperative matrices and dot products of this machine's
     device."""
+    if HOST not in (target.options.get("matrices"), target.options.get("dot-products")):
+        return target
+    from legato.runtime.vulkan import device, matrices
+
     given = {}
     if target.options.get("matrices") == HOST:
         shapes, subgroup = matrices.host()
         given = {"matrices": "+".join(shapes) or NONE, "subgroup": target.options["subgroup"] or subgroup or None}
     if target.options.get("dot-products") == HOST:
         given["dot-products"] = str(device.has_dot_products()).lower()
-    return replace(target, options={**target.options, **given}) if given else target
+    return replace(target, options={**target.options, **given})

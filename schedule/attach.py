@@ -11,11 +11,11 @@ from legato.core.user_code import blamed, source_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import SCHEDULE
+from legato.dialects.tir.schedule_ops import PACK
 from legato.schedule import script
 from legato.schedule.schedule import ModuleSchedule
 
 GivenSchedule = str | Path | ModuleSchedule | Callable[[ModuleSchedule], Any]  # a rule's: for each kernel that it makes
-PACK = "tir.sch_pack"
 FORMS = ("a function that is given a Schedule of the kernel and takes its steps, a legato.Schedule, whose steps are repeated, or a "
          "transform script as text or Path")
 

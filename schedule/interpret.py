@@ -18,7 +18,6 @@ from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.tir.schedule_ops import ANY, ATTRIBUTES, EXPECT, PREFIX, STEPS, attribute_value, is_parameter, steps_run_by
 from legato.dialects.tir.walk import localize_constants
-from legato.schedule.primitives import run
 from legato.schedule.query_primitives import named
 from legato.schedule.state import Kernel, ScheduleError
 
@@ -74,6 +73,8 @@ class Interpretation:
         given = {a: op.attributes[a] for a in op.attributes if "." not in a}
         attributes = {a: value if ATTRIBUTES[a] == ANY else attribute_value(value) for a, value in given.items()}
         fill_in(op, name, attributes, state)
+        from legato.schedule.primitives import run  # all steps, of which most models have none
+
         made: list[ir.Operation] = []
         behind_a_step = self.follows_a_step(op)
         for ops in applications(name, payload):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
 from legato.dialects.tir.matrices import MatrixShape
 from legato.dialects.tir.matrix_factors import FLOAT8, INTEGERS8
@@ -35,9 +36,7 @@ from legato.targets.gpu.count import RULES as GPU_COUNT
 from legato.targets.gpu.cumulative import RULES as GPU_CUMULATIVE
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.quantized import RULES as GPU_QUANTIZED
-from legato.targets.gpu.row_forms import row_forms as gpu_row_forms
 from legato.targets.gpu.scatter import RULES as GPU_SCATTER
-from legato.targets.gpu.schedules import schedules as gpu_schedules
 from legato.targets.gpu.suppression import RULES as GPU_SUPPRESSION
 from legato.targets.gpu.topk import RULES as GPU_TOPK
 from legato.targets.intrinsics import dot_instructions
@@ -103,6 +102,18 @@ def _vulkan(options: Mapping[str, Any]) -> Gpu:
                matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup), dot_products=dots == "true")
 
 
+def _gpu_row_forms(kernel: StructuredKernel, machine: Any) -> Any:
+    from legato.targets.gpu.row_forms import row_forms
+
+    return row_forms(kernel, machine)
+
+
+def _gpu_schedules(kernel: StructuredKernel, machine: Any) -> Any:
+    from legato.targets.gpu.schedules import schedules  # a dozen files, for GPUs alone
+
+    return schedules(kernel, machine)
+
+
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_CUMULATIVE, *CPU_INTEGERS, CPU_LRN,
@@ -125,8 +136,8 @@ GPU = Target("gpu", parents=(GENERIC,), runs=False,
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_instructions.NVIDIA),
               options={"approx": False, "chip": "sm_80", "schedules": True, "matmul-precision": None, "graphs": False, "cubin": True},
               make_machine=_nvidia,
-              schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
-              row_forms_function=classified(gpu_row_forms),
+              schedule_function=classified(_gpu_schedules), fuses_attention_function=classified(fuses_attention),
+              row_forms_function=classified(_gpu_row_forms),
               stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
@@ -134,8 +145,8 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_inst
                   "cubin=false for PTX only, where ptxas is installed")
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL, *dot_instructions.VULKAN),
                 options={"schedules": True, "matrices": HOST, "subgroup": None, "dot-products": HOST}, make_machine=_vulkan,
-                schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
-                row_forms_function=classified(gpu_row_forms),
+                schedule_function=classified(_gpu_schedules), fuses_attention_function=classified(fuses_attention),
+                row_forms_function=classified(_gpu_row_forms),
                 stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules, "
                     "matrices=none|m16n16k16_f16_f32+... for the cooperative matrices of a device, and subgroup=32|... for its subgroups' "

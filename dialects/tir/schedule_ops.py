@@ -35,6 +35,7 @@ from legato.dialects.tir.verify import InvalidOp, verified
 
 PREFIX = "tir.sch_"
 EXPECT = f"{PREFIX}expect"
+PACK = f"{PREFIX}pack"
 TEXT, NUMBER, NUMBERS, NUMBER_OR_TEXT = "a text", "a number", "a list of numbers", "a number or a text"
 MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {

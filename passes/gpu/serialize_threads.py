@@ -2,14 +2,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import SERIAL
 from legato.passes.gpu.threads.launch import thread_loops
-from legato.passes.gpu.threads.serial import check_serial
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 
@@ -28,11 +26,15 @@ class SerializeThreads(ModulePass):
 def serialize_threads(kernel: func.FuncOp) -> None:
     """Serializes the loops of one kernel that are bound to threads. PassFailed where their order matters."""
     loops = thread_loops(kernel.operation)
+    if not loops:
+        return
+    from legato.analysis.races import race
+    from legato.passes.gpu.threads.serial import check_serial
+
     for loop in loops:
         if (problem := race(loop)) is not None:
             raise PassFailed(problem, loop.operation)
-    if loops:
-        check_serial(kernel)
+    check_serial(kernel)
     for loop in loops:
         loop.operation.attributes["kind"] = ir.StringAttr.get(SERIAL)
         del loop.operation.attributes["thread"]

@@ -25,7 +25,6 @@ from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed
 from legato.passes.legalize.kernel_key import kernel_key
 from legato.passes.legalize.symbol_values import SymbolValues
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
-from legato.schedule.attach import attach_of_rule, described
 
 
 class Legalizer(Conversion):
@@ -123,6 +122,8 @@ class Legalizer(Conversion):
             if not any(callee(value) in self.sequences for value in values):
                 raise LegatoError("it has a schedule=, and makes no kernel for it: its values are those of other graph ops, or of packed "
                                   "functions")
+            from legato.schedule.attach import described
+
             record.schedule = described(rule.schedule)
         for value in values:
             if callee(value):
@@ -141,6 +142,8 @@ class Legalizer(Conversion):
     def schedule_kernel(self, kernel: func.FuncOp) -> None:
         """Gives a kernel that a rule made the rule's schedule."""
         if self.rule is not None and self.rule.schedule is not None:
+            from legato.schedule.attach import attach_of_rule
+
             self.sequences[kernel.name.value] = attach_of_rule(self.module, kernel, self.rule.schedule)
 
     def check_kernels(self) -> None:

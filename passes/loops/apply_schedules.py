@@ -9,14 +9,13 @@ from legato.dialects.module import Module
 from legato.dialects.relax import graph_ops
 from legato.dialects.relax.markers import SIGNATURE
 from legato.dialects.tir.markers import SCHEDULE
+from legato.dialects.tir.schedule_ops import PACK
 from legato.dialects.tir.walk import blocks, localize_constants
-from legato.passes.loops.raise_loops import Kept, raised
+from legato.passes.loops.raising.kept import Kept
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.trials import TrialResults
 from legato.schedule import script
-from legato.schedule.attach import PACK
 from legato.schedule.state import ScheduleError
-from legato.schedule.unraise import to_loops
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,13 @@ def run_one(module: ir.Module, kernel: func.FuncOp, name: str, on_loops: bool) -
     hint = ""
     if on_loops:
         if not blocks(kernel.operation):
+            from legato.schedule.unraise import to_loops
+
             to_loops(kernel)
         localize_constants(kernel.operation)
     elif find(kernel.operation, "tir.for"):
+        from legato.passes.loops.raising.kernel import raised
+
         try:
             kernel = raised(kernel)
         except Kept as reason:
