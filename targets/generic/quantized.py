@@ -10,7 +10,9 @@ from legato.targets.builders.structured import accumulated, compute, elementwise
 from legato.targets.rule import kernel
 
 FLOAT_BITS = 32
-WHOLE, WHOLE_BITS = 2**23, 0x4B000000     # the first f32 whose last bit is 1, and its bits
+SIGNIFICAND = 23                    # bits of an f32's
+EXPONENT = 127 + SIGNIFICAND        # of the f32 whose last bit is 1, as its bits have it
+FITTING, LATE = 20, 12              # bits from which on parts of a word do not fit into a significand, and by how many they move then
 
 
 @kernel("relax.matmul_quantized")
@@ -51,7 +53,7 @@ def dequantized(k: Any, weight: ir.Value, scale: ir.Value, zero: ir.Value, to: E
 
 def _part(word: ir.Value, part: ir.Value, bits: int, wide: Element) -> ir.Value:
     """The signed integer that is a part of a word, as a float. As f32 without a conversion, of which GPUs compute few at once: its bits
-    become the last of the significand of 2**23."""
+    stay where they are in the word, or move by 12 to where a significand is, that of the power of two of which they are units there."""
     def const(value: int) -> ir.Value:
         return arith.constant(word.type, value)
 
@@ -59,9 +61,13 @@ def _part(word: ir.Value, part: ir.Value, bits: int, wide: Element) -> ir.Value:
     if wide.bits != FLOAT_BITS:
         up = arith.subi(const(WORD_BITS - bits), first)
         return Element(word.type).cast(arith.shrsi(arith.shli(word, up), const(WORD_BITS - bits)), wide)
-    middle = 1 << bits - 1
-    found = arith.xori(arith.andi(arith.shrui(word, first), const((1 << bits) - 1)), const(WHOLE_BITS | middle))
-    return arith.subf(arith.bitcast(wide.type, found), wide.const(WHOLE + middle))
+    late = arith.cmpi(arith.CmpIPredicate.uge, part, index(FITTING // bits))
+    place = arith.subi(first, arith.select(late, const(LATE), const(0)))
+    mask, middle = (arith.shli(const(value), place) for value in ((1 << bits) - 1, 1 << bits - 1))
+    whole = arith.shli(arith.subi(const(EXPONENT), place), const(SIGNIFICAND))
+    found = arith.andi(arith.shrui(word, arith.select(late, const(LATE), const(0))), mask)
+    begin = arith.ori(whole, middle)
+    return arith.subf(arith.bitcast(wide.type, arith.xori(found, begin)), arith.bitcast(wide.type, begin))
 
 
 RULES = (matmul,)

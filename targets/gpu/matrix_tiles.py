@@ -48,12 +48,13 @@ ROOMY_SLICED = (SLICED, MatrixTiles(16, 16, 64, 1, 1, slices=4))
 ROOMY_WORDS = MatrixTiles(64, 32, 64, 2, 2)
 WORD_SLICED = (MatrixTiles(32, 32, 32, 1, 1, slices=4), MatrixTiles(16, 32, 32, 1, 1, slices=4), MatrixTiles(16, 16, 32, 1, 1, slices=8))
 NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for few rows, and for few columns
+ROOMY_NARROW = MatrixTiles(16, 64, 64, 1, 1, slices=4)    # for few rows, which wait for the columns' operand
 
 
 def choose(form: ProductForm, machine: Gpu, width: int, copied: bool) -> tuple[MatrixTiles, int]:
     """The tiles of a product of elements of ``width`` bytes, and the bytes of shared memory for them: a block's own, or for few results
     what a launch asks for. ``copied``: whether copies of the operands can be asynchronous."""
-    if copied and (few := roomy(form, machine, width)) is not None:
+    if copied and (few := narrow(form, machine, width) or roomy(form, machine, width)) is not None:
         return few, machine.dynamic_shared_bytes if few.slices > 1 else max(machine.shared_bytes, (MOST_STAGES - 1) * few.size(width))
     tiles = usual(form)
     tiles = sliced(form, tiles) or tiles
@@ -84,6 +85,17 @@ def sliced(form: ProductForm, tiles: MatrixTiles) -> MatrixTiles | None:
         return None
     sizes = [form.extent(axes) or 1 for axes in (form.batch, form.rows, form.columns)]     # all are known
     return SLICED if product_tiles.blocks_of(sizes, SLICED) >= product_tiles.ENOUGH // 4 else None
+
+
+def narrow(form: ProductForm, machine: Gpu, width: int) -> MatrixTiles | None:
+    """The tiles of a product of halves with few rows and a long depth, which warps share, so that many bytes of the columns' operand are on
+    their way; None for other products, for few columns, and where blocks do not get more memory than their own."""
+    sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes) or width != 2 or machine.dynamic_shared_bytes <= machine.shared_bytes or known[1] > ROOMY_NARROW.rows:
+        return None
+    return ROOMY_NARROW if known[-1] >= product_tiles.LONG and (
+        product_tiles.blocks_of(known, ROOMY_NARROW) >= product_tiles.ENOUGH // 2) else None
 
 
 def roomy(form: ProductForm, machine: Gpu, width: int) -> MatrixTiles | None:

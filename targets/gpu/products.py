@@ -4,7 +4,7 @@ A block of threads computes a tile of the result. It copies a tile of each opera
 operand allows them, and each thread multiplies from there into its own part of the result, which stays in registers until what reads the
 result is computed.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import gcd, prod
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
@@ -12,11 +12,10 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import NoProduct, ProductForm, product_of
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.product_tiles import ENOUGH, LONG, DeepTile, ProductTiles, choose, fastest, sliced, stages_of
+from legato.targets.gpu.product_tiles import ENOUGH, LANES, LONG, DeepTile, ProductTiles, choose, fastest, longest_depth, sliced, stages_of
 from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_word
 from legato.targets.gpu.steps import Steps
 
-LANES = 4          # columns of a vector of the result
 WORD = 32          # bits
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
 POINTS = 128       # threads of a block that adds up parts
@@ -112,11 +111,14 @@ def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
     if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
     packed = dequantizing(kernel, form.right.buffer) is not None      # each block of rows dequantizes the columns' operand again
-    tiles = (None if packed else fastest(form, machine)) or sliced(form) or choose(form)
+    best = None if packed else fastest(form, machine, may_split, may_turn(machine, form))
+    tiles = best or sliced(form) or choose(form)
     if not fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("product")
-    axis, parts = split_depth(form, tiles.rows, tiles.columns) if tiles.slices == 1 else (0, 1)
+    axis, parts = longest_depth(form), tiles.parts
+    if best is None and tiles.slices == 1:
+        axis, parts = split_depth(form, tiles.rows, tiles.columns)
     if parts > 1 and may_split:
         split(steps, kernel, machine, product, form, tiles, axis, parts)
     else:
@@ -133,7 +135,7 @@ def split_depth(form: ProductForm, rows: int, columns: int) -> tuple[int, int]:
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes) or known[-1] < LONG:
         return 0, 1
-    axis = max(form.depth, key=lambda n: form.block.extents[n] or 0)
+    axis = longest_depth(form)
     blocks, parts = known[0] * -(-known[1] // rows) * -(-known[2] // columns), 1
     while blocks * parts < ENOUGH // 2 and (form.block.extents[axis] or 1) % (2 * parts) == 0 and known[-1] // (2 * parts) >= LONG // 8:
         parts *= 2
@@ -154,7 +156,7 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
     together = word_steps(kernel, form, tiles, widths[1], prod(tiles.threads))
     copy_ahead(steps, machine, form, tiles, made[1])
     vectors = form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after))
-    finish(steps, made, tiles, widths, together, vectors, copies_words(machine, form))
+    finish(steps, made, tiles, widths, together, vectors, copies_words(machine, form), lies_across(form))
 
 
 def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
@@ -168,7 +170,7 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         widths = operand_lanes(kernel, machine, form, tiles, chunk)
         copy_ahead(steps, machine, form, tiles, made[1])
         finish(steps, made, tiles, widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)),
-               form.run(form.store, form.columns) % LANES == 0, copies_words(machine, form))
+               form.run(form.store, form.columns) % LANES == 0, copies_words(machine, form), lies_across(form))
 
     in_parts(steps, kernel, product, form, axis, parts, compute)
 
@@ -223,10 +225,23 @@ def copies_words(machine: Gpu, form: ProductForm) -> bool:
 
 def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> tuple[int, int]:
     """The elements that one access of each operand moves. ``chunk``: the part of the depth's longest axis that a block takes, 0 for all."""
-    deep, wide = form.run(form.left, form.depth), form.run(form.left, form.rows)
-    run, size = (wide, tiles.rows) if wide > 1 >= deep else (gcd(deep, chunk), tiles.depth)
+    run, size = gcd(form.run(form.left, form.depth), chunk), tiles.depth
+    if lies_across(form):
+        run, size = form.run(form.left, form.rows), tiles.rows
     return (lanes(kernel, machine, run, form.left.buffer, size),
             lanes(kernel, machine, form.run(form.right, form.columns), form.right.buffer, tiles.columns))
+
+
+def may_turn(machine: Gpu, form: ProductForm) -> bool:
+    """Whether the rows' operand has a tile along the rows at no great cost: it lies so, or its elements are copied one by one, from places
+    that take no arithmetic."""
+    axes = [axis for axis in (*form.rows, *form.depth) if form.block.extents[axis] != 1]
+    return lies_across(form) or (copies_words(machine, form) and len(axes) == 2)
+
+
+def lies_across(form: ProductForm) -> bool:
+    """Whether the rows' operand, and so its tile, is contiguous along the rows."""
+    return form.run(form.left, form.rows) > 1 >= form.run(form.left, form.depth)
 
 
 def word_steps(kernel: BlockKernel, form: ProductForm, tiles: DeepTile, wide: int, threads: int) -> int:
@@ -239,43 +254,56 @@ def word_steps(kernel: BlockKernel, form: ProductForm, tiles: DeepTile, wide: in
 
 
 def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], together: int, vectors: bool,
-           words: bool) -> None:
+           words: bool, across: bool) -> None:
     """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``together``: steps of the depth
-    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors; ``words``: as of ``copies``."""
+    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors; ``words``: as of ``copies``;
+    ``across``: whether the rows' operand lies along the rows."""
     init, left, right, multiply, *parts, result = blocks
-    across, down = tiles.threads
+    if tiles.turned and not across:
+        turn(steps, left, tiles)
+        across, widths = True, (1, widths[1])
     batch, rows, columns, *inner = steps.loops(result, 5)
     for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
         steps.bind(loop, f"blockIdx.{axis}")
     outside = 3 + len(parts)
     if parts:
         steps.bind(steps.loops(init, outside + 2)[3], "threadIdx.z")
-    spread(steps, inner, tiles, vectors)
+    spread(steps, inner, tiles, across, vectors)
     for own in (init, *parts):
-        spread(steps, steps.loops(own, outside + 2)[outside:], tiles, vectors=True)
-    copies(steps, left, tiles, widths[0], words=words)
-    copies(steps, right, tiles, widths[1], together, words)
-    m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
+        spread(steps, steps.loops(own, outside + 2)[outside:], tiles, across)
+    for block, width, near in ((left, widths[0], 1), (right, widths[1], together)):
+        copies(steps, block, tiles, width, near, words)
+    *loops, k = steps.loops(multiply, outside + 4)[outside + 1:]
     coarse, fine = steps.split(k, [-1, tiles.unrolled])
-    y, i = steps.split(m, [down, tiles.own_rows])
-    j, x, lane = steps.split(n, [-1, across, LANES])
-    steps.reorder([y, x, coarse, fine, i, j, lane])
-    bind(steps, y, x)
-    for loop in (fine, i, j):
+    spread(steps, loops, tiles, across, deep=[coarse, fine])
+    steps.unroll(fine)
+
+
+def turn(steps: Steps, left: str, tiles: ProductTiles) -> None:
+    """Lays the tile of the rows' operand out along the rows."""
+    slices, place = "s, " if tiles.slices > 1 else "", f"k * {tiles.rows + tiles.space} + m"
+    steps.step("transform_layout", [left], f"at = 0 : i64, map = affine_map<({slices}m, k) -> ({slices}{place})>")
+
+
+def spread(steps: Steps, loops: list[str], tiles: ProductTiles, across: bool, vectors: bool = True, deep: Sequence[str] = ()) -> None:
+    """Gives each thread its part of a nest over the result's tile. ``across``: as of ``finish``; then rows of a thread in warps are
+    neighbours by four, and else as many apart as threads share them; ``deep``: loops that are to stand around its elements."""
+    over, down = tiles.threads
+    beside, _ = tiles.in_warps
+    if tiles.warped and across:
+        far, y, near = steps.split(loops[0], [-1, down, min(LANES, tiles.own_rows)])
+        rows = [far, near]
+    elif tiles.warped:
+        i, y = steps.split(loops[0], [-1, down])
+        rows = [i]
+    else:
+        y, i = steps.split(loops[0], [down, tiles.own_rows])
+        rows = [i]
+    part, j, x, lane = steps.split(loops[1], [over // beside, -1, beside, LANES])
+    steps.reorder([part, y, x, *deep, *rows, j, lane])
+    bind(steps, steps.fuse([part, y]), x)
+    for loop in (*rows, j):
         steps.unroll(loop)
-    steps.vectorize(lane)
-
-
-def spread(steps: Steps, loops: list[str], tiles: ProductTiles, vectors: bool) -> None:
-    """Gives each thread its part of a nest over the result's tile."""
-    across, down = tiles.threads
-    m, n = loops
-    y, i = steps.split(m, [down, tiles.own_rows])
-    j, x, lane = steps.split(n, [-1, across, LANES])
-    steps.reorder([y, x, i, j, lane])
-    bind(steps, y, x)
-    steps.unroll(i)
-    steps.unroll(j)
     if vectors:
         steps.vectorize(lane)
     else:
@@ -299,7 +327,7 @@ def neighbours(steps: Steps, outer: str, inner: str, lane: str, together: int) -
 def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: int = 1, words: bool = False) -> None:
     """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access; ``together``: rows of the tile that a
     thread takes one after the other; ``words``: whether single elements are copied asynchronously."""
-    across, down = tiles.threads
+    across, down = tiles.in_warps
     outer, inner = steps.loops(block, 6 + (tiles.slices > 1))[-2:]
     if wide > 1:
         inner, lane = steps.split(inner, [-1, wide])

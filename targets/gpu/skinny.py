@@ -20,8 +20,9 @@ MOST_ROWS = FEW_ROWS     # results that share a thread's elements of the columns
 THREADS = 256      # of a block
 WARP = 32          # threads that share a column along the depth
 PIECE = 64         # bytes of a row that a block reads together, at least
+LINE = 128         # and with a device half full of blocks of one row, which wait for memory only
 UNROLLED = 4       # steps of the depth that a thread loads together
-FEW_SUMS = 8       # of a thread, which may load as many steps again together
+FEW_SUMS = 16 << 10   # of a block, whose threads have registers to load as many steps again together
 MANY_STEPS = 32    # of the depth, that each of many threads takes
 LEAST_PARTS = 4    # parts of the depth, below which tiles are better
 SUM_BYTES = 4      # of the widest sum that many threads share
@@ -95,7 +96,8 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     element = max(product.form.right.buffer.type.element_type.width // 8, 1)
     width, depth, together = product.lanes, product.size(product.depth) // product.together, product.together
     fitting = [x for x in (32, 16, 8, 4, 2, 1) if x * width <= product.size(product.column)
-               and (blocks_of(product, x * width) >= ENOUGH or x * width * element <= PIECE)] or [1]
+               and (blocks_of(product, x * width) >= ENOUGH or x * width * element <= PIECE
+                    or (product.rows == 1 and blocks_of(product, x * width) >= ENOUGH // 2 and x * width * element <= LINE))] or [1]
     across = next((x for x in fitting if product.size(product.column) % (x * width) == 0 and 2 * x > fitting[0]), fitting[0])
     threads = threads_of(product, machine, across, width, depth)
     most = min(threads // across, depth // 2,
@@ -128,7 +130,8 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     steps.reorder([y, x, *rest, lane])
     bind(steps, y, x)
     unrolled(steps, rest, lane, width)
-    loads = 2 * UNROLLED if machine.async_copies and across * down < machine.most_threads and product.rows * width <= FEW_SUMS else UNROLLED
+    sums = product.rows * width * across * down
+    loads = 2 * UNROLLED if machine.async_copies and together == 1 and sums <= FEW_SUMS else UNROLLED
     accumulate(steps, product, pieces, x, depth // down, 1 + (together > 1), width, machine.async_copies, loads)
     return steps.text()
 
@@ -137,8 +140,8 @@ def threads_of(product: SkinnyProduct, machine: Gpu, across: int, width: int, de
     """The threads of a block: more where blocks are few; on a large device as many as together have loads enough on their way to keep
     memory busy, but each with many steps of the depth, or the sum of their parts takes longer than it saves."""
     blocks = blocks_of(product, across * width)
-    threads = THREADS if blocks >= ENOUGH else 2 * THREADS
-    while machine.async_copies and 2 * threads <= machine.most_threads and blocks * threads < ENOUGH * machine.most_threads and (
+    threads = THREADS if blocks >= ENOUGH and width > 1 else 2 * THREADS
+    while machine.async_copies and 2 * threads <= machine.most_threads and blocks * threads < ENOUGH * machine.most_threads // 2 and (
             depth >= MANY_STEPS * 2 * threads // across):
         threads *= 2
     return threads

@@ -75,14 +75,16 @@ def test_operands_are_copied_some_steps_ahead():
 
 
 def test_tiles_are_those_that_take_least_time():
-    """Rows, columns, and parts of the depth: the largest tiles for many results; smaller ones, whose depth threads share, where those would
-    leave multiprocessors without work, or with few threads."""
-    chosen = {(4096, 4096, 4096): (128, 128, 1), (1024, 1024, 1024): (64, 64, 1), (768, 768, 768): (32, 32, 1),
-              (128, 3072, 768): (32, 32, 2), (128, 768, 3072): (32, 32, 4), (512, 512, 512): (32, 64, 2), (20, 768, 768): (8, 32, 4)}
-    for sizes, (rows, columns, slices) in chosen.items():
-        text = str(legato.lower(legato.from_onnx(model([matmul(*sizes)])), "nvvm", last="schedules"))
-        tiles, = re.findall(r"slices = (\d+) : i64, tiles = array<i64: (\d+), (\d+)|tiles = array<i64: (\d+), (\d+)", text)
-        assert (slices, rows, columns) == (tuple(map(int, tiles[:3])) if tiles[0] else (1, *map(int, tiles[3:]))), sizes
+    """Rows, columns, and parts of the depth that threads share, and that blocks take: the largest tiles for many results; smaller ones, or
+    parts, where those would leave multiprocessors without work, or with few threads."""
+    chosen = {(4096, 4096, 4096): (128, 128, 1, 1), (1024, 1024, 1024): (64, 64, 1, 1), (768, 768, 768): (32, 32, 2, 1),
+              (128, 3072, 768): (32, 32, 2, 1), (128, 768, 3072): (64, 64, 1, 16), (512, 512, 512): (32, 32, 2, 1),
+              (20, 768, 768): (8, 32, 4, 1)}
+    for sizes, (rows, columns, slices, parts) in chosen.items():
+        text = str(legato.lower(legato.from_onnx(model([matmul(*sizes)])), "nvvm{chip=sm_90a}", last="schedules"))
+        found, = re.findall(r"(?:slices = (\d+) : i64, )?tiles = array<i64: (\d+), (\d+)", text)
+        cut = re.findall(r"factors = array<i64: (\d+), -1>", text) if "sch_rfactor" in text else ["1"]
+        assert (*map(int, found[1:]), int(found[0] or 1), int(cut[0])) == (rows, columns, slices, parts), sizes
 
 
 @pytest.mark.parametrize("node", [matmul(200, 200, 36), gemm(40, 48, 21, True, True), matmul(9, 40, 1024), matmul(64, 128, 1100),
@@ -97,19 +99,19 @@ def test_products_have_no_races(node):
     assert max(one.proved for one in found) > 10 and not any(one.races or one.undecided for one in found)
 
 
-# what a kernel has by its tile: rows and columns; fused multiply-adds, and loads from shared memory in a step, of 16 and of 8 bytes
-TILES = {128: (2048, 128, 4, 8), 64: (1024, 128, 12, 0), 32: (768, 64, 8, 0)}
+# what a kernel has by its tile: rows and columns; fused multiply-adds, loads of 16 bytes from shared memory, and copies of single elements
+TILES = {128: (2048, 1024, 48, 32), 64: (1024, 512, 48, 0), 32: (768, 64, 8, 0)}
 
 
 @pytest.mark.parametrize("tile", TILES)
 def test_a_matmul_multiplies_from_registers(tile):
     """Eight multiply-adds and more for each load from shared memory, copies and stores of 16 bytes, and no register in memory."""
     pytest.importorskip("llvmlite")
-    size, multiplies, loads, halves = TILES[tile]
+    size, multiplies, loads, single = TILES[tile]
     text = ptx_of([matmul(size, size, 64, then="Relu")])
-    assert text.count("fma.rn.f32") == multiplies >= 8 * (loads + halves) and len(re.findall(r"ld\.shared\S*\.v4", text)) == loads
-    assert len(re.findall(r"ld\.shared\S*\.v2", text)) == halves and len(re.findall(r"ld\.shared", text)) == loads + halves
-    assert text.count("bar.sync") == 1 and text.count("cp.async.cg") > 0 == text.count("cp.async.ca")
+    assert text.count("fma.rn.f32") == multiplies >= 8 * loads
+    assert len(re.findall(r"ld\.shared\S*\.v4", text)) == text.count("ld.shared") == loads
+    assert text.count("bar.sync") == 1 and text.count("cp.async.cg") > 0 and text.count("cp.async.ca") == single
     assert not re.findall(r"ld\.global|st\.shared", text)
     assert len(re.findall(r"st\.global\.v4", text)) == len(re.findall(r"st\.global", text)) > 0 and ".local" not in text
     assembled(text)
@@ -135,6 +137,24 @@ def test_threads_of_a_block_share_a_long_depth():
     launches = [find(kernel, "gpu.launch_func") for kernel in kernels]
     assert len(kernels) == len(SLICED) and all(len(one) == 1 for one in launches)
     assert all(size_of(one.operands[5]) in (2, 4) for (one,) in launches)
+
+
+def test_blocks_share_a_long_depth():
+    """Where copies are asynchronous, blocks take parts of a depth, some no multiple of a tile's, and a second launch adds them up."""
+    nodes = [matmul(120, 260, 3000, then="Relu"), conv(1, 256, (8, 8), 500, 3, pad=1, then="Relu")]
+    lowered = legato.lower(legato.from_onnx(model(nodes)), "nvvm", last="schedules")
+    assert len(find(lowered.operation, "tir.sch_rfactor")) == len(nodes)
+    given = feeds(nodes)
+    check(nodes, standin.compiled(legato.from_onnx(model(nodes)), "nvvm")(**given), given)
+
+
+def test_rows_are_turned_on_their_way_to_shared_memory():
+    """By copies of single elements, also beyond the ends of rows, columns and depth."""
+    node = matmul(1921, 2047, 33, then="Relu")
+    lowered = legato.lower(legato.from_onnx(model([node])), "nvvm", last="schedules")
+    assert len(find(lowered.operation, "tir.sch_transform_layout")) == 1
+    given = feeds([node])
+    check([node], standin.compiled(legato.from_onnx(model([node])), "nvvm")(**given), given)
 
 
 def size_of(value):

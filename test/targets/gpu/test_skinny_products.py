@@ -66,9 +66,9 @@ def test_no_races(node):
 # a product: its threads; in four or eight steps of a thread that are together:
 # loads of 16 bytes, other loads (one for each row), and multiplications
 SHAPES = {"one row": (matmul(1, 4096, 1024), "8, 32, 1", 8, 8, 32),
-          "a long row": (matmul(1, 8192, 8192), "16, 64, 1", 4, 4, 16),
-          "few rows": (matmul(8, 1024, 1024, then="Relu"), "4, 64, 1", 4, 32, 128),
-          "halves": (matmul(4, 4096, 1024, HALF), "4, 64, 1", 4, 16, 128)}
+          "a long row": (matmul(1, 8192, 8192), "16, 32, 1", 8, 8, 32),
+          "few rows": (matmul(8, 1024, 1024, then="Relu"), "4, 64, 1", 8, 64, 256),
+          "halves": (matmul(4, 4096, 1024, HALF), "4, 64, 1", 8, 32, 256)}
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import standin
-from product_models import HALF, conv, expected, feeds, model
+from product_models import HALF, conv, expected, feeds, matmul, model
 
 import legato
 from legato.core.ir_helpers import find
@@ -46,6 +46,17 @@ def test_few_blocks_take_a_multiprocessors_memory(name):
     given = feeds([node])
     found, (want,) = standin.compiled(module, TARGET)(*given.values()), expected([node], given)
     assert np.abs(found.astype(np.float64) - want).max() < 3e-3 * np.abs(want).max()
+
+
+def test_warps_share_the_depth_of_few_rows():
+    """Products of few rows and many columns: four warps of a block have all of its columns, and a quarter of the steps each."""
+    node = matmul(13, 4090, 1030, HALF, then="Relu")
+    module, given = legato.from_onnx(model([node])), feeds([node])
+    assert "slices = 4 : i64, tiles = array<i64: 16, 64, 64>" in str(legato.lower(module, TARGET, last="schedules"))
+    found, (want,) = standin.compiled(module, TARGET)(*given.values()), expected([node], given)
+    assert np.abs(found.astype(np.float64) - want).max() < 3e-3 * np.abs(want).max()
+    few = legato.from_onnx(model([matmul(13, 2048, 1030, HALF)]))
+    assert "array<i64: 16, 64, 64>" not in str(legato.lower(few, TARGET, last="schedules"))
 
 
 def test_images_of_three_channels_are_copied_asynchronously():
