@@ -59,10 +59,10 @@ func.func private @images(%x: tensor<?x9x9x512xf32>, %w: tensor<3x3x512x512xf32>
 
 // One image has blocks enough, and the largest tiles, as any number of images has then.
 // CHECK-NOT: tir.form_of
-func.func private @large(%x: tensor<?x66x258x64xf32>, %w: tensor<3x3x64x128xf32>, %y: tensor<?x64x256x128xf32> {tir.out}) -> tensor<?x64x256x128xf32> attributes {tir.prim_func} {
+func.func private @large(%x: tensor<?x66x258x64xf16>, %w: tensor<3x3x64x128xf16>, %y: tensor<?x64x256x128xf32> {tir.out}) -> tensor<?x64x256x128xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
   %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x64x256x128xf32>) -> tensor<?x64x256x128xf32>
-  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<?x66x258x64xf32>, tensor<3x3x64x128xf32>) outs(%0 : tensor<?x64x256x128xf32>) -> tensor<?x64x256x128xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<?x66x258x64xf16>, tensor<3x3x64x128xf16>) outs(%0 : tensor<?x64x256x128xf32>) -> tensor<?x64x256x128xf32>
   return %1 : tensor<?x64x256x128xf32>
 }
 
