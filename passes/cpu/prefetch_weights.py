@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from legato.core.cpu_table import LINE
 from legato.core.dtypes import element_bytes
-from legato.core.ir_helpers import ancestors, body, find, index
+from legato.core.ir_helpers import ancestors, body, find, index, present
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, plus, times
 from legato.dialects import tir
@@ -31,7 +31,7 @@ class PrefetchWeights(ModulePass):
     """Adds memref.prefetch to the reductions of contractions, for large weights that are arguments of the kernel.
 
     It fetches what is read 16 steps later, unless a step reads whole matrices, and, where several tiles of rows read one block of columns
-    of the weight, the next block. Behind the weight's end that does no harm.
+    of the weight, the next block, unless the loop fetches that already. Behind the weight's end that does no harm.
     """
 
     name: ClassVar[str] = "tir-prefetch-weights"
@@ -41,10 +41,11 @@ class PrefetchWeights(ModulePass):
         with module.context:
             for kernel in tir.prim_funcs(module.module):
                 for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
+                    fetches = any(op.name == "memref.prefetch" for op in body(loop.regions[0].blocks[0]))
                     for read in list(_weights(loop)):
                         if _variable(loop) in _places(read) and _step_bytes(read) <= WIDEST:
                             _prefetch(read, loop)
-                        if (block := next_block(read, loop)) is not None:
+                        if not fetches and (block := next_block(read, loop)) is not None:
                             _prefetch_block(read, loop, block)
 
 
@@ -111,25 +112,54 @@ def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:
 
 
 @dataclass(frozen=True)
-class NextBlock:
-    """The block of columns of a weight behind the one that a loop reads. ``rows``: the loops over tiles of rows, outermost first, with
-    their numbers of steps."""
+class RowLoops:
+    """The loops over tiles of rows around a reduction that reads a block of columns of a weight, outermost first, with their numbers of
+    steps; and the outermost loop that is for this block alone."""
 
-    rows: list[tuple[ir.Operation, int]]
+    loops: list[tuple[ir.Operation, int]]
+    outermost: ir.Operation
 
     @property
     def tiles(self) -> int:
-        """The number of tiles of rows that read a block."""
-        return prod(count for _, count in self.rows)
+        """The number of tiles of rows."""
+        return prod(count for _, count in self.loops)
+
+
+@dataclass(frozen=True)
+class NextBlock:
+    """The block of columns of a weight behind the one that a loop reads. ``rows``: of the loop; ``before``: tiles of rows that read the
+    block before those, and ``tiles``: all that do."""
+
+    rows: RowLoops
+    before: int
+    tiles: int
 
 
 def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
     """The block behind the one of ``read``; None where fewer than two tiles of rows, or a number that is not constant, read a block, and
-    where the weight is not packed in blocks."""
-    block, *places = _places(read)
-    if _depends(block, loop):
+    where the weight is not packed in blocks. Rows that are no whole tile have a reduction of their own."""
+    weight, block = list(read.operands)[:2]
+    if _depends(block, loop) or (own := _row_loops(read, loop)) is None:
         return None
-    rows: list[tuple[ir.Operation, int]] = []
+    tiles, before, seen = 0, 0, list[ir.Operation]()
+    for around in body(own.outermost.block):
+        for other in find(around, "vector.transfer_read"):
+            reduction = present(other.parent).operation
+            if list(other.operands)[:2] != [weight, block] or reduction in seen:
+                continue
+            seen.append(reduction)
+            if (rows := _row_loops(other, reduction)) is None:
+                return None
+            if reduction == loop:
+                before = tiles
+            tiles += rows.tiles
+    return NextBlock(own, before, tiles) if tiles > 1 else None
+
+
+def _row_loops(read: ir.Operation, loop: ir.Operation) -> RowLoops | None:
+    """The loops around the reduction ``loop`` that read its block again, for other rows; None if their steps are not known."""
+    block, *places = _places(read)
+    rows, outermost = list[tuple[ir.Operation, int]](), loop
     for around in ancestors(loop):
         if around.name != "scf.for" or _depends(block, around):
             break
@@ -138,8 +168,8 @@ def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
             if lower is None or upper is None or step is None:
                 return None
             rows.insert(0, (around, -(-(upper - lower) // step)))
-    found = NextBlock(rows)
-    return found if found.tiles > 1 else None
+        outermost = around
+    return RowLoops(rows, outermost)
 
 
 def _depends(value: ir.Value, loop: ir.Operation) -> bool:
@@ -156,10 +186,10 @@ def _prefetch_block(read: ir.Operation, loop: ir.Operation, block: NextBlock) ->
     elements = prod(shape[1:])
     with _in_front(read, loop), read.location:
         tile: Size = 0
-        for around, count in block.rows:
+        for around, count in block.rows.loops:
             lower, _, step = list(around.operands)[:3]
             tile = plus(times(tile, count), arith.divui(arith.subi(_variable(around), lower), step))
-        number = times(tile, elements // width)
+        number = times(plus(tile, block.before), elements // width)
         for axis, place in enumerate(places, 1):
             if (stride := prod(shape[axis + 1:]) // width):
                 number = plus(number, times(place, stride))

@@ -76,6 +76,7 @@ PASSES: dict[str, str] = {
     "tir-direct-convolutions": "passes.cpu.direct_convolutions:DirectConvolutions",
     "tir-fuse-pointwise-depthwise": "passes.cpu.fuse_pointwise_depthwise:FusePointwiseDepthwise",
     "tir-column-convolutions": "passes.cpu.column_convolutions:ColumnConvolutions",
+    "tir-pointwise-matmuls": "passes.cpu.pointwise_matmuls:PointwiseMatmuls",
     "tir-plane-pools": "passes.cpu.plane_pools:PlanePools",
     "tir-depthwise-convolutions": "passes.cpu.depthwise_convolutions:DepthwiseConvolutions",
     "tir-pack-weights": "passes.structured.pack_weights:PackWeights",

@@ -150,3 +150,40 @@ func.func private @pairs(%x: memref<64x384x2xbf16>, %w: memref<24x24x1x16x32x2xb
   }
   return
 }
+
+// -----
+
+#rows = affine_map<(m, n, k, p) -> (m, k, p)>
+#columns = affine_map<(m, n, k, p) -> (k, n, p)>
+#out = affine_map<(m, n, k, p) -> (m, n)>
+// A loop that fetches the next block itself does so once.
+// CHECK-LABEL: func.func private @fetches
+// CHECK-COUNT-1: memref.prefetch
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.contract
+func.func private @fetches(%x: memref<64x384x2xbf16>, %w: memref<24x24x16x32x2xbf16>, %out: memref<64x768xf32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c24 = arith.constant 24 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %p = ub.poison : bf16
+  %zero = arith.constant dense<0.0> : vector<32x32xf32>
+  scf.for %b = %c0 to %c24 step %c1 {
+    %column = arith.muli %b, %c32 : index
+    %next = arith.addi %b, %c1 : index
+    scf.for %m = %c0 to %c64 step %c32 {
+      %r = scf.for %k = %c0 to %c24 step %c1 iter_args(%acc = %zero) -> (vector<32x32xf32>) {
+        memref.prefetch %w[%next, %k, %c0, %c0, %c0], read, locality<2>, data : memref<24x24x16x32x2xbf16>
+        %at = arith.muli %k, %c16 : index
+        %0 = vector.transfer_read %x[%m, %at, %c0], %p {in_bounds = [true, true, true]} : memref<64x384x2xbf16>, vector<32x16x2xbf16>
+        %1 = vector.transfer_read %w[%b, %k, %c0, %c0, %c0], %p {in_bounds = [true, true, true]} : memref<24x24x16x32x2xbf16>, vector<16x32x2xbf16>
+        %2 = vector.contract {indexing_maps = [#rows, #columns, #out], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>} %0, %1, %acc : vector<32x16x2xbf16>, vector<16x32x2xbf16> into vector<32x32xf32>
+        scf.yield %2 : vector<32x32xf32>
+      }
+      vector.transfer_write %r, %out[%m, %column] {in_bounds = [true, true]} : vector<32x32xf32>, memref<64x768xf32>
+    }
+  }
+  return
+}
