@@ -31,7 +31,7 @@ PARTS = 8                   # parts of a loop for each thread, where it has so m
 # nanoseconds that a thread without work spins before it sleeps: longer than from one loop of a model to the next, also over a kernel that
 # one thread computes; to wake a sleeping one takes about 50 microseconds on a virtual machine
 IDLE = 300_000
-STRAGGLER = 15_000          # nanoseconds that the caller spins for the last parts
+STRAGGLER = 15_000          # nanoseconds that the caller spins for the last parts, besides the time that one takes
 POLLS = 15                  # of so many polls and one, one looks at the clock
 FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98     # the number of the system call
 FUTEX_WAIT, FUTEX_WAKE = 128, 129     # of one process
@@ -68,15 +68,16 @@ def parallel(code: Pointer, context: Words, steps: int) -> None:
     if value_at(address(pool.sleeping)) > 0:
         add_at(address(pool.wakeups), 1)
         syscall(FUTEX, address(pool.wakeups), FUTEX_WAKE, parts - 1, 0)
-    work(pool, 0)
-    wait_for(pool, parts)
+    begin = clock()
+    computed = work(pool, 0)
+    wait_for(pool, parts, begin, computed)
     add_at(address(pool.users), -1)
 
 
-def work(pool: Pool, number: int) -> None:
+def work(pool: Pool, number: int) -> int:
     """Takes parts, and computes them, until all are taken: first those of thread ``number``, of which 0 is the caller. In the
     floating-point mode of the loop's caller, which may have changed since the workers began. They are counted at the end, at once: all are
-    of one loop, since the next does not begin before."""
+    of one loop, since the next does not begin before. Returns their number."""
     team = value_at(address(pool.team))
     parts = 0
     computed = 0
@@ -98,10 +99,12 @@ def work(pool: Pool, number: int) -> None:
             ticket = add_at(address(pool.tickets[whose * LINE]), 1)
     if computed > 0 and add_at(address(pool.done), computed) + computed == parts and value_at(address(pool.waiting)) != 0:
         syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
+    return computed
 
 
-def wait_for(pool: Pool, parts: int) -> None:
-    """Returns when so many parts are computed."""
+def wait_for(pool: Pool, parts: int, begin: int, computed: int) -> None:
+    """Returns when so many parts are computed. Since ``begin`` the caller has computed ``computed`` of them: another thread, if it runs,
+    takes as long for the one that it has begun. To be woken takes longer than that, mostly."""
     until = 0
     polls = 0
     done = value_at(address(pool.done))
@@ -112,7 +115,7 @@ def wait_for(pool: Pool, parts: int) -> None:
             sched_yield()       # to a thread of ours that waits for this core
             now = clock()
             if until == 0:
-                until = now + STRAGGLER
+                until = now + STRAGGLER + (now - begin) // (computed + 1)
             if now > until:
                 add_at(address(pool.waiting), 1)
                 done = value_at(address(pool.done))

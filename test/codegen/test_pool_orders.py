@@ -58,7 +58,7 @@ TICKETS = """    team = value_at(address(pool.team))
         next_ = end"""
 RUN = "            run_part(pool.code, pool.context, first, end)"
 SEEDED = {
-    "waits for fewer parts": ("wait_for(pool, parts)->wait_for(pool, parts - 1)", "ran the steps|at once|threads wait"),
+    "waits for fewer parts": ("wait_for(pool, parts, begin->wait_for(pool, parts - 1, begin", "ran the steps|at once|threads wait"),
     "tickets before the loop": (f"{FIELDS}\n{TICKETS}->{TICKETS}\n{FIELDS}", "at once|ran the steps"),
     "done at the beginning": (f"{RUN}->            add_at(address(pool.done), 1)\n{RUN}\n            computed -= 1",
                               "at once|ran the steps"),
