@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import Size
 from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.problems import Malformed
 
 
 @dataclass
@@ -46,13 +45,11 @@ class _Term:
         term = self
         for letter, count in Counter(self.letters).items():
             for _ in range(count - 1):
-                first, second = (axis for axis, other in enumerate(term.letters) if other == letter)
-                size = TensorType.of(term.x.type).dims[first]
-                if not isinstance(size, int):
-                    raise Refused(f"a diagonal of axes of size {size} is not supported, only of sizes known at compile time")
-                shape = [size if axis in (first, second) else 1 for axis in range(len(term.letters))]
-                on = node.literal(np.eye(size, dtype=np.bool_).reshape(shape))
-                x = relax.where(on, term.x, node.literal(0, node.dtype()))
+                first, second = [axis for axis, other in enumerate(term.letters) if other == letter][:2]
+                size, rank = TensorType.of(term.x.type).dims[first], len(term.letters)
+                along = (relax.expand_dims(run_time.counted(size), axis=[other for other in range(rank) if other != axis])
+                         for axis in (first, second))
+                x = relax.where(relax.equal(*along), term.x, node.literal(0, node.dtype()))
                 term = _Term(relax.sum(x, axis=[second]), term.letters[:second] + term.letters[second + 1 :])
         return term
 

@@ -7,6 +7,7 @@ import numpy as np
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.passes.graph.canonicalize.combined import keeps_factors
 from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
 
 
@@ -41,7 +42,8 @@ def factor_into_convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | No
     x, w = made.operands
     layout = attrs["kernel_layout"]
     shape = [-1 if letter == "O" else 1 for letter in layout]
-    return present(relax.op_class(made)).build(x, r.constant(present(r.array(w)) * factors.reshape(shape), w), **attrs)
+    scaled = _scaled(r, w, factors.reshape(shape))
+    return scaled and present(relax.op_class(made)).build(x, scaled, **attrs)
 
 
 def factor_into_matmul(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -54,7 +56,16 @@ def factor_into_matmul(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     if factors is None:
         return None
     a, w = made.operands
-    return relax.matmul(a, r.constant(r.array(w) * factors, w))
+    scaled = _scaled(r, w, factors)
+    return scaled and relax.matmul(a, scaled)
+
+
+def _scaled(r: GraphRewriter, weight: ir.Value, factors: np.ndarray) -> ir.Value | None:
+    """A constant weight times factors; None if a product overflows, or all underflow."""
+    array = present(r.array(weight))
+    with np.errstate(all="ignore"):
+        product = array * factors
+    return r.constant(product, weight) if keeps_factors(product, array, factors, as_one=True) else None
 
 
 def _factor(r: GraphRewriter, op: ir.Operation, *names: str) -> tuple[ir.Value, ir.Value, ir.Operation] | None:

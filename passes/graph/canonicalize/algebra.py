@@ -1,8 +1,10 @@
 """Patterns of relax-canonicalize: elementwise algebra."""
 import numpy as np
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.passes.graph.canonicalize.combined import stands_for
 from legato.passes.graph.rewriter import GraphRewriter, attributes, is_float
 
 _REASSOCIATED = {"add": np.add, "multiply": np.multiply}
@@ -26,7 +28,7 @@ def reassociate(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     inner = r.split(inner_op) if inner_op else None
     if outer is None or inner is None:
         return None
-    combined = combine(r, _REASSOCIATED[name], inner[1], outer[1])
+    combined = combine(r, name, inner[1], outer[1])
     return combined and relax.OPS[name].build(inner[0], combined)
 
 
@@ -37,7 +39,7 @@ def distribute(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     inner = r.split(shifted) if shifted else None
     if outer is None or inner is None or not takes_factor(r, inner[0]):
         return None
-    moved = combine(r, np.multiply, inner[1], outer[1])
+    moved = combine(r, "multiply", inner[1], outer[1], as_one=True)
     return moved and relax.add(relax.multiply(inner[0], outer[1]), moved)
 
 
@@ -47,12 +49,15 @@ def takes_factor(r: GraphRewriter, value: ir.Value) -> bool:
     return op is not None and r.is_constant(op.operands[1])
 
 
-def combine(r: GraphRewriter, function: np.ufunc, a: ir.Value, b: ir.Value) -> ir.Value | None:
-    """The constant function(a, b); None if it had more elements than both."""
+def combine(r: GraphRewriter, name: str, a: ir.Value, b: ir.Value, as_one: bool = False) -> ir.Value | None:
+    """The constant a + b or a * b; None if it had more elements than both, or cannot stand for both (``stands_for``)."""
     shape = np.broadcast_shapes(tuple(a.type.shape), tuple(b.type.shape))
     if np.prod(shape) > max(np.prod(a.type.shape), np.prod(b.type.shape)):
         return None
-    return r.constant(function(r.array(a), r.array(b)), a, b)
+    arrays = present(r.array(a)), present(r.array(b))
+    with np.errstate(all="ignore"):
+        combined = _REASSOCIATED[name](*arrays)
+    return r.constant(combined, a, b) if stands_for(name, combined, *arrays, as_one=as_one) else None
 
 
 def subtract_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:

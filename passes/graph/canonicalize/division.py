@@ -1,5 +1,5 @@
 """Patterns of relax-canonicalize: divisions by constants."""
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _MOVES = ("reshape", "permute_dims", "squeeze", "expand_dims", "broadcast_to", "
           "pad", "tile")
 _POOLS = ("max_pool1d", "max_pool2d", "max_pool3d")
 _COPIES = ("negative", "abs", "relu", "clip", "maximum", "minimum", "max", "min", "where", *_POOLS, *_MOVES)
-_CONTINUOUS = ("add", "subtract", "multiply", "negative", "abs", "relu", "clip", "maximum", "minimum", "where", *_MOVES)
+_CONTINUOUS = ("add", "subtract", "multiply", "divide", "negative", "abs", "relu", "clip", "maximum", "minimum", "where", *_MOVES)
 _STEPS = ("round", "floor", "ceil", "trunc", "sign", "mod", "floor_divide", "equal", "not_equal", "less", "less_equal", "greater",
           "greater_equal")
 _WHOLE = ("round", "floor", "ceil", "trunc", "size_of")
@@ -24,8 +24,9 @@ def divide_by_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x / c: x * (1 / c), for f32 and f64 and normal numbers; off by at most one bit unless c is a power of two.
 
     That bit matters where a step follows: 49 * (1 / 49) is less than 1, and its floor 0. So a division stays one where its quotient is
-    rounded or compared and the dividend is exact: an input, or whole numbers; or such numbers times a constant, as a DequantizeLinear
-    before a QuantizeLinear makes them, where 2 times 0.75 is a tie. What sums, or functions, rounded carries such errors already."""
+    rounded or compared and the dividend is exact: an input, or whole numbers; or such numbers times a constant, or divided by one, as a
+    DequantizeLinear before a QuantizeLinear makes them, where 2 times 0.75 is a tie. What sums, or functions, rounded carries such errors
+    already."""
     x, c = op.operands
     divisor = None if r.is_constant(x) else r.array(c)
     if divisor is None or numpy_dtype(x.type.element_type) not in (np.float32, np.float64):
@@ -57,18 +58,20 @@ def _meets_step(quotient: ir.Value) -> bool:
 
 
 def _is_scaled(r: GraphRewriter, value: ir.Value) -> bool:
-    """Whether elements of a value are exact ones, but sums of products, each times a constant."""
-    for source in _sources(value, _COPIES):
+    """Whether elements of a value are exact ones, but sums of products, times constants or divided by them."""
+    def scales(op: ir.Operation) -> bool:
+        return op.name in ("relax.multiply", "relax.divide") and any(map(r.is_constant, op.operands))
+
+    for source in _sources(value, lambda op: _is_named(op, _COPIES) or scales(op)):
         op = defining_op(source)
-        if op is not None and op.name == "relax.multiply" and any(map(r.is_constant, op.operands)):
-            if any(_is_exact(operand) and not _is_sum(operand) for operand in op.operands):
-                return True
+        if op is not None and scales(op) and any(_is_exact(operand) and not _is_sum(operand) for operand in op.operands):
+            return True
     return False
 
 
 def _is_exact(value: ir.Value) -> bool:
     """Whether elements of a value are those of an argument, or whole numbers, and not rounded results of arithmetic."""
-    for source in filter(is_float, _sources(value, (*_COPIES, "astype"))):
+    for source in filter(is_float, _sources(value, lambda op: _is_named(op, (*_COPIES, "astype")))):
         op = defining_op(source)
         if op is None or op.name.removeprefix("relax.") in _WHOLE or (op.name == "relax.astype" and not is_float(op.operands[0])):
             return True
@@ -77,20 +80,24 @@ def _is_exact(value: ir.Value) -> bool:
 
 def _is_sum(value: ir.Value) -> bool:
     """Whether elements of a value are sums of products of integers, in another type or with a number added."""
-    sources = map(defining_op, _sources(value, ("astype", "add", "subtract", *_MOVES)))
-    return any(op is not None and op.name.removeprefix("relax.") in _SUMS for op in sources)
+    sources = map(defining_op, _sources(value, lambda op: _is_named(op, ("astype", "add", "subtract", *_MOVES))))
+    return any(op is not None and _is_named(op, _SUMS) for op in sources)
 
 
-def _sources(value: ir.Value, through: Sequence[str]) -> Iterator[ir.Value]:
-    """The value, and what is before it of ops of these names."""
+def _sources(value: ir.Value, through: Callable[[ir.Operation], bool]) -> Iterator[ir.Value]:
+    """The value, and what is before it of such ops."""
     seen, found = {value}, [value]
     while found:
         yield (current := found.pop())
         op = defining_op(current)
-        if op is not None and op.name.removeprefix("relax.") in through:
+        if op is not None and through(op):
             new = [operand for operand in op.operands if operand not in seen]
             seen.update(new)
             found += new
+
+
+def _is_named(op: ir.Operation, names: Sequence[str]) -> bool:
+    return op.name.removeprefix("relax.") in names
 
 
 PATTERNS = (("divide", divide_by_constant),)

@@ -11,6 +11,7 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import dims
+from legato.passes.graph.canonicalize.combined import keeps_factors
 from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
 
 # Exporters write constants such as sqrt(2) with as few as six digits. In f64 a result shows that: there they mean what they say.
@@ -185,7 +186,11 @@ def scale_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         return None
     along = np.broadcast_to(constant.reshape([shape[axis] for axis in axes]), arrays[0].shape)
     if op.name == "relax.multiply":
-        arrays = [array * along for array in arrays]
+        given = arrays
+        with np.errstate(all="ignore"):
+            arrays = [array * along for array in given]
+        if not all(keeps_factors(made, array, along, as_one=True) for made, array in zip(arrays, given, strict=True)):
+            return None
     else:
         arrays[1] = arrays[1] + along
     return present(relax.op_class(norm)).build(x, *(r.constant(array, parts[1]) for array in arrays), **attrs)

@@ -45,6 +45,17 @@ def test_whole_numbers_are_exact_dividends(divisor):
     assert "divide" in names(check(build([[64]], body), [Canonicalize()], tolerance=0))
 
 
+@pytest.mark.parametrize("divisors", [(3, 7), (0.3, 0.1, 7)])
+def test_quotients_of_quotients_are_exact_dividends(divisors):
+    def body(x):
+        x = relax.where(relax.less(x, f32(100)), relax.constant(np.arange(512, dtype=np.float32)), x)
+        for divisor in divisors:
+            x = relax.divide(x, f32(divisor))
+        return relax.floor(x)
+
+    assert names(check(build([[512]], body), [Canonicalize()], tolerance=0)).count("divide") == len(divisors)
+
+
 def dequantized(x, scale):
     return relax.multiply(relax.astype(relax.astype(relax.multiply(x, f32(100)), "i8"), "f32"), f32(scale))
 

@@ -1,0 +1,36 @@
+"""Einsum of letters that one input repeats, compiled, beside numpy: of sizes that are known and that only a call knows."""
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_check import model, value
+
+import legato
+
+SIZES = {"i": 3, "j": 2, "k": 4}
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("equation", ["ii->", "ii", "ii->i", "iii->i", "iii", "iiii->i", "iiij->ij", "jiijj->ij", "...ii->...i",
+                                      "iij,ij->j", "iii,ijj->ij"])  # fmt: skip
+def test_diagonals(equation, symbolic):
+    terms = [term.replace("...", "jk") for term in equation.partition("->")[0].split(",")]
+    arrays = [np.random.default_rng(0).standard_normal([SIZES[letter] for letter in term]).astype(np.float32) for term in terms]
+    inputs = [value(f"x{n}", array, list(term) if symbolic else None) for n, (term, array) in enumerate(zip(terms, arrays, strict=True))]
+    names = [one.name for one in inputs]
+    exe = legato.compile(legato.from_onnx(model([helper.make_node("Einsum", names, ["y"], equation=equation)], inputs, ["y"])))
+    np.testing.assert_allclose(exe(*arrays), np.einsum(equation, *arrays), rtol=1e-5, atol=1e-5)
+
+
+def test_a_diagonal_of_two_sizes_is_refused_at_the_call():
+    x = np.zeros((3, 4), np.float32)
+    diagonal = helper.make_node("Einsum", ["x"], ["y"], equation="ii->i")
+    exe = legato.compile(legato.from_onnx(model([diagonal], [value("x", x, ["a", "b"])], ["y"])))
+    assert exe(np.eye(3, dtype=np.float32)).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="cannot run on these sizes"):
+        exe(x)
+
+
+def test_what_is_beside_a_diagonal_does_not_go_into_it():
+    x = np.where(np.eye(4), -0.0, np.nan).astype(np.float32)
+    exe = legato.compile(legato.from_onnx(model([helper.make_node("Einsum", ["x"], ["y"], equation="ii->i")], [value("x", x)], ["y"])))
+    assert exe(x).tolist() == [0, 0, 0, 0]
