@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from legato.analysis.patterns.language import Alternatives, OpPattern, Outputs, Pattern, Repeated, all_parts
 from legato.analysis.patterns.match import Match
 from legato.analysis.patterns.names import check_ops
@@ -47,7 +49,7 @@ class Composite:
             raise prefixed(error, f"the check of the pattern '{self.name}' ({source_of(self.check)})") from error
         except Exception as error:
             raise blamed(error, f"the check of the pattern '{self.name}'", self.check) from error
-        if answer is True:
+        if isinstance(answer, bool | np.bool_) and answer:
             return None
         if isinstance(answer, str) and answer:
             return answer
