@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import sysconfig
 import traceback
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,15 @@ def raised_in(error: BaseException) -> str | None:
         elif called and not frame.filename.startswith((*INSTALLED, "<frozen")):
             found = f"{_short(frame.filename, frame.lineno)} in {frame.name}"
     return found
+
+
+def warn_of(texts: Iterable[str]) -> None:
+    """Warns of each of these once, at the line outside of Legato that called it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN):
+        level, frame = level + 1, frame.f_back
+    for text in dict.fromkeys(texts):
+        warnings.warn(text, stacklevel=level)
 
 
 def blamed(error: Exception, what: str, function: Callable[..., Any]) -> LegatoError:

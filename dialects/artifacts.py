@@ -24,6 +24,7 @@ class PythonFunction:
 
     def __post_init__(self) -> None:
         check_importable(self.where)
+        check_functions(self)
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,13 @@ class Blob:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_bytes(self)
         check_importable(self.loader)
         if self.state is not None:
             check_importable(self.state)
+        check_functions(self)
+        if not isinstance(self.weights, Mapping) or not all(isinstance(one, str) for one in self.weights):
+            raise LegatoError(f"the weights of a Blob are a dict of arrays by name, found {self.weights!r}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,12 @@ class SharedObject:
     data: bytes
     symbols: Mapping[str, str] | None = None
     functions: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_bytes(self)
+        if not isinstance(self.symbols, Mapping | None):
+            raise LegatoError(f"the symbols of a SharedObject are a dict, exported names by names of functions; found {self.symbols!r}")
+        check_functions(self)
 
     @staticmethod
     def read(path: str | Path, symbols: Mapping[str, str] | None = None, functions: tuple[str, ...] | None = None) -> SharedObject:
@@ -75,6 +86,11 @@ class Registered:
     name: str
     functions: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise LegatoError(f"a Registered artifact has the name of a packed function, Registered(\"npu.matmul\"); found {self.name!r}")
+        check_functions(self)
+
 
 @dataclass(frozen=True)
 class Closure:
@@ -82,6 +98,11 @@ class Closure:
 
     call: Callable[..., Any]
     functions: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.call):
+            raise LegatoError(f"a Closure has a Python function of the inputs and the outputs to fill, found {self.call!r}")
+        check_functions(self)
 
 
 @dataclass(frozen=True)
@@ -92,12 +113,33 @@ class Lowered:
     module: Module
     functions: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        from legato.dialects.module import Module
+
+        if not isinstance(self.module, Module):
+            raise LegatoError(f"a Lowered artifact has a legato.Module, found {type(self.module).__name__}")
+        check_functions(self)
+
 
 Artifact = PythonFunction | Blob | SharedObject | Registered | Closure | Lowered
 
 
-def check_importable(where: str) -> None:
+def check_importable(where: Any) -> None:
     """Raises LegatoError unless ``where`` has the form ``"package:name"``."""
-    package, colon, name = where.partition(":")
+    package, colon, name = where.partition(":") if isinstance(where, str) else ("", "", "")
     if not (colon and package and name):
-        raise LegatoError(f"'{where}' names no Python function: write \"package.module:name\"")
+        shown = f"'{where}'" if isinstance(where, str) else repr(where)
+        raise LegatoError(f"{shown} names no Python function: write \"package.module:name\"")
+
+
+def check_bytes(artifact: Blob | SharedObject) -> None:
+    """LegatoError unless the data of an artifact are bytes."""
+    if not isinstance(artifact.data, bytes | bytearray | memoryview):
+        raise LegatoError(f"the data of a {type(artifact).__name__} are bytes, found {type(artifact.data).__name__}")
+
+
+def check_functions(artifact: Artifact) -> None:
+    """LegatoError unless the functions of an artifact are names, or None."""
+    functions = artifact.functions
+    if functions is not None and (not isinstance(functions, list | tuple) or not all(isinstance(one, str) for one in functions)):
+        raise LegatoError(f"the functions of a {type(artifact).__name__} are a tuple of names, such as ('conv2d_0',); found {functions!r}")

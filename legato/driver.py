@@ -14,6 +14,7 @@ from legato.core.collector import seldom_collecting
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
 from legato.core.notebook import counted, html_table
+from legato.core.user_code import warn_of
 from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import SIGNATURE
@@ -156,6 +157,7 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
         run("partition", partial(give, result, context))
     for name, pipeline in stages:
         run(name, partial(pipeline.run, result, context))
+    warn_of(context.warnings)
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result

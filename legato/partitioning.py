@@ -4,12 +4,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from legato.core.errors import LegatoError
+from legato.core.user_code import warn_of
 from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
 from legato.passes.partition.fuse_by_pattern import FuseByPattern
 from legato.passes.partition.merge_composites import MergeComposites
 from legato.passes.partition.outline_external import OutlineExternal
-from legato.passes.partition.run_codegen import RunCodegen, read_options
+from legato.passes.partition.run_codegen import RunCodegen, check_options, pipeline_of, read_options
 from legato.passes.partition.veto_small import VetoSmall
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -33,13 +34,14 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     if not isinstance(module, Module):
         raise LegatoError(f"partition works on a legato.Module, in place, not on {type(module).__name__}")
     names, catalog = check_backends(backends, options)
-    context = context or PassContext()
+    own, context = context is None, context or PassContext()
     context.resolve_backend = context.resolve_backend or catalog.resolve
     context = with_catalogs(context)
     for name in names:
         load_dialects(module.context, catalog.resolve(name).dialects)
     for passes in passes_for(names, costs, codegen, options or {}):
         PassPipeline(passes).run(module, context)
+    warn_of(context.warnings if own else ())
     return module
 
 
@@ -50,6 +52,10 @@ def check_backends(backends: Iterable[str | Backend | type[Backend]],
     if isinstance(backends, (str, type, Backend)):
         one = f"'{backends}'" if isinstance(backends, str) else backends.name if isinstance(backends, Backend) else backends.__name__
         raise LegatoError(f"backends= takes several, in order of priority, and found one alone: write backends=[{one}]")
+    if not isinstance(backends, Iterable):
+        raise LegatoError(f"backends= takes a list of backends or their names, in order of priority; found {backends!r}")
+    if not isinstance(options or {}, Mapping):
+        raise LegatoError(f"backend_options= maps names of backends to text, such as {{'npu': 'tile=16'}}; found {options!r}")
     given = list(backends)
     catalog = BackendCatalog(given)
     names = [one if isinstance(one, str) else one.name for one in given]
@@ -61,13 +67,17 @@ def check_backends(backends: Iterable[str | Backend | type[Backend]],
         raise LegatoError(f"options for '{unknown[0]}', which is none of the backends: {', '.join(names)}")
     for name in names:
         _, rest = settings((options or {}).get(name, ""), name)
-        catalog.resolve(name).check_options(read_options(rest))
+        backend = catalog.resolve(name)
+        check_options(backend, read_options(rest))
+        pipeline_of(backend)
     return names, catalog
 
 
 def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: bool = True,
                options: Mapping[str, str] | None = None) -> list[list[ModulePass]]:
     """The passes that partition a graph for backends of these names, as pipelines; the IR is verified after each."""
+    if isinstance(costs, str | ModulePass) or not isinstance(costs, Iterable):
+        raise LegatoError(f"costs= takes a list of passes, such as [OnlyLarge()]; found {costs!r}")
     given = {name: settings((options or {}).get(name, ""), name) for name in names}
     matching: list[ModulePass] = [FuseByPattern(name) for name in names]
     small = [VetoSmall(name, given[name][0]) for name in names]
@@ -79,6 +89,8 @@ def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: 
 def settings(text: str, backend: str) -> tuple[int, str]:
     """The options of a backend as the fewest ops of its groups (0: not given) and the rest, for code generation. LegatoError for a number
     that is none."""
+    if not isinstance(text, str):
+        raise LegatoError(f"the backend '{backend}': its options are text, such as 'tile=16 level=2'; found {text!r}")
     least, rest = 0, []
     for item in text.split():
         key, _, value = item.partition("=")

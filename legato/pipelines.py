@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
+from legato.core.user_code import warn_of
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -45,11 +46,15 @@ class Pipeline(PassPipeline):
         """Runs the passes on `module`, in place.
 
         The dialects of the targets in the passes' options are loaded into the module's context. Raises PassFailed, or the LegatoError
-        that a pass raised (with a note that names the pass). The module is then in an undefined state.
+        that a pass raised (with a note that names the pass). The module is then in an undefined state. Warnings are added to those of the
+        context; without one, they are Python's.
         """
         if not isinstance(module, Module):
             raise LegatoError(f"a pipeline runs on a legato.Module, in place, not on {type(module).__name__}")
-        super().run(module, with_catalogs(context or PassContext(), self._targets, self._backends))
+        used = with_catalogs(context or PassContext(), self._targets, self._backends)
+        super().run(module, used)
+        if context is None:
+            warn_of(used.warnings)
 
 
 def with_catalogs(context: PassContext, targets: Iterable[Target] = (), backends: Iterable[GivenBackend] = ()) -> PassContext:

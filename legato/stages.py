@@ -3,9 +3,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.user_code import prefixed
 from legato.host_device import settled
 from legato.passes.pipeline.base import ModulePass
-from legato.passes.pipeline.pipeline import PassPipeline
+from legato.passes.pipeline.pipeline import PassPipeline, PipelineError
 from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog
 from legato.targets.target import Target
@@ -38,7 +39,19 @@ def stages_of(target: Target, from_stage: str | None = None, last: str | None = 
         names = [name for name, _ in stages]
         stages = stages[names.index(start) + 1:] if start in names else []
     added = {target.stage(name): given for name, given in passes.items()} if isinstance(passes, Mapping) else {}
-    return [(name, passes_for([text, added.get(name, ())], target, verify_each)) for name, text in stages]
+    return [(name, _passes_of(name, text, added.get(name, ()), target, verify_each)) for name, text in stages]
+
+
+def _passes_of(stage: str, text: str, added: GivenPasses, target: Target, verify_each: bool) -> PassPipeline:
+    """The passes of a stage, and those that a call adds at its end. A PipelineError names the stage where its own are wrong."""
+    try:
+        return passes_for([text, added], target, verify_each)
+    except PipelineError as error:
+        try:
+            passes_for(text, target, verify_each)
+        except PipelineError:
+            raise prefixed(error, f"target '{target.name}': its stage '{stage}'") from error
+        raise
 
 
 def passes_for(passes: GivenPasses, target: Target, verify_each: bool = False) -> PassPipeline:

@@ -66,16 +66,25 @@ def _registered(name: str, made: Mapping[str, Any], what: str, caller: str) -> t
 
 def numpy_call(function: Callable[..., Any], artifact: Mapping[str, Any], name: str) -> tvm_ffi.Function:
     """A Python function on numpy arrays as a packed function; the arrays are views of the caller's memory, so outputs can be written. It
-    returns None, or a list of arrays: results that it allocated.
+    returns None, or a list of arrays: results that it allocated. LegatoError for what cannot be called.
 
     The text of an exception that it raises gets the backend's name.
     """
     what = f"'{name}' of the backend '{artifact['backend']}'"
+    if not callable(function):
+        raise LegatoError(f"{what} is of type {type(function).__name__}: expected a function of the inputs and the outputs to fill"
+                          f"{_from_loader(artifact)}")
 
     def call(*tensors: tvm_ffi.Tensor) -> list[Any] | None:
         try:
-            made = function(*map(to_numpy, tensors))
-            return None if made is None else [tvm_ffi.from_dlpack(passable(array)) for array in made]
+            given = list(map(to_numpy, tensors))
+            made = function(*given)
+            if made is None or any(made is one for one in given):     # numpy's functions return what they are given as out=
+                return None
+            if not isinstance(made, list | tuple):
+                raise TypeError(f"it returned {type(made).__name__}: it fills its outputs, which are its last arguments, and returns None, "
+                                "or a list of results that it allocated")
+            return [tvm_ffi.from_dlpack(passable(array)) for array in made]
         except Exception as error:
             text = error.args[0] if len(error.args) == 1 else error
             error.args = (f"{text} (in {what})",)   # tvm-ffi passes on the type and the text, and drops notes
@@ -104,16 +113,30 @@ def _python(artifact: Mapping[str, Any], function: str, name: str, state: State)
 
 
 def _blob(artifact: Mapping[str, Any], function: str, name: str, state: State) -> tvm_ffi.Function:
-    loader = imported(artifact["where"], f"the loader of @{function} (backend '{artifact['backend']}')")
-    if "state" in artifact:
-        return numpy_call(loader(state(), function), artifact, name)
-    return numpy_call(loader(memoryview(artifact["data"]), function, *_weights(artifact)), artifact, name)
+    what = f"the loader of @{function} (backend '{artifact['backend']}')"
+    loader = imported(artifact["where"], what)
+    given = [state(), function] if "state" in artifact else [memoryview(artifact["data"]), function, *_weights(artifact)]
+    return numpy_call(_called(loader, f"{what} '{artifact['where']}'", *given), artifact, name)
 
 
 def _state(artifact: Mapping[str, Any]) -> Any:
     """What all functions of a blob share."""
-    make = imported(artifact["state"], f"the state of the functions of the backend '{artifact['backend']}'")
-    return make(memoryview(artifact["data"]), *_weights(artifact))
+    what = f"the state of the functions of the backend '{artifact['backend']}'"
+    return _called(imported(artifact["state"], what), f"{what} '{artifact['state']}'", memoryview(artifact["data"]), *_weights(artifact))
+
+
+def _called(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
+    """What a backend's function returns. LegatoError, which begins with ``what``, for what it raises."""
+    try:
+        return function(*arguments)
+    except LegatoError:
+        raise
+    except Exception as error:
+        raise LegatoError(f"{what} raised {type(error).__name__}: {error}") from error
+
+
+def _from_loader(artifact: Mapping[str, Any]) -> str:
+    return f", which its loader '{artifact['where']}' has to return" if artifact["kind"] == "blob" else ""
 
 
 def _weights(artifact: Mapping[str, Any]) -> list[dict[str, Any]]:

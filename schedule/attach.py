@@ -67,6 +67,8 @@ def attach_of_rule(module: ir.Module, kernel: func.FuncOp, given: Any) -> list[i
 
 def source_for(kernel: func.FuncOp, given: Any) -> str | Path | None:
     """A rule's schedule as a transform script for one kernel; None if a function takes no steps."""
+    if isinstance(given, Path) and not given.is_file():
+        raise LegatoError(f"schedule=: there is no file {given}")
     if isinstance(given, (str, Path)):
         return given
     if isinstance(given, ModuleSchedule):

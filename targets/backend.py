@@ -8,8 +8,10 @@ from typing import Any
 from legato.analysis.patterns import Composite, as_composites
 from legato.core.errors import LegatoError
 from legato.core.mlir import ext
+from legato.core.user_code import blamed, prefixed
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
+from legato.targets.classes import check_classes
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -57,11 +59,42 @@ GivenBackend = Backend | type[Backend] | str  # a value, a class without argumen
 
 
 def as_backend(given: Any) -> Backend:
-    """The backend for a value, or for a class whose ``__init__`` needs no arguments. LegatoError for anything else, or an invalid
-    name."""
-    backend = given() if isinstance(given, type) and issubclass(given, Backend) else given
+    """The backend for a value, or for a class whose ``__init__`` needs no arguments. LegatoError for anything else, and for one whose
+    fields are not what ``Backend`` says."""
+    backend = _made(given) if isinstance(given, type) and issubclass(given, Backend) else given
     if not isinstance(backend, Backend):
         raise LegatoError(f"a backend is a subclass of legato.Backend or a value of one, or the name of one; found {given!r}")
-    if not NAME.fullmatch(backend.name):
-        raise LegatoError(f"the backend {type(backend).__name__} has the name '{backend.name}': expected letters, digits and '_'")
+    if not isinstance(backend.name, str) or not NAME.fullmatch(backend.name):
+        name = f"'{backend.name}'" if isinstance(backend.name, str) else repr(backend.name)
+        raise LegatoError(f"the backend {type(backend).__name__} has the name {name}: expected letters, digits and '_'")
+    who = f"the backend '{backend.name}'"
+    check_classes(backend.passes, f"{who}: passes", "(MyPass,)", lambda one: callable(getattr(one, "run", None)))
+    check_classes(backend.dialects, f"{who}: dialects", "(MyDialect,)", lambda one: issubclass(one, ext.Dialect))
+    requires = backend.requires
+    if not isinstance(requires, list | tuple) or not all(isinstance(one, str) and one for one in requires):
+        raise LegatoError(f"{who}: requires has names of packages, such as requires = ('numpy',); found {requires!r}")
+    if not isinstance(backend.min_ops, int) or isinstance(backend.min_ops, bool) or backend.min_ops < 1:
+        raise LegatoError(f"{who}: min_ops is the fewest ops of a group, 1 or more; found {backend.min_ops!r}")
+    _check_composites(backend, who)
     return backend
+
+
+def _made(kind: type[Backend]) -> Backend:
+    try:
+        return kind()
+    except LegatoError:
+        raise
+    except Exception as error:
+        raise blamed(error, f"the backend {kind.__name__} is given as a class, which is called without arguments, and its __init__",
+                     kind.__init__) from error
+
+
+def _check_composites(backend: Backend, who: str) -> None:
+    try:
+        found = backend.composites()
+    except LegatoError as error:
+        raise prefixed(error, who) from error
+    except Exception as error:
+        raise blamed(error, f"{who}: its composites", backend.composites) from error
+    if not isinstance(found, list | tuple) or not all(isinstance(one, Composite) for one in found):
+        raise LegatoError(f"{who}: composites returns patterns, made by composite(name, pattern, check); found {found!r}")

@@ -11,12 +11,13 @@ from typing import Any
 from legato.core.errors import LegatoError
 from legato.targets import registry, tvm_spellings
 from legato.targets.builtin import TARGETS
-from legato.targets.known_ops import check_op, is_graph_op
+from legato.targets.known_ops import check_op, check_rule, is_graph_op
 from legato.targets.rule import GIVEN, REGISTERED, Rule, make_rules
 from legato.targets.target import Target, given_options, nearest, split_target, with_options
 
 GROUP = "legato.targets"
 VARIABLE = "LEGATO_TARGET_OPTIONS"
+OWN_NAMES = frozenset(target.name for target in TARGETS)
 GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]
 
 
@@ -92,6 +93,8 @@ class Catalog:
             options |= self._own[one.name]
         added = [replace(r, layer=REGISTERED) for t, r in self._registered.rules if t == target.name]
         own = tuple(r for r in target.rules if r.layer != REGISTERED)  # a value from another catalog has them already
+        for rule in () if target.name in OWN_NAMES else own:
+            check_rule(rule, f"target '{target.name}'")
         return replace(target, parents=parents, options=options, rules=(*added, *own))
 
 
@@ -139,13 +142,16 @@ def given_rules(rules: GivenRules) -> tuple[Rule, ...]:
                 one = make_rules((op,), "kernel" if is_graph_op(op) else "intrinsic", one)[0]
             found.append(replace(one, op=op) if isinstance(one, Rule) else one)
     else:
+        if isinstance(rules, Rule) or callable(rules) or not isinstance(rules, Iterable):
+            raise LegatoError(f"rules= takes a list of rules, or a map from op names to functions, rules={{'relax.exp': my_exp}}; found "
+                              f"{rules!r}")
         for one in rules:
             found += one if isinstance(one, tuple) else [one]
     for rule in found:
         if not isinstance(rule, Rule):
             raise LegatoError("rules=: expected rules (functions under @legato.kernel(...), @legato.rewrite(...)) or a map from op names "
                               f"to functions, found {rule!r}; a schedule is an argument of a rule: @legato.kernel(..., schedule=...)")
-        check_op(rule.op, "rules=")
+        check_rule(rule, "rules=")
     return tuple(replace(rule, layer=GIVEN) for rule in found)
 
 

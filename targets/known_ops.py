@@ -5,6 +5,7 @@ from legato.core import mlir
 from legato.core.errors import LegatoError
 from legato.core.mlir import ext
 from legato.dialects.relax import semantics
+from legato.targets.rule import Form, Rule
 from legato.targets.target import nearest
 
 UPSTREAM = ("affine", "arith", "bufferization", "func", "linalg", "math", "memref", "scf", "tensor", "vector")
@@ -39,6 +40,8 @@ def canonical(name: str) -> str:
 
 def check_op(name: str, what: str) -> str:
     """The canonical name. LegatoError, with similar names, for an op of no dialect."""
+    if not isinstance(name, str):
+        raise LegatoError(f"{what}: ops are named by text, such as 'relax.softmax'; found {name!r}")
     name = canonical(name)
     if name in upstream_ops():
         return name
@@ -51,3 +54,14 @@ def check_op(name: str, what: str) -> str:
 def is_graph_op(name: str) -> bool:
     """Whether the op is a graph op: of relax, or of a user's dialect of graph ops."""
     return name in semantics
+
+
+def check_form(op: str, form: Form, what: str) -> None:
+    """LegatoError for an intrinsic rule of a graph op, and for a rule of another form of any other op."""
+    if (form == "intrinsic") == is_graph_op(op):
+        raise LegatoError(f"{what}: {op} is {'a' if is_graph_op(op) else 'no'} graph op: form '{form}' does not fit")
+
+
+def check_rule(rule: Rule, what: str) -> None:
+    """LegatoError, which begins with ``what``, for a rule of an op that does not exist, or that has rules of another form."""
+    check_form(check_op(rule.op, what), rule.form, f"{what}: the rule {rule.name} ({rule.source})")

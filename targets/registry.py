@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from legato.core.errors import LegatoError
 from legato.targets.builtin import TARGETS
-from legato.targets.known_ops import check_op, is_graph_op
+from legato.targets.known_ops import check_form, check_op, is_graph_op
 from legato.targets.rule import Form, Moment, Predicate, Rule, make_rules
 from legato.targets.target import Target, nearest
 
@@ -108,8 +108,7 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
     if form is not None and form not in get_args(Form):
         raise LegatoError(f"{where}: there is no form '{form}'; the forms are {', '.join(get_args(Form))}")
     for op, one in zip(ops, forms):
-        if (one == "intrinsic") == is_graph_op(op):
-            raise LegatoError(f"{where}: {op} is {'a' if is_graph_op(op) else 'no'} graph op: form '{one}' does not fit")
+        check_form(op, one, where)
     owner = sys._getframe(2).f_globals.get("__name__", "?")
     if isinstance(target, Target):
         if not any(target is t for t in (*TARGETS, *_state.targets)):
@@ -134,7 +133,11 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
 def _check_target(name: str, where: str) -> None:
     from legato.targets.catalog import installed
 
+    if not isinstance(name, str):
+        raise LegatoError(f"{where}: target= is the name of one target, or a legato.Target; found {name!r}")
     known = [t.name for t in (*TARGETS, *_state.targets)] + [e.name for e in installed()]
+    if (plain := name.partition("{")[0]) != name and plain in known:
+        raise LegatoError(f"{where}: a rule is for a target with any options: write target='{plain}', and not '{name}'")
     if name not in known:
         raise LegatoError(f"{where}: unknown target '{name}'{nearest(name, known)}; legato.register_target(Target({name!r}, ...)) makes "
                           "one known")

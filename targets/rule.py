@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from legato.core.dtypes import SPELLINGS
 from legato.core.errors import LegatoError
 from legato.core.user_code import source_of
@@ -59,8 +61,14 @@ class Rule:
         """The reason why the predicates refuse ``op``, or None."""
         for predicate in self.when:
             answer = predicate(op)
-            if answer is not True:
-                return str(answer) if answer else f"{getattr(predicate, '__name__', predicate)} is not met"
+            name = getattr(predicate, "__name__", predicate)
+            if isinstance(answer, str) and answer:
+                return answer
+            if not isinstance(answer, bool | np.bool_):
+                raise LegatoError(f"its predicate {name} ({source_of(predicate)}) must return True or the reason why not; it returned "
+                                  f"{answer!r}")
+            if not answer:
+                return f"{name} is not met"
         return None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -78,7 +86,7 @@ def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> t
 
 
 def _check_dtypes(dtypes: Any) -> None:
-    if isinstance(dtypes, str) or not all(isinstance(one, str) and one in ELEMENT_TYPES for one in dtypes):
+    if not isinstance(dtypes, tuple | list) or not all(isinstance(one, str) and one in ELEMENT_TYPES for one in dtypes):
         raise LegatoError(f"dtypes=: a tuple of element types as IR spells them, such as ('f32', 'bf16', 'i64'); found {dtypes!r}")
 
 
@@ -86,6 +94,11 @@ def make_rules(ops: tuple[str, ...], form: Form, function: Callable[..., Any], *
     """One rule per op, all with the same function."""
     if not callable(function):
         raise LegatoError(f"the rule of {', '.join(ops)} is no function: {function!r}")
+    priority, updates = options.get("priority", 0), options.get("updates")
+    if not isinstance(priority, int):
+        raise LegatoError(f"priority=: an int, of which the higher is tried first; found {priority!r}")
+    if updates is not None and (not isinstance(updates, int) or isinstance(updates, bool) or updates < 0):
+        raise LegatoError(f"updates=: the number of an operand, from 0, that the output starts as; found {updates!r}")
     options["when"] = predicates(options.get("when", ()))
     _check_dtypes(options.get("dtypes", ()))
     options["dtypes"] = tuple(options.get("dtypes", ()))
@@ -101,6 +114,10 @@ When = Predicate | tuple[Predicate, ...]
 
 
 def _decorator(ops: tuple[str, ...], form: Form, **options: Any) -> Callable[[Function], Any]:
+    if not ops or not all(isinstance(op, str) for op in ops):
+        example = "math.exp" if form == "intrinsic" else "relax.softmax"
+        raise LegatoError(f"@{form}(...) takes the names of ops, such as @{form}('{example}'); found {', '.join(map(repr, ops)) or 'none'}")
+
     def make(function: Function) -> Rule | tuple[Rule, ...]:
         rules = make_rules(ops, form, function, **options)
         return rules[0] if len(rules) == 1 else rules

@@ -20,8 +20,7 @@ from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu
 from legato.targets.pipelines import OLD_NAMES, Stages
 from legato.targets.rule import Rule
-
-NAME = re.compile(r"[A-Za-z_][\w.-]*")
+from legato.targets.target_fields import check_fields
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,15 +65,7 @@ class Target:
     doc: str = ""
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
-            raise LegatoError(f"'{self.name}' cannot name a target: letters, digits, '_', '-' and '.', beginning with a letter")
-        for parent in (self.parents,) if isinstance(self.parents, str) else self.parents:
-            if isinstance(self.parents, str) or not isinstance(parent, str | Target):
-                raise LegatoError(f"target '{self.name}': parents are a tuple of targets or their names, parents=('llvm',); found "
-                                  f"{parent!r}")
-        for rule in self.rules:
-            if not isinstance(rule, Rule):
-                raise LegatoError(f"target '{self.name}': rules are made by the decorators kernel, rewrite and intrinsic; found {rule!r}")
+        check_fields(self)
 
     def chain(self) -> tuple["Target", ...]:
         """This target and its ancestors in the order in which they are asked: that of Python's base classes (C3). A target comes before
@@ -133,7 +124,12 @@ class Target:
     def machine(self) -> MachineLike | None:
         """The device's description (vector width, registers, threads, ...), made from the options."""
         make = self._inherited("make_machine")
-        return make(self.options) if make else None
+        try:
+            return make(self.options) if make else None
+        except LegatoError:
+            raise
+        except Exception as error:
+            raise blamed(error, f"the make_machine of target '{self.name}'", make) from error
 
     @property
     def cpu(self) -> Machine | None:
@@ -212,6 +208,9 @@ class Target:
         if not all(isinstance(one, tuple | list) and [*map(type, one)] == [str, str] for one in pairs):
             raise LegatoError(f"target '{self.name}': stages are pairs of a name and passes as text, (('relax', 'relax-canonicalize'), "
                               f"...); found {stages!r}")
+        names = [name for name, _ in stages]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise LegatoError(f"target '{self.name}': two stages are named '{twice}'")
         return stages
 
     def stage(self, name: str) -> str:

@@ -2,16 +2,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from legato.analysis.patterns.graph import Ref
-from legato.analysis.patterns.names import check_count, check_op
-from legato.core.dtypes import as_dtype
+from legato.analysis.patterns.constraints import Constraint, is_count, of_a_user, of_attributes, of_dtype, of_rank, of_shape
+from legato.analysis.patterns.names import check_attributes, check_count, check_op
 from legato.core.errors import LegatoError
-from legato.dialects.relax.dims import parse
-
-Constraint = Callable[[Ref], "str | None"]  # returns None, or the reason why it does not hold
 
 
 class Pattern:
@@ -22,6 +18,12 @@ class Pattern:
         self.constraints: tuple[Constraint, ...] = ()
         self.is_exposed = False
 
+    def __str__(self) -> str:
+        return "a value"
+
+    def __repr__(self) -> str:
+        return f"<pattern {self}>"
+
     def _with(self, **changes: Any) -> Any:
         other = copy.copy(self)
         other.__dict__.update(changes)
@@ -29,6 +31,8 @@ class Pattern:
 
     def named(self, label: str) -> Any:
         """Labels the pattern; checks and backends find the matched value by it: ``match["conv"]``."""
+        if not isinstance(label, str) or not label:
+            raise LegatoError(f"the name of a part of a pattern is a text, by which a match has it, found {label!r}")
         return self._with(label=label)
 
     def exposed(self) -> Any:
@@ -37,43 +41,42 @@ class Pattern:
 
     def where(self, constraint: Constraint) -> Any:
         """Adds a constraint: a function of the value (a Ref) that returns None, or the reason why it does not hold."""
-        return self._with(constraints=(*self.constraints, constraint))
+        return self._requires(of_a_user(constraint))
 
     def has_attr(self, **wanted: Any) -> Any:
-        """Requires attributes, defaults included, with these values; a callable is a predicate on the value."""
-        return self.where(lambda ref: _attributes(ref, wanted))
+        """Requires attributes, defaults included, with these values; a callable is a predicate on the value. LegatoError for one that the
+        op does not have."""
+        check_attributes(self.ops(), wanted)
+        return self._requires(of_attributes(wanted))
 
     def has_dtype(self, *dtypes: Any) -> Any:
         """Requires one of these element types (``"f32"``, numpy's)."""
-        accepted = [as_dtype(d) for d in dtypes]
-        return self.where(lambda ref: None if ref.type is not None and ref.type.dtype in accepted else
-                          f"its elements are {ref.type and ref.type.dtype}, expected {' or '.join(str(d) for d in accepted)}")
+        return self._requires(of_dtype(dtypes))
 
     def has_shape(self, *sizes: Any) -> Any:
         """Requires these sizes: ints, symbols' names, or None for any."""
-        wanted = [parse(s) if isinstance(s, str) else s for s in sizes]
-
-        def fits(ref: Ref) -> str | None:
-            found = ref.type.dims if ref.type is not None else ()
-            same = len(found) == len(wanted) and all(w is None or w == f for w, f in zip(wanted, found))
-            return None if same else f"its shape is {_shown(found)}, expected {_shown(wanted)}"
-
-        return self.where(fits)
+        return self._requires(of_shape(sizes))
 
     def has_rank(self, *ranks: int) -> Any:
         """Requires one of these ranks."""
-        return self.where(lambda ref: None if ref.type is not None and ref.type.rank in ranks else
-                          f"its rank is {ref.type and ref.type.rank}, expected {' or '.join(map(str, ranks))}")
+        return self._requires(of_rank(ranks))
+
+    def _requires(self, constraint: Constraint) -> Any:
+        return self._with(constraints=(*self.constraints, constraint))
 
     def __or__(self, other: Pattern) -> Alternatives:
         return Alternatives((self, other))
 
     def optional(self, epilogue: Callable[[Pattern], Pattern]) -> Alternatives:
         """Matches ``epilogue(self)`` if possible, else the pattern itself."""
-        return Alternatives((epilogue(self), self))
+        return Alternatives((_built_on(self, epilogue, "optional"), self))
 
     def repeated(self, step: Callable[[Pattern], Pattern], at_least: int = 0, at_most: int = 64) -> Repeated:
         """The pattern followed by as many applications of ``step`` as possible. ``step`` is called anew for each link."""
+        if not (is_count(at_least) and is_count(at_most) and at_least <= at_most):
+            raise LegatoError(f"repeated takes at least and at most so many steps, 0 <= at_least <= at_most, found at_least={at_least!r}, "
+                              f"at_most={at_most!r}")
+        _built_on(self, step, "repeated")
         return Repeated(self, step, at_least, at_most)
 
     def parts(self) -> Sequence[Pattern]:
@@ -114,11 +117,13 @@ class OpPattern(Pattern):
         self.names, self.operands = names, operands
 
     def __call__(self, *operands: Pattern) -> OpPattern:
+        if self.operands is not None:
+            raise LegatoError(f"the pattern {self} has operands already: {', '.join(map(str, self.operands)) or 'none'}")
+        if len(operands) == 1 and isinstance(operands[0], EachOperand):
+            return self._with(operands=operands)
         for operand in operands:
-            if not isinstance(operand, Pattern):
-                raise LegatoError(f"an operand of the pattern {self} must be a pattern, found {operand!r}")
-        if not any(isinstance(operand, EachOperand) for operand in operands):
-            check_count(self.names, len(operands))
+            part_of(operand, f"an operand of the pattern {self}")
+        check_count(self.names, len(operands))
         return self._with(operands=operands)
 
     def parts(self) -> Sequence[Pattern]:
@@ -139,7 +144,7 @@ class Alternatives(Pattern):
 
     def __init__(self, choices: tuple[Pattern, ...]):
         super().__init__()
-        self.choices = choices
+        self.choices = tuple(part_of(choice, "an alternative") for choice in choices)
 
     def __or__(self, other: Pattern) -> Alternatives:
         plain = self.label is None and not self.constraints and not self.is_exposed
@@ -188,7 +193,16 @@ class EachOperand(Pattern):
 
     def __init__(self, make: Callable[[], Pattern]):
         super().__init__()
+        if not callable(make):
+            raise LegatoError(f"each_operand takes a function that makes the pattern of an operand, each_operand(wildcard); found {make!r}")
+        part_of(make(), f"what the function {getattr(make, '__name__', make)} of each_operand makes")
         self.make = make
+
+    def __str__(self) -> str:
+        return f"any number of operands that are {self.make()}"
+
+    def _with(self, **changes: Any) -> Any:
+        raise LegatoError("each_operand(make) is no value: names and requirements belong to the pattern that make() returns")
 
     def parts(self) -> Sequence[Pattern]:
         return (self.make(),)
@@ -199,7 +213,11 @@ class Outputs(Pattern):
 
     def __init__(self, patterns: tuple[Pattern, ...]):
         super().__init__()
-        self.patterns = patterns
+        self.patterns = tuple(part_of(pattern, "an output") for pattern in patterns)
+        for number, pattern in enumerate(patterns[1:], 1):
+            if not set(all_parts(pattern)) & {part for one in patterns[:number] for part in all_parts(one)}:
+                raise LegatoError(f"the output {number} ({pattern}) shares no part with those before it: use one pattern object, such as "
+                                  "x = wildcard(), in both")
 
     def parts(self) -> Sequence[Pattern]:
         return self.patterns
@@ -209,6 +227,9 @@ class Outputs(Pattern):
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.patterns))
+
+    def _with(self, **changes: Any) -> Any:
+        raise LegatoError("outputs(...) is no value: names and requirements belong to its patterns")
 
 
 def wildcard() -> Pattern:
@@ -227,6 +248,8 @@ def is_op(*names: str) -> OpPattern:
     The operands of a commutative op are tried in both orders. LegatoError for a name without a dialect, and for an op that relax lacks.
     """
     for name in names:
+        if not isinstance(name, str):
+            raise LegatoError(f"is_op takes names of ops, is_op('relax.add', 'relax.multiply'), found {name!r}")
         if "." not in name:
             raise LegatoError(f"is_op takes full names of ops: 'relax.{name}' rather than '{name}'")
         if name.startswith("relax."):
@@ -248,18 +271,34 @@ def outputs(*patterns: Pattern) -> Outputs:
     return Outputs(patterns)
 
 
-def _attributes(ref: Ref, wanted: dict[str, Any]) -> str | None:
-    if ref.node is None:
-        return "it is an argument, which has no attributes"
-    attributes = ref.node.attrs
-    for name, value in wanted.items():
-        if name not in attributes:
-            return f"it has no attribute '{name}' (it has: {', '.join(attributes) or 'none'})"
-        found = attributes[name]
-        if not (value(found) if callable(value) else found == value):
-            return f"its attribute '{name}' is {found}" + ("" if callable(value) else f", expected {value}")
-    return None
+def all_parts(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and all that it consists of, each once."""
+    seen, left = set[Pattern](), [pattern]
+    while left:
+        if (one := left.pop()) not in seen:
+            seen.add(one)
+            yield one
+            left += one.parts()
 
 
-def _shown(sizes: Sequence[Any]) -> str:
-    return f"[{', '.join('any' if s is None else str(s) for s in sizes)}]"
+def part_of(given: Any, what: str) -> Pattern:
+    """A pattern that may be a part of another one. LegatoError for anything else."""
+    if not isinstance(given, Pattern):
+        raise LegatoError(f"{what} must be a pattern (of is_op, wildcard, is_const, ...), found {given!r}")
+    if isinstance(given, Outputs):
+        raise LegatoError(f"{what} is one value, and outputs(...) are several: they are the whole pattern of a composite")
+    if isinstance(given, EachOperand):
+        raise LegatoError(f"{what} is one value: each_operand(make) stands alone in the operands of an op, is_op(...)(each_operand(make))")
+    return given
+
+
+def _built_on(base: Pattern, make: Callable[[Pattern], Pattern], method: str) -> Pattern:
+    """``make(base)``. LegatoError if that is no pattern that has ``base`` as a part."""
+    if not callable(make):
+        raise LegatoError(f"{method} takes a function that makes a pattern of a pattern, {method}(lambda x: is_op('relax.relu')(x)); found "
+                          f"{make!r}")
+    made = part_of(make(base), f"what the function given to {method} returns")
+    if made is base or not any(part is base for part in all_parts(made)):
+        raise LegatoError(f"the pattern that the function given to {method} returns ({made}) must be made of the one that it is given "
+                          f"({base}): {method}(lambda x: is_op('relax.relu')(x))")
+    return made

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from legato.analysis.patterns.composite import Composite
 from legato.analysis.patterns.graph import Graph, Node, Ref
-from legato.analysis.patterns.language import Alternatives, ConstantPattern, EachOperand, OpPattern, Outputs, Pattern, Repeated
+from legato.analysis.patterns.language import Alternatives, ConstantPattern, EachOperand, OpPattern, Outputs, Pattern, Repeated, all_parts
 from legato.analysis.patterns.match import Match
 
 COMMUTATIVE = frozenset(f"relax.{name}" for name in (
@@ -118,7 +118,7 @@ class Matcher:
             yield roots, state
             return
         first, *others = patterns
-        shared = {part for part in _all_parts(first) if part in state.bound}
+        shared = {part for part in all_parts(first) if part in state.bound}
         if not shared:
             self._note(state, f"the output {first} shares nothing with the outputs before it")
             return
@@ -200,9 +200,3 @@ class Matcher:
         depth = len(state.nodes) + (1000 if certain else 0)
         if depth > self._why[0]:
             self._why = (depth, reason)
-
-
-def _all_parts(pattern: Pattern) -> Iterator[Pattern]:
-    yield pattern
-    for part in pattern.parts():
-        yield from _all_parts(part)

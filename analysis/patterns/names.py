@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from legato.core.errors import LegatoError
@@ -38,13 +38,21 @@ def check_count(names: Sequence[str], count: int) -> None:
         raise LegatoError(f"a pattern with {count} operand{'' if count == 1 else 's'} matches nothing: {known}")
 
 
-def check_ops(pattern: Pattern, whose: str) -> None:
-    """``check_op`` for all ops of a pattern."""
-    for name in sorted(set(_names(pattern))):
+def check_attributes(names: Sequence[str], wanted: Iterable[str]) -> None:
+    """LegatoError, with what there is, for an attribute that none of the ops has."""
+    declared = [op.ATTRIBUTES for one in ext.Dialect.__subclasses__() for op in one.operations
+                if getattr(op, "OPERATION_NAME", None) in names and hasattr(op, "ATTRIBUTES")]
+    if len(declared) < len(set(names)) or not declared:
+        return   # an op of another dialect, or no op
+    known = list(dict.fromkeys(name for attributes in declared for name in attributes))
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 3)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else f" (it has: {', '.join(known) or 'none'})"
+            raise LegatoError(f"has_attr: {' or '.join(names)} has no attribute '{name}'{hint}")
+
+
+def check_ops(parts: Iterable[Pattern], whose: str) -> None:
+    """``check_op`` for all ops of the parts of a pattern."""
+    for name in sorted({name for part in parts for name in part.ops()}):
         check_op(name, whose)
-
-
-def _names(pattern: Pattern) -> Iterator[str]:
-    yield from pattern.ops()
-    for part in pattern.parts():
-        yield from _names(part)

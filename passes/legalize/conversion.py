@@ -84,7 +84,7 @@ class Conversion:
     def endless(self) -> LegatoError:
         """The error for rules that do not reach a fixed point."""
         return LegatoError(f"{self.title}: after {MAX_ROUNDS} rounds the rules still find something to do for target '{self.target.name}'; "
-                           f"those that fired last undo each other: {', '.join(self.fired)}")
+                           f"those that fired last undo each other, or build what they replace: {', '.join(self.fired)}")
 
     def _pattern(self, target: TargetLike, rule: RuleLike):
         def legalize(op: Any, adaptor: Any, _converter: Any, rewriter: Any) -> bool | None:

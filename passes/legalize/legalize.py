@@ -238,6 +238,8 @@ def updated_operand(rule: RuleLike, operands: Sequence[ir.Value], inside: Sequen
     """The operand that a rule's kernel changes in place; None if the rule makes its output anew, or the operand is a constant of the
     kernel, or of another type than the output."""
     number = rule.updates
+    if number is not None and number >= len(operands):
+        raise LegatoError(f"updates={number}, and the op has {len(operands)} operand{'' if len(operands) == 1 else 's'}, from number 0")
     if number is None or inside[number] is not None or len(outputs) != 1 or tir.plain_type(operands[number].type) != outputs[0]:
         return None
     return number

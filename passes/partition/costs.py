@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import text_of
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
@@ -66,5 +67,8 @@ def groups(module: Module, backend: str | None = None) -> list[Group]:
 
 
 def veto(group: Group, reason: str) -> None:
-    """Leaves the group to the host: it is not merged with others, and is inlined again when the others are outlined."""
+    """Leaves the group to the host: it is not merged with others, and is inlined again when the others are outlined. ``reason``: for
+    explain; LegatoError without one."""
+    if not isinstance(reason, str) or not reason:
+        raise LegatoError(f"veto takes the reason why @{group.function.name.value} stays with the host, found {reason!r}")
     group.function.operation.attributes[VETO] = ir.StringAttr.get(reason)

@@ -3,19 +3,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import text_of, walk
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, CODEGEN, COMPOSITE, EXTERNAL, PACKED, VETO
+from legato.passes.pipeline.base import PassContext
 
-__all__ = ["ARTIFACTS", "CODEGEN", "COMPOSITE", "EXTERNAL", "PACKED", "VETO", "backend_of_function", "calls_of", "graph_functions",
-           "unique"]
+__all__ = ["ARTIFACTS", "CODEGEN", "COMPOSITE", "EXTERNAL", "PACKED", "VETO", "backend_of_function", "calls_of", "check_marked",
+           "graph_functions", "unique"]
 
 
 def backend_of_function(function: func.FuncOp) -> str | None:
     """The backend that a function is marked for; None for a function of the host."""
     return text_of(function, CODEGEN)
+
+
+def check_marked(backend: str, module: Module, context: PassContext) -> None:
+    """Warns of a backend that no function is marked for, and that is not known."""
+    marked = {backend_of_function(function) for function in module.functions()} - {None}
+    if backend not in marked:
+        try:
+            context.backend(backend)
+        except LegatoError as error:
+            there = f"; functions are marked for {', '.join(sorted(map(str, marked)))}" if marked else ""
+            context.warnings.append(f"no function is marked for the backend '{backend}'{there}; {error}")
 
 
 def graph_functions(module: Module) -> Iterator[func.FuncOp]:

@@ -13,7 +13,7 @@ from legato.dialects.relax.markers import COMPOSITE, VETO
 from legato.passes.graph.functions import defining_op
 from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
-from legato.passes.partition.marks import CODEGEN, graph_functions, unique
+from legato.passes.partition.marks import CODEGEN, check_marked, graph_functions, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -32,6 +32,8 @@ class MergeComposites(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         table = {f.name.value: f for f in module.functions()}
         names = set(table)
+        if self.backend:
+            check_marked(self.backend, module, context)
         for function in list(graph_functions(module)):
             for block in graph_blocks(function):
                 merge(module.module, function, block, table, names, self.backend)

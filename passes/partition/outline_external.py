@@ -21,7 +21,7 @@ from legato.dialects.relax.calls import call_dps, declare, fresh_name
 from legato.dialects.relax.dims import UNKNOWN, Size, dims, given_symbols, symbol, symbols, tensor_type
 from legato.dialects.relax.markers import COMPOSITE, EXTERNAL, RETURNS, VETO
 from legato.passes.partition.groups import inline
-from legato.passes.partition.marks import CODEGEN, backend_of_function, calls_of, unique
+from legato.passes.partition.marks import CODEGEN, backend_of_function, calls_of, check_marked, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -41,6 +41,8 @@ class OutlineExternal(ModulePass):
     returns: bool = option(False, "functions of the backend may allocate results, whose sizes then may depend on data")
 
     def run(self, module: Module, context: PassContext) -> None:
+        if self.backend:
+            check_marked(self.backend, module, context)
         vetoed = [f for f in module.functions() if VETO in f.operation.attributes]
         merged = [f for f in vetoed if COMPOSITE not in f.operation.attributes]
         for functions in (merged, [f for f in vetoed if f not in merged]):    # composites after those that call them

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,6 +53,8 @@ def read_options(text: str) -> dict[str, str]:
         key, equals, value = item.partition("=")
         if not equals or not key:
             raise LegatoError(f"'{item}' is no option of a code generation: write key=value")
+        if key in found:
+            raise LegatoError(f"the option '{key}' of a code generation is given twice: {key}={found[key]} and {item}")
         found[key] = value
     return found
 
@@ -61,11 +63,41 @@ def check_requires(backend: BackendLike) -> None:
     """LegatoError if a Python package that the backend's code needs is not installed. Entries of ``requires`` are names to import, with
     that of the package after a colon where it differs."""
     names = [(module, package or module) for module, _, package in (entry.partition(":") for entry in backend.requires)]
-    missing = [(module, package) for module, package in names if importlib.util.find_spec(module) is None]
+    missing = [(module, package) for module, package in names if not is_installed(module)]
     if missing:
         modules, packages = zip(*missing)
         raise LegatoError(f"the backend '{backend.name}' needs {', '.join(modules)}, which {'is' if len(missing) == 1 else 'are'} not "
                           f"installed: pip install {' '.join(packages)}")
+
+
+def is_installed(module: str) -> bool:
+    """Whether a Python module, also one of a package (``"package.module"``), can be found."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:     # its package
+        return False
+
+
+def check_options(backend: BackendLike, options: Mapping[str, str]) -> None:
+    """Lets a backend check options. LegatoError, naming the backend, for what it raises, and where it answers instead of raising."""
+    who = f"the backend '{backend.name}'"
+    try:
+        answer = backend.check_options(options)
+    except LegatoError as error:
+        raise prefixed(error, who) from error
+    except Exception as error:
+        raise blamed(error, f"{who}: its check_options", backend.check_options) from error
+    if answer is not None:
+        raise LegatoError(f"{who}: its check_options raises a legato.LegatoError for options that it does not take, and returns None; it "
+                          f"returned {answer!r}")
+
+
+def pipeline_of(backend: BackendLike) -> PassPipeline:
+    """The backend's own pipeline. A LegatoError names the backend."""
+    try:
+        return PassPipeline(backend.pipeline, extra_passes=backend.passes)
+    except LegatoError as error:
+        raise prefixed(error, f"the backend '{backend.name}'") from error
 
 
 def generate(module: Module, external: ir.Operation, backend: BackendLike, options: dict[str, str], context: PassContext) -> None:
@@ -102,7 +134,7 @@ def generate(module: Module, external: ir.Operation, backend: BackendLike, optio
 def _prepare(backend: BackendLike, module: Module, context: PassContext) -> None:
     """Runs the backend's own pipeline. A LegatoError names the backend."""
     try:
-        PassPipeline(backend.pipeline, extra_passes=backend.passes).run(module, context)
+        pipeline_of(backend).run(module, context)
     except LegatoError as error:
         raise prefixed(error, f"the backend '{backend.name}'") from error
 

@@ -86,7 +86,9 @@ class PassContext:
     def gpu(self, text: str) -> GpuMachine:
         """The machine of a target that is a GPU. LegatoError for another target."""
         if (machine := self.target(text).gpu) is None:
-            raise LegatoError(f"the target '{self.target(text).name}' has no threads to map to: it is no GPU")
+            target = self.target(text)
+            machine = "" if target.cpu is not None else f"; its machine, which describes no CPU either, is {target.machine!r}"
+            raise LegatoError(f"the target '{target.name}' has no threads to map to: it is no GPU{machine}")
         return machine
 
     def backend(self, name: str) -> BackendLike:

@@ -1,7 +1,11 @@
 """What a user's target, rule, pattern, pass or schedule cannot be: an error that says what was expected."""
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import legato
+from legato import kernels
 from legato import relax as R
 from legato import tir as T
 from legato.patterns import composite, is_op, wildcard
@@ -31,7 +35,15 @@ class Nothing(legato.ModulePass):
 
 
 def target(**fields):
-    return legato.compile(main, legato.Target("npu", **{"parents": ("llvm",), **fields}))
+    return legato.compile(main, legato.Target(**{"name": "npu", "parents": ("llvm",), **fields}))
+
+
+def rules(given):
+    return legato.compile(main, rules=given)
+
+
+def copied(k, x, out):
+    return kernels.elementwise(out, [x], lambda x: x)
 
 
 def split(factors):
@@ -61,6 +73,36 @@ CASES = {
     "no operands": (lambda: is_op("relax.add", "relax.multiply")(), "with 0 operands matches nothing: relax.add has 2: .*; relax.multiply"),
     "a check": (lambda: composite("relu", RELU(wildcard()), "f32"), "the check of the pattern 'relu' is a function of the match; .*'f32'"),
     "the class of a pass": (lambda: legato.Pipeline(["cse", Nothing]), r"Nothing is the class of one: write Nothing\(\)"),
+    "the name of an op": (lambda: legato.legalize(["relax.exp"], target="llvm"), "@legato.legalize: ops are named by text.*'relax.exp'"),
+    "several targets": (lambda: legato.legalize("relax.exp", target=["llvm", "nvvm"]), "target= is the name of one target, .*'nvvm'"),
+    "a target with options": (lambda: legato.legalize("relax.exp", target="llvm{threads=2}"), "write target='llvm', and not 'llvm{thr"),
+    "no names of ops": (lambda: legato.kernel(len), r"@kernel\(...\) takes the names of ops, such as .*found <built-in function len>"),
+    "a priority": (lambda: legato.kernel("relax.exp", priority="high")(len), "priority=: an int, .*found 'high'"),
+    "an operand to update": (lambda: legato.kernel("relax.exp", updates="x")(len), "updates=: the number of an operand.*found 'x'"),
+    "no dtypes": (lambda: legato.lower_intrinsic("math.exp", target="llvm", dtypes=None)(len), "dtypes=: a tuple of .*found None"),
+    "rules that are a function": (lambda: rules(len), "rules= takes a list of rules, or a map .*found <built-in function len>"),
+    "one rule": (lambda: rules(legato.kernel("relax.exp")(len)), "rules= takes a list of rules, or a map .*found Rule"),
+    "a rule of no op": (lambda: rules([legato.kernel("relax.exq")(len)]), "rules=: there is no op 'relax.exq'; did you mean"),
+    "a rule of the wrong form": (lambda: rules([legato.kernel("math.exp")(len)]), "rules=: the rule len .*math.exp is no graph op: form"),
+    "an operand beyond the last": (lambda: rules([legato.kernel("relax.softmax", updates=1)(len)]), "updates=1, and the op has 1 oper"),
+    "a predicate without return": (lambda: rules([legato.kernel("relax.softmax", when=lambda op: None)(len)]),
+                                   r"its predicate <lambda> \(api/test_extension_errors.py:\d+\) must return True or the reason.*None"),
+    "a schedule in no file": (lambda: rules([legato.kernel("relax.softmax", schedule=Path("/none"))(copied)]), "there is no file /none"),
+    "a name of a target": (lambda: target(name=3), "3 cannot name a target"),
+    "options that are a list": (lambda: target(options=["tile"]), r"'npu': options are a dict of their defaults.*found \['tile'\]"),
+    "the name of an option": (lambda: target(options={1: 2}), "'npu': 1 cannot name an option"),
+    "the default of an option": (lambda: target(options={"tile": []}), "'npu': the default of the option 'tile' is a text, .*found \\[\\]"),
+    "a function of a target": (lambda: target(make_machine=3), "'npu': make_machine is a function, found 3"),
+    "a machine that fails": (lambda: target(make_machine=lambda options: options["lanes"]), "the make_machine of target 'npu' .*KeyError"),
+    "a machine of no kind": (lambda: target(make_machine=lambda options: "fast"), "its machine, which describes no CPU either, is 'fast'"),
+    "whether it runs": (lambda: target(runs="no"), "'npu': runs is True, False, or None .*found 'no'"),
+    "one rule of a target": (lambda: target(rules=legato.kernel("relax.exp")(len)), "'npu': rules are a tuple, .*found Rule"),
+    "rules of one decorator": (lambda: target(rules=(legato.kernel("relax.exp", "relax.tanh")(copied),)), r"write rules=\(\*copied, ...\)"),
+    "a target's rule of no op": (lambda: target(rules=(legato.kernel("relax.exq")(len),)), "target 'npu': there is no op 'relax.exq'"),
+    "a target's pass": (lambda: target(passes=(Nothing(),)), "'npu': passes are classes, such as .*, and no values of them"),
+    "a target's dialect": (lambda: target(dialects=("mine",)), "'npu': dialects are classes.*found 'mine'"),
+    "two stages of a name": (lambda: target(stages=(("relax", "cse"), ("relax", "cse"))), "'npu': two stages are named 'relax'"),
+    "a pass of a stage": (lambda: target(stages=(("relax", "relax-cs"),)), "'npu': its stage 'relax': there is no pass \"relax-cs\""),
     "a function to partition": (lambda: legato.partition(main, []), "partition works on a legato.Module, in place, not on RelaxFunc"),
     "a factor that is no list": (lambda: split(4), r"split: the factors are a list, outermost first, such as \[None, 4\]; not 4"),
     "a knob without options": (lambda: legato.Schedule(twice).knob("width", []), "knob: 'width' has no options to choose from"),
@@ -79,6 +121,13 @@ def test_what_the_number_of_operands_is_not_known_of():
     """An op of a dialect that is not defined in Python, and one of several ops that fits."""
     is_op("linalg.matmul")(wildcard())
     is_op("relax.relu", "relax.add")(wildcard())
+
+
+def test_a_predicate_may_answer_as_numpy_does():
+    """A numpy.bool of a comparison of sizes; it was taken for a refusal with the reason True."""
+    exe = legato.compile(main, rules=[legato.kernel("relax.softmax", when=lambda op: np.prod([4, 8]) > 4)(copied)])
+    x = np.ones((4, 8), np.float32)
+    np.testing.assert_array_equal(exe(x), x)
 
 
 def test_all_element_types_are_known():

@@ -53,7 +53,7 @@ def test_matches(pattern, expected):
     (is_op("relax.matmul")(is_const(), wildcard()), None, "expected a constant, found an argument"),
     (is_op("relax.add")(VALUE, VALUE), None, "stands for one value, and would be both an argument and relax.matmul"),
     (SOFTMAX.has_attr(axis=0), None, "its attribute 'axis' is 1, expected 0"),
-    (SOFTMAX.has_attr(axes=0), None, "it has no attribute 'axes'"),
+    (is_op("relax.exp")(wildcard().has_attr(axes=0)), None, "it has no attribute 'axes'"),
     (SOFTMAX.has_dtype("f16"), None, "its elements are float32, expected float16"),
     (SOFTMAX.has_shape("n", 8), None, r"its shape is \[2, 8\], expected \[n, 8\]"),
     (SOFTMAX.has_rank(3), None, "its rank is 2, expected 3"),
@@ -76,12 +76,61 @@ def test_labels():
         outcome(pattern, lambda m: m["mn"])
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda: is_op("conv2d"), "takes full names of ops: 'relax.conv2d'"),
-    (lambda: is_op("relax.exp")("x"), "must be a pattern"),
-    (lambda: composite("a b", wildcard()), "cannot name a pattern"),
-    (lambda: outcome(SOFTMAX, lambda m: None), "must return True or the reason"),
-])
-def test_errors(make, message):
+def raises(*_):
+    raise KeyError("oops")
+
+
+MISSING = "must be a pattern"
+REFUSED = {
+    "an op without its dialect": (lambda: is_op("conv2d"), "takes full names of ops: 'relax.conv2d'"),
+    "an op that is a list": (lambda: is_op(["relax.exp"]), r"is_op takes names of ops, .*found \['relax.exp'\]"),
+    "an operand": (lambda: is_op("relax.exp")("x"), f"an operand of the pattern relax.exp {MISSING}.*found 'x'"),
+    "operands twice": (lambda: is_op("relax.exp")(wildcard())(wildcard()), "the pattern relax.exp has operands already: anything"),
+    "operands, and each": (lambda: is_op("relax.add")(each_operand(wildcard), wildcard()), "each_operand.* stands alone in the operands"),
+    "what makes operands": (lambda: each_operand(wildcard()), "each_operand takes a function .*found <pattern anything>"),
+    "operands that are made": (lambda: each_operand(lambda: None), f"makes {MISSING}.*found None"),
+    "several outputs as an operand": (lambda: is_op("relax.exp")(outputs(VALUE, VALUE)), r"outputs\(...\) are several"),
+    "several outputs with a name": (lambda: outputs(VALUE, VALUE).named("x"), r"outputs\(...\) is no value: names and requirements"),
+    "an output": (lambda: outputs(VALUE, 3), f"an output {MISSING}.*found 3"),
+    "outputs that share nothing": (lambda: outputs(MATMUL, SOFTMAX), r"the output 1 \(relax.softmax\) shares no part with those before it"),
+    "an alternative": (lambda: MATMUL | None, f"an alternative {MISSING}.*found None"),
+    "an epilogue": (lambda: MATMUL.optional(3), "optional takes a function that makes a pattern.*found 3"),
+    "an epilogue without return": (lambda: MATMUL.optional(lambda x: None), f"given to optional returns {MISSING}.*found None"),
+    "an epilogue of something else": (lambda: MATMUL.optional(lambda x: SOFTMAX), r"\(relax.softmax\) must be made of the one that it is"),
+    "a step that does nothing": (lambda: MATMUL.repeated(lambda x: x), r"to repeated returns \(relax.matmul\) must be made of"),
+    "a number of steps": (lambda: MATMUL.repeated(is_op("relax.exp"), 5, 2), "0 <= at_least <= at_most, found at_least=5, at_most=2"),
+    "a name": (lambda: VALUE.named(3), "the name of a part of a pattern is a text, .*found 3"),
+    "a constraint": (lambda: VALUE.where("f32"), "where takes a function of the value that returns None or .*'f32'"),
+    "an attribute": (lambda: SOFTMAX.has_attr(axes=0), "has_attr: relax.softmax has no attribute 'axes'; did you mean 'axis'"),
+    "no element type": (lambda: VALUE.has_dtype(), "has_dtype takes the element types that match, .*found none"),
+    "a shape that is a list": (lambda: VALUE.has_shape([2, 8]), r"has_shape takes sizes: .*found \[2, 8\]"),
+    "a rank": (lambda: VALUE.has_rank("2"), "has_rank takes ranks, .*found '2'"),
+    "a name of a composite": (lambda: composite("a b", SOFTMAX), "'a b' cannot name a pattern"),
+    "a composite in reverse": (lambda: composite(SOFTMAX, "p"), "<pattern relax.softmax> cannot name a pattern"),
+    "a composite without an op": (lambda: composite("p", wildcard() | is_const()), "the pattern 'p' has no op that defines its value"),
+    "a composite with a name twice": (lambda: composite("p", is_op("relax.add")(VALUE.named("x"), is_const().named("x"))),
+                                      "the pattern 'p' has two parts named 'x'"),
+    "the answer of a check": (lambda: outcome(SOFTMAX, lambda m: None), "must return True or the reason"),
+    "the answer of a constraint": (lambda: outcome(SOFTMAX.where(lambda ref: True)),
+                                   r"constraint of a pattern on relax.softmax \(dialects/test_patterns.py:\d+\) must return None .*True"),
+    "a constraint that raises": (lambda: outcome(SOFTMAX.where(raises)), "the constraint of a pattern on relax.softmax .*raised KeyError"),
+    "a predicate that raises": (lambda: outcome(SOFTMAX.has_attr(axis=raises)), "on the attribute 'axis' of relax.softmax .*KeyErr"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_errors(case):
+    make, message = REFUSED[case]
     with pytest.raises(legato.LegatoError, match=message):
         make()
+
+
+def test_what_is_no_error():
+    """An op as the step of a chain, one value by one name in two places, a name in two alternatives, and chains of many alternatives."""
+    x = VALUE.named("x")
+    many = is_op("relax.exp")(wildcard())
+    for _ in range(40):
+        many = many.optional(is_op("relax.exp"))
+    assert outcome(many)[0] == [["exp", "exp"]]
+    assert outcome(is_op("relax.multiply")(x, x) | is_op("relax.exp")(wildcard().named("x")))[0] == [["multiply"], ["exp"], ["exp"]]
+    assert outcome(is_op("relax.exp")(wildcard()).repeated(is_op("relax.exp")))[0] == [["exp", "exp"]]
