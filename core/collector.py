@@ -1,5 +1,6 @@
 """Python's collector of cyclic garbage, in work that makes many objects which stay: it would look at all of them again and again."""
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,3 +30,15 @@ def seldom_collecting() -> Iterator[None]:
             _within -= 1
             if _within == 0 and gc.get_threshold()[0] == YOUNG:   # else someone else has said meanwhile how often
                 gc.set_threshold(*_before)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Context of what may import modules: ``seldom_collecting``, and at the end of imports all objects count as old. Nearly all functions
+    and classes stay, and the next collection, that of the young, would look at each of them."""
+    known = len(sys.modules)
+    with seldom_collecting():
+        yield
+        if len(sys.modules) != known and not gc.get_freeze_count():     # unfreeze would free what someone else has frozen, too
+            gc.freeze()
+            gc.unfreeze()   # moves what was frozen to the oldest generation, and looks at none of it

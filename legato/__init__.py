@@ -118,9 +118,9 @@ def __getattr__(name: str) -> object:
         from legato.core.deprecated import renamed_names
 
         return renamed_names("legato", _RENAMED)(name)
-    from legato.core.collector import seldom_collecting
+    from legato.core.collector import importing
 
-    with seldom_collecting():
+    with importing():
         value = getattr(import_module(f"legato{_WHERE[name]}"), name)
     globals()[name] = value
     return value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from legato.codegen.device_code import device_code, translated
 from legato.compilable import Compilable, own_copy
-from legato.core.collector import seldom_collecting
+from legato.core.collector import importing, seldom_collecting
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
 from legato.core.notebook import counted, html_table
@@ -98,7 +98,8 @@ class Report:
 def _preparing(progress: Progress | None) -> Iterator[None]:
     """Context of what a compile does before its first stage: a StageListener is told how long that takes."""
     begin = time.perf_counter()
-    yield
+    with importing():
+        yield
     if isinstance(progress, StageListener):
         progress.prepared(time.perf_counter() - begin)
 

@@ -1,10 +1,13 @@
 """Python's collector runs seldom while Legato compiles, and as before afterwards, also after an error."""
 import gc
+import sys
+import weakref
+from types import ModuleType
 
 import pytest
 
 import legato
-from legato.core.collector import YOUNG, seldom_collecting
+from legato.core.collector import YOUNG, importing, seldom_collecting
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +46,54 @@ def test_what_others_say_meanwhile_stays():
     with seldom_collecting():
         gc.set_threshold(1000, 7, 7)
     assert gc.get_threshold() == (1000, 7, 7)
+
+
+class Ring:
+    """An object that only the collector frees."""
+
+    def __init__(self):
+        self.itself = self
+
+
+@pytest.fixture
+def _nothing_frozen():
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    if frozen:
+        gc.freeze()
+
+
+def _import_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "of_this_test", ModuleType("of_this_test"))
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_what_imports_make_is_left_to_full_collections(monkeypatch):
+    with importing():
+        ring = weakref.ref(Ring())
+        _import_one(monkeypatch)
+    gc.collect(1)
+    assert gc.get_freeze_count() == 0 and ring() is not None
+    gc.collect()
+    assert ring() is None
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_objects_are_young_where_nothing_was_imported():
+    with importing():
+        ring = weakref.ref(Ring())
+    gc.collect(0)
+    assert ring() is None
+
+
+@pytest.mark.usefixtures("_nothing_frozen")
+def test_what_someone_else_froze_stays_frozen(monkeypatch):
+    gc.freeze()
+    with importing():
+        ring = weakref.ref(Ring())
+        _import_one(monkeypatch)
+    assert gc.get_freeze_count() > 0
+    gc.collect(0)
+    assert ring() is None
