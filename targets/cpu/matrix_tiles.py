@@ -6,6 +6,7 @@ columns, has accumulators of fewer of either.
 """
 from legato.analysis.structured import ContractionForm
 from legato.analysis.structured.groups import SIDE, depth_of, fills_registers
+from legato.analysis.structured.ops import bits_of
 from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import RegisterTiles, binary
@@ -15,14 +16,15 @@ ROWS = COLUMNS = 2 * SIDE
 
 def matrix_depth(form: ContractionForm, machine: Machine) -> int | None:
     """The groups in a step of the reduction of a form that is computed by instructions on matrices, and whose weight is packed so; None
-    where the machine has none for it, or others are faster for its shape."""
+    where the machine has none for it, as for integers of 16 bits, or others are faster for its shape."""
     if form.group is None or form.is_window or len(form.reductions) < 2:
         return None
     groups = form.extents[form.reductions[-2]]
-    if isinstance(form.heart.inputs[0].type.element_type, ir.BF16Type):    # in groups only where it gains: tir-group-factors
+    element = form.heart.inputs[0].type.element_type
+    if isinstance(element, ir.BF16Type):    # in groups only where it gains: tir-group-factors
         return depth_of(groups) if machine.has("amx-bf16") else None
     rows = 1 if form.row is None else form.extents[form.row]
-    gains = machine.has("amx-int8") and fills_registers(rows, form.extents[form.column], groups)
+    gains = machine.has("amx-int8") and bits_of(element) == 8 and fills_registers(rows, form.extents[form.column], groups)
     return depth_of(groups) if gains else None
 
 

@@ -61,6 +61,15 @@ def test_few_rows_are_multiplied_by_instructions(rows):
     assert text.count("llvm.load") <= 40 + 2 * rows  # groups of columns are read as whole registers
 
 
+@pytest.mark.parametrize("cpu_name", ["icelake-server", "sapphirerapids"])
+def test_words_are_multiplied_in_pairs(cpu_name):
+    """Integers of 16 bits have an instruction for pairs, also beside AMX, whose matrices are of bytes and bf16."""
+    products = Products(f"llvm{{cpu={cpu_name}}}")
+    products.add(numbers(np.int16, (15, 28)), numbers(np.int16, (28, 33)))
+    text = str(products.net.lowered())
+    assert text.count("llvm.x86.avx512.pmaddw.d.512") >= 15
+
+
 @pytest.mark.parametrize("level", first_of(CPUS))
 def test_signs_and_extremes(level):
     """Sums of products of the extremes: two of them do not fit 16 bits, and 70,000 not 32, where they wrap."""
