@@ -73,7 +73,8 @@ def cpu_stages(target: "Target") -> Stages:
     threads = target.cpu.threads if target.cpu is not None else 1
     branches = f"{BRANCHES},tir-check-bounds" if target.options.get("check-bounds") else BRANCHES
     if threads > 1:  # the canonicalization removes scopes without allocations
-        parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},func.func(canonicalize),tir-inline-alloca-scopes"
+        parallel = (f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},func.func(canonicalize),"
+                    "tir-inline-alloca-scopes")
         down = f"{parallel},{branches},{LLVM},convert-openmp-to-llvm,{CLEAN},tir-outline-parallel"
     else:
         down = f"func.func(scf-forall-to-for),{branches},{LLVM}"
