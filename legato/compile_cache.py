@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from legato.cache_keys import code_key, model_key
-from legato.codegen.jit import jit
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.module import Module
@@ -69,6 +68,8 @@ class CompileCache:
         self._key = code_key(lowered)
         with self._entry() as found:
             if found is not None:
+                from legato.codegen.jit import jit
+
                 return jit(lowered, weights, artifacts=artifacts, made=found)
         return None
 

@@ -228,8 +228,6 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
     started, report = time.perf_counter(), Report()
     with seldom_collecting():
         with _preparing(progress):
-            from legato.codegen.jit import jit
-            from legato.codegen.units import begin_usual
             from legato.compile_cache import CompileCache
 
             give = _partitioning(backends, costs, backend_options)
@@ -241,8 +239,12 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
             found = kept.model(module, resolved)
             if found is not None:
                 return _from_cache(*found, resolved, time.perf_counter() - started, progress)
-        if resolved.cpu is not None:
-            begin_usual(resolved.cpu.threads)
+        with _preparing(progress):
+            from legato.codegen.jit import jit
+            from legato.codegen.units import begin_usual
+
+            if resolved.cpu is not None:
+                begin_usual(resolved.cpu.threads)
         context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation,
                               reproduction=reproduction(reproducer), observer=check)
         if resolved.engine_here:

@@ -55,7 +55,7 @@ BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-in
              "tir-drop-ties,tir-keep-partial-writes,"
              "one-shot-bufferize{allow-return-allocs-from-loops=1 bufferize-function-boundaries=1 "
              "function-boundary-type-conversion=identity-layout-map},"
-             "canonicalize{top-down=false},cse,canonicalize{top-down=false},tir-drop-results,tir-drop-loop-copies")
+             "func.func(canonicalize{top-down=false},cse,canonicalize{top-down=false}),tir-drop-results,tir-drop-loop-copies")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 BRANCHES = "func.func(convert-vector-to-scf{full-unroll=1},convert-scf-to-cf)"
 # what is for each function alone is done by as many threads as there are processors
@@ -73,7 +73,8 @@ def cpu_stages(target: "Target") -> Stages:
     threads = target.cpu.threads if target.cpu is not None else 1
     branches = f"{BRANCHES},tir-check-bounds" if target.options.get("check-bounds") else BRANCHES
     if threads > 1:  # the canonicalization removes scopes without allocations
-        parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize,tir-inline-alloca-scopes"
+        parallel = (f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},func.func(canonicalize),"
+                    "tir-inline-alloca-scopes")
         down = f"{parallel},{branches},{LLVM},convert-openmp-to-llvm,{CLEAN},tir-outline-parallel"
     else:
         down = f"func.func(scf-forall-to-for),{branches},{LLVM}"
@@ -103,7 +104,7 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
-        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,"
+        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),{fill}tir-plan-memory,tir-lower-packed,"
                        "tir-profile-main"),
         ("llvm", f"tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"

@@ -21,7 +21,7 @@ from legato.codegen.entry.packed import call_packed, call_value
 from legato.codegen.entry.pool import parallel, release_pool, retain_pool
 from legato.codegen.entry.profile import begin, record
 from legato.codegen.entry.returned import call_returning
-from legato.codegen.native.body import symbol_of
+from legato.codegen.native.body import has_symbol, symbol_of
 from legato.codegen.native.compiler import compile_functions
 from legato.core.ir_helpers import lazy_context
 from legato.core.mlir import ir
@@ -84,4 +84,4 @@ def made_for(function: ir.OpView, cpu: str, features: str) -> None:
 @cache
 def unit_of(symbol: str) -> EntryUnit | None:
     """The unit that defines a symbol which is declared in a model's module; None for one of C."""
-    return next((unit for unit in UNITS if symbol in unit.symbols), None)
+    return next((unit for unit in UNITS if any(has_symbol(root, symbol) for root in unit.roots)), None)

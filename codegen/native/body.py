@@ -80,7 +80,18 @@ def public_symbol(function: Callable[..., Any]) -> str:
 
 def symbol_of(function: Callable[..., Any]) -> str:
     """The symbol of a native function: another one where it takes the model's list besides."""
-    return f"{NAMESPACE}entry.{function.__name__}" if needs_model(function) else public_symbol(function)
+    public, of_model = _symbols(function)
+    return of_model if needs_model(function) else public
+
+
+def has_symbol(function: Callable[..., Any], symbol: str) -> bool:
+    """Whether it is the symbol of a native function, whose source is read only if it may be."""
+    return symbol in _symbols(function) and symbol == symbol_of(function)
+
+
+def _symbols(function: Callable[..., Any]) -> tuple[str, str]:
+    """The symbols that a native function may have."""
+    return public_symbol(function), f"{NAMESPACE}entry.{function.__name__}"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class PrefetchWeights(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:
             for kernel in tir.prim_funcs(module.module):
-                for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
+                for loop in _contraction_loops(kernel.operation):
                     fetches = any(op.name == "memref.prefetch" for op in body(loop.regions[0].blocks[0]))
                     for read in list(_weights(loop)):
                         if _variable(loop) in _places(read) and _step_bytes(read) <= WIDEST:
@@ -49,12 +49,15 @@ class PrefetchWeights(ModulePass):
                             _prefetch_block(read, loop, block)
 
 
+def _contraction_loops(kernel: ir.Operation) -> list[ir.Operation]:
+    """The loops whose steps are those of a contraction."""
+    around = dict.fromkeys(contract.parent.operation for contract in find(kernel, "vector.contract"))
+    return [op for op in around if op.name == "scf.for"]
+
+
 def _weights(loop: ir.Operation) -> Iterator[ir.Operation]:
     """The reads of large weights in the steps of a contraction."""
-    ops = body(loop.regions[0].blocks[0])
-    if all(op.name != "vector.contract" for op in ops):
-        return
-    for op in ops:
+    for op in body(loop.regions[0].blocks[0]):
         if op.name == "vector.transfer_read" and isinstance(op.operands[0].owner, ir.Block):
             if is_cold(op.operands[0]) and _steps_through(op, loop):
                 yield op

@@ -158,7 +158,7 @@ def is_splittable(weight: np.ndarray) -> bool:
     """Whether no number is too great for products of parts, and those of each column not so small that their products lose some."""
     if weight.size == 0:
         return False
-    numbers, rows = weight.reshape(-1), weight.reshape(-1, weight.shape[-1])
+    numbers, rows = weight.ravel(order="K"), weight.reshape(-1, weight.shape[-1])   # K: as in memory, so that nothing is copied
     parts = (numbers[first:first + AT_ONCE] for first in range(0, numbers.size, AT_ONCE))    # each stays in a cache
     if not all(-LARGEST < part.min() and part.max() < LARGEST for part in parts):
         return False

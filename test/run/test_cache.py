@@ -337,6 +337,15 @@ def child(tmp_path: Path, count: int, clears: str = "") -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / "m.onnx"), str(count), clears], stdout=subprocess.PIPE, text=True)
 
 
+def test_a_model_from_the_cache_needs_no_code_generator(tmp_path):
+    compiled()
+    onnx.save(model(), tmp_path / "m.onnx")
+    code = ("import sys, legato; from legato import compile_cache; legato.compile(legato.from_onnx(sys.argv[1])); "
+            "print(compile_cache.uses.hits, *{'legato.codegen.jit', 'legato.codegen.entry'} & set(sys.modules))")
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path / "m.onnx")], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["1"]
+
+
 def test_processes_race(tmp_path, folder):
     reference, _ = compiled(cache=False)
     racing = [child(tmp_path, 6), child(tmp_path, 6), child(tmp_path, 6, "clears")]
