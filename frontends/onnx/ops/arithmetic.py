@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from legato.core.dtypes import kind
+from legato.core.dtypes import convert_array, kind
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
@@ -38,7 +38,7 @@ def mod(node):
     return relax.mod(*aligned(node.xs()), fmod=node.flag("fmod"))
 
 
-@op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: np.power(a, b).astype(a.dtype)))
+@op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: convert_array(np.power(a, b), a.dtype)))
 def power(node):
     """Pow. The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
     base, exponent = aligned(node.xs())
