@@ -40,14 +40,24 @@ def mod(node):
 
 @op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: convert_array(np.power(a, b), a.dtype)))
 def power(node):
-    """Pow. The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
+    """Pow. The result has the base's element type. An integer base with a float exponent is computed in f64, or in its own type where the
+    exponents are known to be whole."""
     base, exponent = aligned(node.xs())
     of_base, of_exponent = node.dtype(0), node.dtype(1)
     if of_base == of_exponent:
         return relax.power(base, exponent)
-    if kind(of_exponent) == "float" and kind(of_base) != "float":
-        return relax.astype(relax.power(relax.astype(base, dtype=of_exponent), exponent), dtype=of_base)
-    return relax.power(base, relax.astype(exponent, dtype=of_base))
+    if kind(of_exponent) != "float" or kind(of_base) == "float" or _is_whole(node.value(1).known()):
+        return relax.power(base, relax.astype(exponent, dtype=of_base))
+    wide = (relax.astype(x, dtype=np.dtype(np.float64)) for x in (base, exponent))
+    return relax.astype(relax.power(*wide), dtype=of_base)
+
+
+def _is_whole(exponents: np.ndarray | None) -> bool:
+    """Whether these are known, and whole numbers from 0 on."""
+    if exponents is None:
+        return False
+    numbers = exponents.astype(np.float64)
+    return bool((np.isfinite(numbers) & (numbers >= 0) & (numbers == np.trunc(numbers))).all())
 
 
 @op("BitShift", 11, 28)
