@@ -73,9 +73,9 @@ def _variadic(op_type: str, versions: tuple[int, ...], builder: str, fold=None) 
 
 @op("Mean", 6, 8, 13)
 def mean(node):
-    """Mean: the sum of the inputs times 1 / n."""
+    """Mean: the sum of the inputs divided by their number, whose reciprocal f16 and bf16 would round, and integers have none."""
     total = functools.reduce(relax.add, aligned(node.xs()))
-    return total if len(node) == 1 else relax.multiply(total, node.literal(1 / len(node), node.dtype()))
+    return total if len(node) == 1 else relax.divide(total, node.literal(len(node), node.dtype()))
 
 
 ENTRIES = (
