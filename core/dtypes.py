@@ -103,6 +103,18 @@ def kind(dtype: Any) -> str:
     return _KIND[as_dtype(dtype)]
 
 
+def convert_array(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array in another element type, as compiled code converts it: a float beyond the range of an integer type becomes the nearest end
+    of it, and NaN becomes 0. numpy leaves both to the processor."""
+    with np.errstate(all="ignore"):
+        if kind(dtype) not in ("int", "uint") or "float" not in array.dtype.name:
+            return array.astype(dtype)
+        limits, whole = np.iinfo(dtype), np.trunc(array.astype(np.float64))
+        below, above = whole <= float(limits.min), whole >= float(limits.max)
+        inside = np.where(below | above | np.isnan(whole), 0, whole).astype(dtype)
+        return np.where(below, dtype.type(limits.min), np.where(above, dtype.type(limits.max), inside))
+
+
 def is_float8(element: ir.Type) -> bool:
     """Whether a type is a float of 8 bits, which takes a byte in memory."""
     return isinstance(element, ir.FloatType) and element.width == 8

@@ -83,6 +83,9 @@ CASES = [
     *case("ReduceMax", (18, 20), X, I(1)),
     *case("ReduceL2", 18, X, noop_with_empty_axes=1),
     *case("ReduceLogSum", 18, np.abs(X), I(2)),
+    *[c for op in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp") for dtype in (np.int32, np.int64)
+      for c in case(op, (11, 13), np.array([[3, 4, 30], [1, 20000, 7]], dtype), axes=[1])],
+    *case("ReduceL2", 18, np.array([[3, -4], [5, 12]], np.int32), I(1)),
     *case("ReduceMax", 20, MASK, I(0), dynamic=True),
     *case("ArgMax", (7, 11, 12, 13), X, axis=1, keepdims=0),
     *case("ArgMin", 12, np.array([[1, 0, 0], [2, 2, 2]], np.float32), axis=1, select_last_index=1),

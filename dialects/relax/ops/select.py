@@ -94,9 +94,9 @@ def _bound(value, dtype, rounding):
 class Astype(RelaxOp, name="astype"):
     """x converted to another element type.
 
-    Floats become integers by dropping the fraction (outside the integer's range: undefined), and booleans by comparison with 0. Narrow
-    types convert as in ml_dtypes: through f32, halves to even; beyond the greatest number stands infinity or NaN, or that number in types
-    that have neither; integers of 2 and 4 bits wrap.
+    Floats become integers by dropping the fraction (outside the integer's range: the nearest end of it; NaN: 0), and booleans by
+    comparison with 0. Narrow types convert as in ml_dtypes: through f32, halves to even; beyond the greatest number stands infinity or
+    NaN, or that number in types that have neither; integers of 2 and 4 bits wrap.
 
     ```mlir
     %y = "relax.astype"(%x) {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
@@ -114,7 +114,7 @@ class Astype(RelaxOp, name="astype"):
 
     @staticmethod
     def compute(x, dtype):
-        return x.astype(dtype)
+        return dtypes.convert_array(x, dtype)
 
 
 class Bitcast(RelaxOp, name="bitcast"):

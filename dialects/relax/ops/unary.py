@@ -89,7 +89,7 @@ _unary("erfc", "1 - erf(x), exact where erf is near 1.", erfc)
 _unary("lgamma", "The logarithm of the gamma function's absolute value: inf at the poles 0, -1, ...", lgamma)
 
 _unary("sigmoid", "1 / (1 + exp(-x)).", sigmoid)
-_unary("relu", "max(x, 0).", lambda x: np.maximum(x, x.dtype.type(0)), NUMBER)
+_unary("relu", "max(x, 0); of -0.0 it is -0.0.", lambda x: np.where(x < 0, x.dtype.type(0), x), NUMBER)
 _unary("silu", "x * sigmoid(x), also called swish.", lambda x: x * sigmoid(x))
 _unary(
     "gelu",

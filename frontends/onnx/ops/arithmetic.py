@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from legato.core.dtypes import kind
+from legato.core.dtypes import convert_array, kind
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
@@ -38,16 +38,26 @@ def mod(node):
     return relax.mod(*aligned(node.xs()), fmod=node.flag("fmod"))
 
 
-@op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: np.power(a, b).astype(a.dtype)))
+@op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: convert_array(np.power(a, b), a.dtype)))
 def power(node):
-    """Pow. The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
+    """Pow. The result has the base's element type. An integer base with a float exponent is computed in f64, or in its own type where the
+    exponents are known to be whole."""
     base, exponent = aligned(node.xs())
     of_base, of_exponent = node.dtype(0), node.dtype(1)
     if of_base == of_exponent:
         return relax.power(base, exponent)
-    if kind(of_exponent) == "float" and kind(of_base) != "float":
-        return relax.astype(relax.power(relax.astype(base, dtype=of_exponent), exponent), dtype=of_base)
-    return relax.power(base, relax.astype(exponent, dtype=of_base))
+    if kind(of_exponent) != "float" or kind(of_base) == "float" or _is_whole(node.value(1).known()):
+        return relax.power(base, relax.astype(exponent, dtype=of_base))
+    wide = (relax.astype(x, dtype=np.dtype(np.float64)) for x in (base, exponent))
+    return relax.astype(relax.power(*wide), dtype=of_base)
+
+
+def _is_whole(exponents: np.ndarray | None) -> bool:
+    """Whether these are known, and whole numbers from 0 on."""
+    if exponents is None:
+        return False
+    numbers = exponents.astype(np.float64)
+    return bool((np.isfinite(numbers) & (numbers >= 0) & (numbers == np.trunc(numbers))).all())
 
 
 @op("BitShift", 11, 28)
@@ -63,9 +73,9 @@ def _variadic(op_type: str, versions: tuple[int, ...], builder: str, fold=None) 
 
 @op("Mean", 6, 8, 13)
 def mean(node):
-    """Mean: the sum of the inputs times 1 / n."""
+    """Mean: the sum of the inputs divided by their number, whose reciprocal f16 and bf16 would round, and integers have none."""
     total = functools.reduce(relax.add, aligned(node.xs()))
-    return total if len(node) == 1 else relax.multiply(total, node.literal(1 / len(node), node.dtype()))
+    return total if len(node) == 1 else relax.divide(total, node.literal(len(node), node.dtype()))
 
 
 ENTRIES = (

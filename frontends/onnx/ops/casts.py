@@ -2,7 +2,7 @@
 import ml_dtypes
 import numpy as np
 
-from legato.core.dtypes import kind
+from legato.core.dtypes import convert_array, kind
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.types import TensorType
@@ -55,8 +55,7 @@ def _convert(node, target: np.dtype):
         return node.value(0)
     known = node.value(0).known()
     if known is not None and known.dtype != object and kind(target) != "narrow":
-        with np.errstate(all="ignore"):
-            return known.astype(target)
+        return convert_array(known, target)
     if known is not None and kind(target) in ("int", "uint"):
         return node.elements(known, target)
     x = node.x()

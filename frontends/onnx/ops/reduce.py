@@ -13,6 +13,7 @@ from legato.frontends.onnx.problems import Refused, Undecided
 # The version from which a reduction's axes are an input.
 _AXES_INPUT = {"ReduceSum": 13}
 _AXES_INPUT_OTHERS = 18
+_F64 = np.dtype(np.float64)
 
 
 def reduced_axes(node) -> list[int] | None:
@@ -89,6 +90,31 @@ def _of_numbers(function: Callable) -> Callable:
     return reduce
 
 
+def _by_floats(reduce: Callable, function: Callable) -> Callable:
+    """``function(reduce(x, axis, keepdims))``, of integers in f64 and as an integer again; of f16 and bf16 in f32."""
+
+    def of_integers(x, axis, keepdims):
+        return relax.astype(function(relax.astype(reduce(x, axis, keepdims), dtype=_F64)), dtype=relax.TensorType.of(x.type).dtype)
+
+    of_floats = in_32_bits(lambda x, axis, keepdims: function(reduce(x, axis, keepdims)))
+    return lambda x, axis, keepdims: (of_floats if _is_float(x) else of_integers)(x, axis, keepdims)
+
+
+def _log(x):
+    """The logarithm of each element; of integers in f64, and as an integer again."""
+    return relax.log(x) if _is_float(x) else relax.astype(relax.log(relax.astype(x, dtype=_F64)), dtype=relax.TensorType.of(x.type).dtype)
+
+
+def _is_float(x) -> bool:
+    return kind(relax.TensorType.of(x.type).dtype) == "float"
+
+
+def _log_sum_exp_of_any(x, axis, keepdims):
+    if _is_float(x):
+        return _log_sum_exp(x, axis, keepdims)
+    return relax.astype(_log_sum_exp(relax.astype(x, dtype=_F64), axis, keepdims), dtype=relax.TensorType.of(x.type).dtype)
+
+
 @in_32_bits
 def _log_sum_exp(x, axis, keepdims):
     """Subtracts the maximum, so that nothing overflows; an infinite maximum is replaced by 0, since the difference would be NaN."""
@@ -107,6 +133,9 @@ def _by(builder: str) -> Callable:
 _sum = _by("sum")
 
 
+def _sum_of_squares(x, axis, keepdims):
+    return _sum(relax.square(x), axis, keepdims)
+
 _V = (1, 11, 13, 18)
 _REDUCTIONS = (
     _reduction("ReduceSum", (1, 11, 13), _sum, fold=np.sum),
@@ -115,10 +144,10 @@ _REDUCTIONS = (
     _reduction("ReduceMax", (1, 11, 12, 13, 18, 20), _by("max"), fold=_of_numbers(np.max)),
     _reduction("ReduceMin", (1, 11, 12, 13, 18, 20), _by("min"), fold=_of_numbers(np.min)),
     _reduction("ReduceL1", _V, lambda x, axis, keepdims: _sum(relax.abs(x), axis, keepdims), relax.abs),
-    _reduction("ReduceL2", _V, in_32_bits(lambda x, axis, keepdims: relax.sqrt(_sum(relax.square(x), axis, keepdims))), relax.abs),
-    _reduction("ReduceSumSquare", _V, lambda x, axis, keepdims: _sum(relax.square(x), axis, keepdims), relax.square),
-    _reduction("ReduceLogSum", (*_V, 28), in_32_bits(lambda x, axis, keepdims: relax.log(_sum(x, axis, keepdims))), relax.log),
-    _reduction("ReduceLogSumExp", (*_V, 28), _log_sum_exp),
+    _reduction("ReduceL2", _V, _by_floats(_sum_of_squares, relax.sqrt), relax.abs),
+    _reduction("ReduceSumSquare", _V, _sum_of_squares, relax.square),
+    _reduction("ReduceLogSum", (*_V, 28), _by_floats(_sum, relax.log), _log),
+    _reduction("ReduceLogSumExp", (*_V, 28), _log_sum_exp_of_any),
 )
 
 
