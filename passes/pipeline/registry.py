@@ -5,6 +5,7 @@ The entries are text, and a pass is imported at its first use, since every pass 
 from __future__ import annotations
 
 import functools
+import inspect
 from importlib import import_module
 from typing import TypeVar
 
@@ -216,6 +217,18 @@ def check_name(pass_class: type[ModulePass]) -> None:
         raise PipelineError(f'{where(pass_class)} is called "{name}": names of passes are kebab-case, as in "my-pass"')
     if name in upstream.places():
         raise PipelineError(f'{where(pass_class)} is called "{name}", which is the name of a pass of upstream MLIR')
+    check_run(pass_class)
+
+
+def check_run(pass_class: type[ModulePass]) -> None:
+    """PipelineError if the method ``run`` of a pass cannot be called with a module and a context."""
+    if pass_class.__module__.startswith("legato."):
+        return
+    try:
+        inspect.signature(pass_class.run).bind(None, None, None)
+    except TypeError as error:
+        raise PipelineError(f"{where(pass_class)}: its method is run(self, module, context), and not "
+                            f"run{inspect.signature(pass_class.run)}") from error
 
 
 def where(pass_class: type[ModulePass]) -> str:
