@@ -198,8 +198,6 @@ def register_pass(pass_class: PassClass) -> PassClass:
     A class that is defined again (a notebook's cell run twice) replaces the former one. PipelineError if the name is taken, or is no
     name of a pass.
     """
-    if not (isinstance(pass_class, type) and issubclass(pass_class, ModulePass)):
-        raise PipelineError(f"a pass is a subclass of legato.ModulePass; found {pass_class!r}")
     check_name(pass_class)
     before = load(pass_class.name) if pass_class.name in PASSES else _registered.get(pass_class.name, pass_class)
     if pass_class.name in PASSES or where(before) != where(pass_class):
@@ -209,7 +207,9 @@ def register_pass(pass_class: PassClass) -> PassClass:
 
 
 def check_name(pass_class: type[ModulePass]) -> None:
-    """PipelineError if a pass has no name, a malformed one, or that of an upstream pass."""
+    """PipelineError for what is no class of a pass, and for one without a name, or with a malformed one or that of an upstream pass."""
+    if not (isinstance(pass_class, type) and issubclass(pass_class, ModulePass)):
+        raise PipelineError(f"a pass is a subclass of legato.ModulePass; found {pass_class!r}")
     name = getattr(pass_class, "name", None)
     if not isinstance(name, str):
         raise PipelineError(f'{where(pass_class)} has no name: a pass has a class attribute name = "my-pass"')
