@@ -81,6 +81,18 @@ def of_error(error: BaseException) -> list[Diagnostic]:
     return [Diagnostic("error", str(error))]
 
 
+def unparsable(error: ir.MLIRError, name: str) -> LegatoError:
+    """The error for a text that MLIR cannot parse, with the text's ``name`` in place of MLIR's ``-``."""
+    made = LegatoError(str(error).replace('"-":', f'"{name}":'))
+    made.__dict__["diagnostics"] = tuple(_renamed(one, name) for one in of_error(error))
+    return made
+
+
+def _renamed(one: Diagnostic, name: str) -> Diagnostic:
+    position = replace(one.position, file=name) if one.position is not None and one.position.file == "-" else one.position
+    return replace(one, position=position, notes=tuple(_renamed(note, name) for note in one.notes))
+
+
 class PassFailed(LegatoError):
     """A pass failed. `where` is the op or the location concerned, or None.
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from legato.core import dtypes
+from legato.core.diagnostics import unparsable
 from legato.core.errors import LegatoError
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
@@ -83,13 +84,18 @@ class Module:
     @staticmethod
     def parse(text: str | bytes, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
         """Parses and verifies MLIR text or bytecode in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
+        return Module._parsed(text, weights, context, "-")
+
+    @staticmethod
+    def _parsed(text: str | bytes, weights: WeightStore | None, context: ir.Context | None, name: str) -> "Module":
+        """``parse`` of a text that errors call ``name``."""
         text = parsable(text)
         with context or make_context(), ir.Location.unknown():
             try:
                 parsed = ir.Module.parse(text)
                 module = Module(parsed, take_inline_weights(parsed.operation, weights))
             except ir.MLIRError as error:
-                raise LegatoError(str(error)) from error
+                raise unparsable(error, name) from error
             except RuntimeError as error:   # the bindings fail to make a message of bytes that are no text
                 raise LegatoError("it is no valid MLIR, at a place with bytes that are no UTF-8") from error
             _check_dims(module.module.operation)
@@ -105,7 +111,7 @@ class Module:
             text = Path(path).read_bytes()
         except OSError as error:
             raise LegatoError(f"cannot read {path}: {error.strerror}") from error
-        module = Module.parse(text, load_beside(path), context)
+        module = Module._parsed(text, load_beside(path), context, str(path))
         module.check_weights(where_looked(path))
         return module
 

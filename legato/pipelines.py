@@ -28,6 +28,11 @@ class Pipeline(PassPipeline):
     def __init__(self, passes: Any, *, targets: Iterable[Target] = (), backends: Iterable[GivenBackend] = (),
                  target: str | Target | None = None, extra_passes: Iterable[type] = (),
                  check: bool | PassChecker = False, **settings: Any):
+        for name, given in (("targets", targets), ("backends", backends), ("extra_passes", extra_passes)):
+            if isinstance(given, str | type) or not isinstance(given, Iterable):
+                raise LegatoError(f"{name}= takes several, and found {given!r}: write {name}=[...]")
+        if strange := [one for one in targets if not isinstance(one, Target)]:
+            raise LegatoError(f"targets= takes values, legato.Target(...), and found {strange[0]!r}")
         self._targets = (*targets, target) if isinstance(target, Target) else tuple(targets)
         self._backends = tuple(backends)
         resolved = None if target is None else Catalog(self._targets).resolve(target)

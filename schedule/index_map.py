@@ -1,41 +1,84 @@
 """Index maps of layouts, given as a function of indices or as text."""
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
+from legato.core.errors import LegatoError
 from legato.core.mlir import ir
+from legato.core.user_code import blamed, source_of
 
 
 def affine_map(given: Callable | str) -> ir.AffineMap:
-    """The affine map of a function of indices, or of a map's text."""
+    """The affine map of a function of indices, or of a map's text. LegatoError for a function that raises, or does not return indices."""
     if isinstance(given, str):
-        return ir.AffineMap.parse(given if given.startswith("affine_map") else f"affine_map<{given}>")
+        return _parsed(given)
+    if not callable(given):
+        raise LegatoError(f"an index map is a function of indices, such as lambda i, j: (j, i), or the text of a map; not {given!r}")
     count = len(inspect.signature(given).parameters)
-    results = given(*(Index(ir.AffineExpr.get_dim(d)) for d in range(count)))
-    results = results if isinstance(results, tuple) else (results,)
+    try:
+        results = given(*(Index(ir.AffineExpr.get_dim(d)) for d in range(count)))
+    except LegatoError:
+        raise
+    except Exception as error:
+        raise blamed(error, "the index map", given) from error
+    results = tuple(results) if isinstance(results, tuple | list) else (results,)
+    if not results:
+        raise LegatoError(f"the index map ({source_of(given)}) returns no index")
+    for one in results:
+        if not isinstance(one, Index | int):
+            raise LegatoError(f"the index map ({source_of(given)}) returns indices, made by +, -, *, // and % of those it is given; "
+                              f"it returned {one!r}")
     found = [r.expression if isinstance(r, Index) else ir.AffineExpr.get_constant(r) for r in results]
     return ir.AffineMap.get(count, 0, found)
 
 
+def _parsed(text: str) -> ir.AffineMap:
+    try:
+        attribute = ir.Attribute.parse(text if text.startswith("affine_map") else f"affine_map<{text}>")
+    except ir.MLIRError as error:
+        raise LegatoError(f"'{text}' is no index map, such as '(i, j) -> (j, i)': {error}") from error
+    return ir.AffineMapAttr(attribute).value
+
+
 class Index:
-    """An index in a map written as a Python function; supports +, *, // and %."""
+    """An index in a map written as a Python function; supports +, -, *, // and %."""
 
     def __init__(self, expression: ir.AffineExpr):
         self.expression = expression
 
     def __add__(self, other: Any) -> "Index":
-        return Index(self.expression + (other.expression if isinstance(other, Index) else other))
+        return Index(self.expression + _operand(other, "+"))
+
+    def __sub__(self, other: Any) -> "Index":
+        return self + other * -1
+
+    def __rsub__(self, other: Any) -> "Index":
+        return self * -1 + other
 
     def __mul__(self, other: int) -> "Index":
-        return Index(self.expression * other)
+        return Index(self.expression * _number(other, "*"))
 
     def __floordiv__(self, other: int) -> "Index":
-        return Index(ir.AffineExpr.get_floor_div(self.expression, other))
+        return Index(ir.AffineExpr.get_floor_div(self.expression, _number(other, "//", 1)))
 
     def __mod__(self, other: int) -> "Index":
-        return Index(self.expression % other)
+        return Index(self.expression % _number(other, "%", 1))
 
     __radd__, __rmul__ = __add__, __mul__
+
+
+def _operand(given: Any, sign: str) -> Any:
+    return given.expression if isinstance(given, Index) else _number(given, sign)
+
+
+def _number(given: Any, sign: str, least: int | None = None) -> int:
+    """The number that an index is combined with. LegatoError for anything else, and for one below ``least``."""
+    if not isinstance(given, SupportsIndex) or isinstance(given, bool):
+        what = "another index" if isinstance(given, Index) else repr(given)
+        raise LegatoError(f"in an index map, {sign} takes an index and an int, and found {what}")
+    if least is not None and given.__index__() < least:
+        raise LegatoError(f"in an index map, {sign} takes an int of {least} or more, and found {given}")
+    return given.__index__()
 
 
 def steps_of(expression: ir.AffineExpr, count: int) -> list[int] | None:

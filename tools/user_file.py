@@ -57,6 +57,9 @@ def load_user_file(path: str) -> UserCode:
     classes = [value for value in values if isinstance(value, type) and not _ours(value)]
     dialects = [one for one in classes if issubclass(one, ext.Dialect) and one is not ext.Dialect]
     passes = [one for one in classes if issubclass(one, ModulePass) and "name" in vars(one)]
+    for one in classes:
+        if issubclass(one, ModulePass) and "run" in vars(one) and not hasattr(one, "name") and not one.__subclasses__():
+            raise LegatoError(f"--load {path}: the pass {one.__name__} has no name: a pass has a class attribute name = \"my-pass\"")
     return UserCode(tuple(dialects), tuple(passes), tuple(_targets(values)), tuple(_backends(values)))
 
 
@@ -108,12 +111,15 @@ def _execute(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except LegatoError:
         raise
+    except SystemExit as end:
+        raise LegatoError(f"--load {file}{_line_of(end, file)}: it ends the process, by sys.exit({end.code}): a loaded file defines "
+                          "things, and what only a program does belongs under if __name__ == \"__main__\"") from end
     except Exception as error:
         raise LegatoError(f"--load {file}{_line_of(error, file)}: {type(error).__name__}: {error}") from error
     return module
 
 
-def _line_of(error: Exception, file: Path) -> str:
+def _line_of(error: BaseException, file: Path) -> str:
     if isinstance(error, SyntaxError):
         return f":{error.lineno}"
     line, trace = None, error.__traceback__

@@ -7,6 +7,7 @@ A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. The 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import SupportsIndex
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
@@ -58,13 +59,15 @@ def parse(text: str) -> Size:
 
 
 def as_size(value) -> Size:
-    """An int, expression text, ``Dim`` or ``UNKNOWN`` as a size. LegatoError for an int beyond 64 bits."""
+    """An int, expression text, ``Dim`` or ``UNKNOWN`` as a size. LegatoError for anything else, and for an int beyond 64 bits."""
     if type(value) is int and -(2**63) <= value < 2**63:
         return value
     if isinstance(value, (Dim, Unknown)):
         return value
     if isinstance(value, str):
         return parse(value)
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise LegatoError(f"a size is an int, or an expression of ints and symbols, not {value!r}")
     size = int(value.__index__())
     if not -(2**63) <= size < 2**63:
         raise LegatoError(f"a size of {size} does not fit in 64 bits")

@@ -33,6 +33,7 @@ from legato.core.locations import model_name
 from legato.core.mlir import ext, ir
 from legato.core.user_code import blamed, source_of
 from legato.dialects.relax.attributes import REQUIRED, Attribute
+from legato.dialects.relax.declarations import check_kinds, check_members, check_op, check_returned
 from legato.dialects.relax.dialect import Relax
 from legato.dialects.relax.dims import UNKNOWN, Dim, compatible
 from legato.dialects.relax.types import TensorType, checked_bytes
@@ -55,6 +56,7 @@ class Operand:
     """
 
     def __init__(self, kinds: frozenset = ANY, doc: str = "", own_dtype: bool = False) -> None:
+        check_kinds(kinds)
         self.kinds, self.doc, self.own_dtype = kinds, doc, own_dtype
         self.name, self.index = "", 0
 
@@ -127,7 +129,9 @@ class GraphOp:
         """What ``compute`` returns. An exception that is not about the values (a ValueError) is a LegatoError that names it."""
         function = SEMANTICS[cls.OPERATION_NAME]
         try:
-            return function(*arrays, **attrs)
+            found = function(*arrays, **attrs)
+            check_returned(found, f"compute of {cls.OPERATION_NAME}", function)
+            return found
         except (ArithmeticError, LegatoError, MemoryError, RuntimeError, ValueError):
             raise
         except Exception as error:
@@ -244,10 +248,11 @@ class GraphOp:
             tensors.append(tensor)
         try:
             results = cls.result_type(*tensors, **attrs)
-            if results is None:
-                raise LegatoError(f"result_type of {cls.OPERATION_NAME} ({source_of(cls.result_type)}) returns None: a return statement is "
-                                  "missing")
+            check_returned(results, f"result_type of {cls.OPERATION_NAME}", cls.result_type)
             results = [results] if isinstance(results, TensorType) else list(results)
+            if strange := [one for one in results if not isinstance(one, TensorType)]:
+                raise LegatoError(f"result_type of {cls.OPERATION_NAME} ({source_of(cls.result_type)}) returns a TensorType for each "
+                                  f"result; it returned {strange[0]!r}")
         except LegatoError:
             raise
         except Exception as error:
@@ -306,6 +311,8 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def graph_op(dialect: type[ext.Dialect]) -> type[GraphOp]:
     """The base class of a dialect's graph ops. ``dialect.OPS`` maps their names, without the dialect's prefix, to the classes."""
+    if not (isinstance(dialect, type) and issubclass(dialect, ext.Dialect)):
+        raise LegatoError(f"graph_op takes a dialect, class Acme(ext.Dialect, name=\"acme\"), found {dialect!r}")
     if "OPS" not in vars(dialect):   # each op of a user's may have a base of its own
         dialect.OPS = {}
 
@@ -317,6 +324,7 @@ def graph_op(dialect: type[ext.Dialect]) -> type[GraphOp]:
                 cls.__annotations__ = {}
                 return super().__init_subclass__(**kwargs)
             operands, attributes = cls.OPERANDS, cls.ATTRIBUTES
+            check_op(cls, name, cls.RESULTS, dialect.OPS)
             cls.__annotations__ = {o.name: ext.Operand[Any] for o in operands} | {r: ext.Result[Any] for r in cls.RESULTS}
             super().__init_subclass__(name=name, traits=[] if cls.DEFINES_SIZES else [ext.Pure], **kwargs)
             for declared in (*operands, *attributes.values()):  # the bindings have replaced these by accessors of their own
@@ -333,6 +341,7 @@ def graph_op(dialect: type[ext.Dialect]) -> type[GraphOp]:
 def _declare(cls: type) -> None:
     """Collects the operands and attributes that the class body declares, after those of its base."""
     operands, attributes = list(cls.OPERANDS), dict(cls.ATTRIBUTES)
+    check_members(cls, (Operand, Attribute))
     for name, member in list(vars(cls).items()):
         if isinstance(member, Operand):
             member.name, member.index = name, len(operands)

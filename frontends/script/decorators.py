@@ -93,4 +93,6 @@ def _decorated(function: Any, decorator: str, decorate: Callable[[Callable], Any
         return decorate
     if not inspect.isfunction(function):
         raise LegatoError(f"{decorator} decorates a function, and its arguments are given by name")
+    if function.__name__ == "<lambda>" or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise LegatoError(f"{decorator} decorates a function that is written as def, without async")
     return decorate(function)

@@ -1,5 +1,6 @@
 """Kernels and graphs as users hold them: the values of ``@T.prim_func`` and ``@R.function``."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -77,9 +78,15 @@ def text_of_kernel(kernel: Function, types: Sequence[ir.Type]) -> str:
 def module_of_class(cls: type) -> Module:
     """The module of a class of kernels and graphs: its public graphs (named ``main`` if there is only one) and its kernels.
 
-    ScriptError, with its line, for an error in a function. A class of a single kernel gets a ``main`` that calls it.
+    ScriptError, with its line, for an error in a function; LegatoError for a function of Python, and for a class without functions. A
+    class of a single kernel gets a ``main`` that calls it.
     """
     members = vars(cls)
+    if plain := [name for name, member in members.items() if inspect.isfunction(member)]:
+        raise LegatoError(f"the module {cls.__name__} has the function '{plain[0]}' of Python: kernels are under @T.prim_func, graphs "
+                          "under @R.function")
+    if not any(isinstance(member, Function) for member in members.values()):
+        raise LegatoError(f"the module {cls.__name__} has no function: kernels are under @T.prim_func, graphs under @R.function")
     program = Program(make_context(), cls.__name__, members)
     functions = list(program.members.values())
     for function in functions:

@@ -120,7 +120,7 @@ class ModulePass:
 
     def run(self, module: Module, context: PassContext) -> None:
         """Changes `module` in place. Raises LegatoError, preferably PassFailed with the op."""
-        raise NotImplementedError(f"{type(self).__name__} has no run method")
+        raise LegatoError(f"{type(self).__name__} has no method run(self, module, context)")
 
     def entitlement(self, context: PassContext) -> Rounding:
         """What the pass, with these options, may change about results; ``context`` resolves a target among them."""

@@ -5,6 +5,7 @@ The entries are text, and a pass is imported at its first use, since every pass 
 from __future__ import annotations
 
 import functools
+import inspect
 from importlib import import_module
 from typing import TypeVar
 
@@ -198,8 +199,6 @@ def register_pass(pass_class: PassClass) -> PassClass:
     A class that is defined again (a notebook's cell run twice) replaces the former one. PipelineError if the name is taken, or is no
     name of a pass.
     """
-    if not (isinstance(pass_class, type) and issubclass(pass_class, ModulePass)):
-        raise PipelineError(f"a pass is a subclass of legato.ModulePass; found {pass_class!r}")
     check_name(pass_class)
     before = load(pass_class.name) if pass_class.name in PASSES else _registered.get(pass_class.name, pass_class)
     if pass_class.name in PASSES or where(before) != where(pass_class):
@@ -209,7 +208,9 @@ def register_pass(pass_class: PassClass) -> PassClass:
 
 
 def check_name(pass_class: type[ModulePass]) -> None:
-    """PipelineError if a pass has no name, a malformed one, or that of an upstream pass."""
+    """PipelineError for what is no class of a pass, and for one without a name, or with a malformed one or that of an upstream pass."""
+    if not (isinstance(pass_class, type) and issubclass(pass_class, ModulePass)):
+        raise PipelineError(f"a pass is a subclass of legato.ModulePass; found {pass_class!r}")
     name = getattr(pass_class, "name", None)
     if not isinstance(name, str):
         raise PipelineError(f'{where(pass_class)} has no name: a pass has a class attribute name = "my-pass"')
@@ -217,6 +218,18 @@ def check_name(pass_class: type[ModulePass]) -> None:
         raise PipelineError(f'{where(pass_class)} is called "{name}": names of passes are kebab-case, as in "my-pass"')
     if name in upstream.places():
         raise PipelineError(f'{where(pass_class)} is called "{name}", which is the name of a pass of upstream MLIR')
+    check_run(pass_class)
+
+
+def check_run(pass_class: type[ModulePass]) -> None:
+    """PipelineError if the method ``run`` of a pass cannot be called with a module and a context."""
+    if pass_class.__module__.startswith("legato."):
+        return
+    try:
+        inspect.signature(pass_class.run).bind(None, None, None)
+    except TypeError as error:
+        raise PipelineError(f"{where(pass_class)}: its method is run(self, module, context), and not "
+                            f"run{inspect.signature(pass_class.run)}") from error
 
 
 def where(pass_class: type[ModulePass]) -> str:

@@ -8,7 +8,7 @@ from legato.core.interfaces import TargetLike
 from legato.passes.pipeline import renamed, upstream
 from legato.passes.pipeline.base import ModulePass, OptionError, PassContext, TargetText, options_of
 from legato.passes.pipeline.options import nearest
-from legato.passes.pipeline.registry import PASSES, all_passes, check_name, load, registered, where
+from legato.passes.pipeline.registry import PASSES, all_passes, check_name, check_run, load, registered, where
 from legato.passes.pipeline.text import EXTERNAL, External, Item, Nested, PassText, PipelineError, parse_pipeline, print_external
 
 THE_TARGET = "%s"  # in the option of a pass: the target that the pipeline is for
@@ -102,6 +102,7 @@ def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
     if isinstance(passes, str):
         return tuple(step for item in parse_pipeline(passes) for step in _steps(item, names, ()))
     if isinstance(passes, ModulePass):
+        check_run(type(passes))
         return (PythonStep(passes),)
     if isinstance(passes, ExternalOf):
         return (ExternalStep(passes.backend, resolve(passes.passes, names)),)

@@ -10,6 +10,7 @@ from legato import relax as R
 from legato import tir as T
 from legato.patterns import composite, is_op, wildcard
 from legato.targets.rule import intrinsic
+from legato.tools import legato_compile
 
 
 @R.function
@@ -31,6 +32,21 @@ class Nothing(legato.ModulePass):
     name = "nothing"
 
     def run(self, module, context):
+        pass
+
+
+class NoRun(legato.ModulePass):
+    """Has only a name."""
+
+    name = "no-run"
+
+
+class OneArgument(legato.ModulePass):
+    """Takes the module only."""
+
+    name = "one-argument"
+
+    def run(self, module):
         pass
 
 
@@ -103,6 +119,12 @@ CASES = {
     "a target's dialect": (lambda: target(dialects=("mine",)), "'npu': dialects are classes.*found 'mine'"),
     "two stages of a name": (lambda: target(stages=(("relax", "cse"), ("relax", "cse"))), "'npu': two stages are named 'relax'"),
     "a pass of a stage": (lambda: target(stages=(("relax", "relax-cs"),)), "'npu': its stage 'relax': there is no pass \"relax-cs\""),
+    "a pass without run": (lambda: legato.Pipeline([NoRun()]).run(main.module()), r"NoRun has no method run\(self, module, context\)"),
+    "the arguments of a pass": (lambda: legato.Pipeline([OneArgument()]), r"OneArgument: its method is run\(self, module, context\)"),
+    "a registered pass": (lambda: legato.register_pass(OneArgument), r"OneArgument: its method .* and not run\(self, module\)"),
+    "one backend of a pipeline": (lambda: legato.Pipeline("cse", backends=3), "backends= takes several, and found 3: write backends="),
+    "a name of a target of a pipeline": (lambda: legato.Pipeline("cse", targets=["llvm"]), "targets= takes values, .*found 'llvm'"),
+    "a further pass of a pipeline": (lambda: legato.Pipeline("cse", extra_passes=[3]), "a pass is a subclass of legato.Module.*found 3"),
     "a function to partition": (lambda: legato.partition(main, []), "partition works on a legato.Module, in place, not on RelaxFunc"),
     "a factor that is no list": (lambda: split(4), r"split: the factors are a list, outermost first, such as \[None, 4\]; not 4"),
     "a knob without options": (lambda: legato.Schedule(twice).knob("width", []), "knob: 'width' has no options to choose from"),
@@ -115,6 +137,15 @@ def test_it_is_refused(case):
     make, message = CASES[case]
     with pytest.raises(legato.LegatoError, match=message):
         make()
+
+
+def test_a_file_that_is_cut_off_is_named(tmp_path, capsys):
+    """By the class and by the tools."""
+    (tmp_path / "cut.mlir").write_text("func.func @main(%x: tensor<4x8xf32>")
+    with pytest.raises(legato.LegatoError, match=r'cut.mlir":1:\d+: expected'):
+        legato.Module.load(tmp_path / "cut.mlir")
+    assert legato_compile.main([str(tmp_path / "cut.mlir"), "--explain"]) != 0
+    assert f"{tmp_path / 'cut.mlir'}:1:" in capsys.readouterr().err
 
 
 def test_what_the_number_of_operands_is_not_known_of():

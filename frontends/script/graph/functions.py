@@ -8,7 +8,7 @@ from legato.core.mlir import ir
 from legato.dialects.relax import dims
 from legato.frontends.script.graph.ops import build
 from legato.frontends.script.graph.parser import GraphParser
-from legato.frontends.script.graph.sizes import names_of_sizes, parameter_info, size
+from legato.frontends.script.graph.sizes import names_of_sizes, parameter_infos, size
 from legato.frontends.script.language.evaluate import spread
 from legato.frontends.script.language.functions import is_graph, is_kernel
 from legato.frontends.script.language.source import Misuse, Source
@@ -69,7 +69,7 @@ def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
     if isinstance(callee, LocalFunction):
         inner.scope = dict(callee.scope)
     inner.symbols = {name: dims.symbol(name) for name in names_of_sizes(inner, tree)}
-    infos = [parameter_info(inner, a) for a in tree.args.args]
+    infos = parameter_infos(inner, tree)
     inner.renames = True
     for argument, info in zip(tree.args.args, infos):
         bind_shape(inner, info, given[argument.arg], argument)

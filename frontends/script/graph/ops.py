@@ -67,8 +67,9 @@ def unfit(function: Any, arguments: list[Any], keywords: dict[str, Any]) -> str 
 
 def nearest(name: str) -> str:
     """The error for an op that does not exist, with the names that are spelled most like it."""
-    near = difflib.get_close_matches(name, [*TVM, *relax.OPS], 2) or difflib.get_close_matches(
-        name.rpartition(".")[2], [n for n in (*TVM, *relax.OPS) if n != "constant"], 2, 0.5)
+    known = dict.fromkeys([*TVM, *relax.OPS])
+    near = difflib.get_close_matches(name, known, 2) or difflib.get_close_matches(
+        name.rpartition(".")[2], [n for n in known if n != "constant"], 2, 0.5)
     return f"there is no op R.{name}" + (f"; nearest: {', '.join(f'R.{n}' for n in near)}" if near else "")
 
 

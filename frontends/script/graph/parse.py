@@ -9,7 +9,7 @@ from legato.dialects.relax.markers import NAME, PACKED, REQUIRES
 from legato.frontends.script.graph.expressions import EXPRESSIONS
 from legato.frontends.script.graph.matching import Restart, unify
 from legato.frontends.script.graph.parser import GraphParser, GraphTables, facts_at_start
-from legato.frontends.script.graph.sizes import names_of_sizes, parameter_info, size, type_of
+from legato.frontends.script.graph.sizes import names_of_sizes, parameter_infos, size, type_of
 from legato.frontends.script.graph.statements import STATEMENTS
 from legato.frontends.script.language.functions import Function
 from legato.frontends.script.language.types import TensorInfo, TupleInfo
@@ -35,7 +35,7 @@ def parse_graph(program: Program, function: Function, name: str) -> func.FuncOp:
 def build(parser: GraphParser, name: str, private: bool) -> func.FuncOp:
     """The function of a parser's source. What was built is erased again where it raises."""
     tree, module = parser.source.tree, parser.program.module
-    infos = [parameter_info(parser, a) for a in tree.args.args]
+    infos = parameter_infos(parser, tree)
     parser.symbols |= {n: size(parser, n) for n in names_of_sizes(parser, tree)}
     with parser.source.location(tree):
         types = [type_of(parser, info, a, a.arg) for info, a in zip(infos, tree.args.args)]
@@ -71,7 +71,7 @@ def returned(parser: GraphParser, result: Any, node: ast.Return) -> tuple[list[i
     values = list(result) if isinstance(result, (tuple, list)) else [result]
     for value in values:
         if not isinstance(value, ir.Value):
-            raise parser.error("a graph returns tensors; a shape is known to who has the tensors", node)
+            raise parser.error(f"a graph returns a tensor, or a tuple of tensors, not {ast.unparse(present(node.value))}", node)
     nodes = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
     names = [n.id if isinstance(n, ast.Name) and len(nodes) == len(values) else f"output_{i}" for i, n in
              enumerate([*nodes, *[None] * (len(values) - len(nodes))])]

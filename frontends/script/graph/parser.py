@@ -117,6 +117,8 @@ class GraphParser:
     def body(self, statements: list[ast.stmt]) -> tuple[Any, ast.Return]:
         """Builds a function's statements. Returns the value that they return, and the return statement."""
         for node in statements:
+            if isinstance(node, ast.Return) and node.value is None:
+                raise self.error("a graph returns something", node)
             if isinstance(node, ast.Return):
                 return self.expression(node.value), node
             self.statement(node)

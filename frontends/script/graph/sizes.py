@@ -10,7 +10,7 @@ from legato.core.mlir import ir
 from legato.dialects.relax import dims
 from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.language.source import Misuse
-from legato.frontends.script.language.types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element, size_of
+from legato.frontends.script.language.types import DTYPES, TensorInfo, TupleInfo, dtype_name, not_negative, relax_element, size_of
 from legato.frontends.script.language.words import makes_size
 
 
@@ -41,6 +41,14 @@ def names_of_sizes(parser: GraphParser, tree: ast.FunctionDef) -> list[str]:
     return found
 
 
+def parameter_infos(parser: GraphParser, tree: ast.FunctionDef) -> list[Any]:
+    """The annotations of a graph's parameters. ScriptError for parameters with a default, by keyword only, and of any number."""
+    given = tree.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults or given.posonlyargs:
+        raise parser.error("a graph has plain parameters: no defaults, and none of /, * and **", tree)
+    return [parameter_info(parser, a) for a in given.args]
+
+
 def parameter_info(parser: GraphParser, argument: ast.arg) -> Any:
     """The annotation of a parameter; the texts in it become names of sizes. ScriptError where there is none."""
     annotation = argument.annotation
@@ -66,7 +74,7 @@ def type_of(parser: GraphParser, info: Any, at: ast.AST, name: str = "") -> ir.T
             raise parser.error("the rank has to be known: R.Tensor(shape, dtype) or R.Tensor(dtype, ndim=2)", at)
         shape = [f"{name or 'd'}_{axis}" for axis in range(info.ndim)]
     try:
-        return dims.tensor_type([size(parser, s) for s in shape], relax_element(dtype_name(info.dtype)))
+        return dims.tensor_type(not_negative([size(parser, s) for s in shape]), relax_element(dtype_name(info.dtype)))
     except (ValueError, LegatoError) as error:
         raise parser.error(str(error), at) from None
 

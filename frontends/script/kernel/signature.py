@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import index
 from legato.core.mlir import bufferization, ir, memref
 from legato.dialects.relax import dims
@@ -12,6 +13,7 @@ from legato.dialects.tir.loops import loop
 from legato.frontends.script.kernel.accesses import PACKED, WRITE, Accesses
 from legato.frontends.script.kernel.allocations import name_values
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
+from legato.frontends.script.kernel.describe import not_in_kernels
 from legato.frontends.script.kernel.macros import macro_of
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import strides_in_memory
@@ -26,6 +28,7 @@ from legato.frontends.script.language.types import (
     ScalarType,
     dtype_name,
     memory_type,
+    not_negative,
     relax_element,
     sizes_of,
 )
@@ -102,8 +105,8 @@ def annotation(parser: KernelParser, node: ast.expr) -> Any:
 def described(parser: KernelParser, name: str, node: ast.AST, given: BufferType) -> KernelParameter:
     """The parameter that a buffer's type describes."""
     try:
-        return KernelParameter(name, node, sizes_of(given.shape), dtype_name(given.dtype))
-    except (ValueError, TypeError) as error:
+        return KernelParameter(name, node, tuple(not_negative(sizes_of(given.shape))), dtype_name(given.dtype))
+    except (ValueError, TypeError, LegatoError) as error:
         raise parser.error(str(error), node) from error
 
 
@@ -197,7 +200,10 @@ def outputs_of(parser: KernelParser, parameters: list[KernelParameter],
         for node in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):
             if reason := refused(str(parser.word(node))):
                 raise parser.error(reason, node)
-        raise parser.error("a kernel writes some of its parameters, the last ones: its outputs; this one writes none", parser.source.tree)
+        if (strange := next((s for s in statements if type(s) not in parser.tables.statements), None)) is not None:
+            raise parser.error(not_in_kernels(strange), strange)
+        raise parser.error("a kernel writes elements of some of its parameters, the last ones: its outputs; this one writes none",
+                           parser.source.tree)
     last = next((n for n, p in enumerate(reversed(parameters)) if p.name not in written), len(parameters))
     own = [p for p in parameters[len(parameters) - last:] if first[p.name] == WRITE]
     return found, [p for p in found if p not in own]

@@ -5,7 +5,7 @@ literals that it can represent; narrower integers are computed in int32 with the
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 from legato.core.mlir import arith, ir
 from legato.frontends.script.language.source import Misuse
@@ -63,13 +63,15 @@ def describe(x: Any) -> str:
 def constant(number: Any, dtype: str, is_mask: bool = False) -> Scalar:
     """A literal as a value of a type. Misuse where the type cannot represent it. ``is_mask``: a signed integer takes as many bits, too."""
     type_ = value_type(dtype)
+    if not isinstance(number, SupportsFloat):
+        raise Misuse(f"a number is wanted here, not {describe(number)}")
     if dtype in FLOATS:
         return Scalar(arith.ConstantOp(type_, float(number)).result, dtype)
     if isinstance(number, float) and number != int(number):
         raise Misuse(f"{number} is no value of type {dtype}")
     number = int(number)
-    if dtype not in ("index", "bool"):
-        width = type_.width
+    if dtype != "bool":
+        width = 64 if dtype == "index" else type_.width
         low = 0 if dtype.startswith("uint") else -(2 ** (width - 1))
         high = 2 ** (width if is_mask or dtype.startswith("uint") else width - 1) - 1
         if not low <= number <= high:

@@ -112,8 +112,16 @@ def value_type(dtype: str) -> ir.Type:
 
 
 def size_of(value: Any) -> Any:
-    """A size in relax's form: an int, or a ``dims.Dim``, an expression of symbols."""
+    """A size in relax's form: an int, or a ``dims.Dim``, an expression of symbols. LegatoError for what is none."""
     return dims.as_size(value)
+
+
+def not_negative(sizes: Sequence[Any]) -> Sequence[Any]:
+    """The sizes of a type. LegatoError for a negative one, such as the -1 of a reshape."""
+    for size in sizes:
+        if isinstance(size, int) and size < 0:
+            raise LegatoError(f"a size is not negative: {size}")
+    return sizes
 
 
 def sizes_of(shape: Sequence[Any] | Any) -> tuple[Any, ...]:

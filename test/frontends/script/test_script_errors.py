@@ -76,6 +76,23 @@ CASES = {
                                "A.data"),
     "a Python function that fails": (kernel("B[0] = T.float32(len(3))"), "len(): object of type 'int' has no len()", "len(3)"),
     "an axis alone": (kernel("T.axis.spatial(16, 0)\nB[0] = 1.0"), "an axis has a name", "T.axis"),
+    "a text": (kernel("B[0] = 'x'"), "a number is wanted here, not 'x'", "B[0]"),
+    "a number as a text": (kernel("B[0] = '7'"), "a number is wanted here, not '7'", "B[0]"),
+    "a loop without end": (kernel("for i in range(1 << 70):\n    B[0] = A[0]"), "1180591620717411303424 is no value of type index", "for"),
+    "try": (kernel("try:\n    B[0] = A[0]\nexcept Exception:\n    pass"), "try is not supported in a kernel", "try"),
+    "a negative size": (kernel("B[0] = 1.0", 'B: T.Buffer((-8,), "float32")'), "a size is not negative: -8", "B: T.Buffer"),
+    "half a size": (kernel("B[0] = 1.0", 'B: T.Buffer((8.5,), "float32")'), "a size is an int, or an expression of ints and symbols, not 8.5", "B: T"),
+    "graph: a negative size": (graph("return x", 'x: R.Tensor((-4, 8), "float32")'), "a size is not negative: -4", "x: R.Tensor"),
+    "graph: no size": (graph("return x", 'x: R.Tensor((None, 8), "float32")'), "a size is an int, or an expression of ints and symbols, not None", "x: R"),
+    "graph: nothing returned": (graph("return"), "a graph returns something", "return"),
+    "graph: a number returned": (graph("return x, 3"), "a graph returns a tensor, or a tuple of tensors, not (x, 3)", "return"),
+    "graph: a default": (graph("return x", 'x: R.Tensor((4, 8), "float32") = 3'), "a graph has plain parameters", "def"),
+    "graph: a keyword": (graph("return x", 'x: R.Tensor((4, 8), "float32"), *, y=3'), "a graph has plain parameters", "def"),
+    "graph: one word nearest": (graph("return R.expp(x)"), "nearest: R.exp, R.expm1", "R.expp(x)"),
+    "async": ("@R.function\nasync def g(x: R.Tensor((4,), 'float32')):\n    return x\n", "a function that is written as def, without async", "@"),
+    "a lambda as a kernel": ("f = T.prim_func(lambda A: None)\n", "a function that is written as def, without async", "f"),
+    "a module without functions": ("@I.ir_module\nclass M:\n    x = 3\n", "the module M has no function: kernels are under", "@"),
+    "a module with Python": ("@I.ir_module\nclass M:\n    def main(x): return x\n", "the module M has the function 'main' of Python", "@"),
     "a part of a value": (kernel("x = A[0]\nB[0] = x[0]"), "elements can be taken of buffers and tuples", "x[0]"),
 }
 
@@ -118,6 +135,12 @@ class M:
 def test_calls_of_kernels_are_checked(call, message):
     with pytest.raises(legato.LegatoError, match=message):
         parse(CALLS.replace("{call}", call))
+
+
+def test_a_size_that_follows_from_the_others():
+    """-1 is no size of a type, and one of a reshape."""
+    made = parse(graph("return R.reshape(x, (-1, 8))"))
+    assert "tensor<2x8xf32>" in str(made)
 
 
 def test_words_have_no_meaning_outside():
