@@ -115,7 +115,7 @@ def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:
 
 
 @dataclass(frozen=True)
-class RowLoops:
+class RowTiles:
     """The loops over tiles of rows around a reduction that reads a block of columns of a weight, outermost first, with their numbers of
     steps; and the outermost loop that is for this block alone."""
 
@@ -133,7 +133,7 @@ class NextBlock:
     """The block of columns of a weight behind the one that a loop reads. ``rows``: of the loop; ``before``: tiles of rows that read the
     block before those, and ``tiles``: all that do."""
 
-    rows: RowLoops
+    rows: RowTiles
     before: int
     tiles: int
 
@@ -159,7 +159,7 @@ def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
     return NextBlock(own, before, tiles) if tiles > 1 else None
 
 
-def _row_loops(read: ir.Operation, loop: ir.Operation) -> RowLoops | None:
+def _row_loops(read: ir.Operation, loop: ir.Operation) -> RowTiles | None:
     """The loops around the reduction ``loop`` that read its block again, for other rows; None if their steps are not known."""
     block, *places = _places(read)
     rows, outermost = list[tuple[ir.Operation, int]](), loop
@@ -172,7 +172,7 @@ def _row_loops(read: ir.Operation, loop: ir.Operation) -> RowLoops | None:
                 return None
             rows.insert(0, (around, -(-(upper - lower) // step)))
         outermost = around
-    return RowLoops(rows, outermost)
+    return RowTiles(rows, outermost)
 
 
 def _depends(value: ir.Value, loop: ir.Operation) -> bool:

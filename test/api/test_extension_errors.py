@@ -46,7 +46,7 @@ class OneArgument(legato.ModulePass):
 
     name = "one-argument"
 
-    def run(self, module):
+    def run(self, module):  # pyright: ignore[reportIncompatibleMethodOverride]
         pass
 
 

@@ -1,4 +1,6 @@
 """The pattern language: what matches, what does not, and the reason that is given."""
+from typing import Any
+
 import pytest
 
 import legato
@@ -81,6 +83,7 @@ def raises(*_):
 
 
 MISSING = "must be a pattern"
+NOTHING: Any = None
 REFUSED = {
     "an op without its dialect": (lambda: is_op("conv2d"), "takes full names of ops: 'relax.conv2d'"),
     "an op that is a list": (lambda: is_op(["relax.exp"]), r"is_op takes names of ops, .*found \['relax.exp'\]"),
@@ -93,7 +96,7 @@ REFUSED = {
     "several outputs with a name": (lambda: outputs(VALUE, VALUE).named("x"), r"outputs\(...\) is no value: names and requirements"),
     "an output": (lambda: outputs(VALUE, 3), f"an output {MISSING}.*found 3"),
     "outputs that share nothing": (lambda: outputs(MATMUL, SOFTMAX), r"the output 1 \(relax.softmax\) shares no part with those before it"),
-    "an alternative": (lambda: MATMUL | None, f"an alternative {MISSING}.*found None"),
+    "an alternative": (lambda: MATMUL | NOTHING, f"an alternative {MISSING}.*found None"),
     "an epilogue": (lambda: MATMUL.optional(3), "optional takes a function that makes a pattern.*found 3"),
     "an epilogue without return": (lambda: MATMUL.optional(lambda x: None), f"given to optional returns {MISSING}.*found None"),
     "an epilogue of something else": (lambda: MATMUL.optional(lambda x: SOFTMAX), r"\(relax.softmax\) must be made of the one that it is"),

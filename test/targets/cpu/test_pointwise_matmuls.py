@@ -54,4 +54,4 @@ def test_short_rows(target, threads, symbolic):
     expected = session.run(None, {f"x{n}": array for n, array in enumerate(arrays)})
     results = legato.compile(legato.from_onnx(bytes_), target)(*arrays)
     for case, wanted, result in zip(CASES, expected, results, strict=True):
-        np.testing.assert_allclose(np.from_dlpack(result), wanted, rtol=1e-4, atol=1e-4, err_msg=str(case))
+        np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-4, atol=1e-4, err_msg=str(case))
