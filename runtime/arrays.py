@@ -55,7 +55,7 @@ def _negated(value: _LazyTensor) -> Any:
     return value.resolve_neg() if value.is_neg() else value
 
 
-def _unmasked(value: np.ma.MaskedArray) -> np.ndarray:
+def _unmasked(value: "np.ma.MaskedArray") -> np.ndarray:
     if np.ma.is_masked(value):
         raise ValueError("is an array with masked elements, whose values mean nothing: give them values first, as by value.filled(0)")
     return value.data
