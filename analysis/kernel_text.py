@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import count, element_of, find, in_program_order, present
+from legato.core.ir_helpers import count, defining_op, element_of, find, in_program_order, present
 from legato.core.mlir import func, ir
 from legato.dialects.tir.markers import MAGNITUDE
 
@@ -127,7 +126,7 @@ def number_uses(kernel: func.FuncOp, is_number: IsNumber) -> Iterator[Use]:
     """The uses of a kernel's numbers, in the order of its text."""
     for op in in_program_order(kernel.operation):
         for place, operand in enumerate(op.operands):
-            constant = producer(operand)
+            constant = defining_op(operand)
             if constant is not None and constant.name == "arith.constant" and can_be_number(constant) and is_number(constant, op.name):
                 yield op, place
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from legato.analysis.structured.float_bounds import FloatBounds
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import defining_op, find
 from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -45,7 +44,7 @@ def mark_magnitudes(kernel: ir.Operation, arguments: Mapping[ir.Value, FloatBoun
 
 def bounds_of(module: Module, value: ir.Value) -> FloatBounds | None:
     """The bounds of a constant tensor of f32; None for another value, for one with NaN, and for many elements."""
-    type_, op = value.type, producer(value)
+    type_, op = value.type, defining_op(value)
     if not isinstance(type_, ir.RankedTensorType) or not isinstance(type_.element_type, ir.F32Type) or op is None:
         return None
     if op.name != Constant.OPERATION_NAME or not type_.has_static_shape or not 0 < np.prod(type_.shape) <= MOST:

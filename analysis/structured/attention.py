@@ -24,7 +24,8 @@ from legato.analysis.structured.elements import (
     yielded,
 )
 from legato.analysis.structured.kernel_ops import KernelOps
-from legato.analysis.structured.ops import PARALLEL, StructuredOp, producer
+from legato.analysis.structured.ops import PARALLEL, StructuredOp
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import arith, ir
 
 ALLOWED = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.cast", "tensor.empty", "tensor.dim",
@@ -206,7 +207,7 @@ class _Matcher:
     def _reduced(self, scalar: BodyScalar, combiner: str, start: float, key: Term) -> tuple[ir.Value, Index] | None:
         """The element whose sum or maximum over ``key`` a scalar is; None where it is none."""
         read = scalar.operand
-        op = self.kernel.op(owner) if read is not None and (owner := producer(read[0])) is not None else None
+        op = self.kernel.op(owner) if read is not None and (owner := defining_op(read[0])) is not None else None
         if read is None or op is None or op.op.name != "linalg.generic" or not (op.combiner or "").startswith(combiner):
             return None
         reductions = [i for i, kind in enumerate(op.iterator_types) if kind != PARALLEL]
@@ -219,7 +220,7 @@ class _Matcher:
 
     @staticmethod
     def _starts_at(op: StructuredOp, start: float) -> bool:
-        fill = producer(op.outputs[0])
+        fill = defining_op(op.outputs[0])
         number = _number(fill.operands[0]) if fill is not None and fill.name == "linalg.fill" else None
         return number is not None and (number < LOWEST if start == -inf else number == start)
 
@@ -288,7 +289,7 @@ class _Matcher:
 
 def _number(value: ir.Value) -> float | None:
     """The number that a constant is; None for another value."""
-    owner = producer(value)
+    owner = defining_op(value)
     if owner is None or owner.name != "arith.constant":
         return None
     attribute = owner.attributes["value"]

@@ -13,8 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from legato.analysis.structured.float_bounds import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, ORDERED, predicate_of
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import constant_number, element_of, present
+from legato.core.ir_helpers import constant_number, defining_op, element_of, present
 from legato.core.mlir import arith, ir
 
 FARTHEST = 1 << 11      # whole floats up to here are tried
@@ -110,7 +109,7 @@ def chains(conversion: ir.Operation) -> Iterator[tuple[tuple[ir.Operation, ...],
     """The ops from a rounding to a conversion, and their steps without it, for each rounding on the way back, as far as every op has one
     operand that is no constant, and does not fall where that rises."""
     ops, steps, value = [conversion], [], conversion.operands[0]
-    while (op := producer(value)) is not None and (step := step_of(op)) is not None:
+    while (op := defining_op(value)) is not None and (step := step_of(op)) is not None:
         ops.insert(0, op)
         steps.insert(0, step)
         if op.name == ROUNDING:
@@ -132,7 +131,7 @@ def step_of(op: ir.Operation) -> ByteStep | None:
         if not np.isfinite(number) or (op.name == PRODUCT and number <= 0):
             return None
         return ByteStep(op.name, int(numbers[0] is not None), float(number))
-    if op.name != SELECTION or (test := producer(op.operands[0])) is None or test.name != "arith.cmpf":
+    if op.name != SELECTION or (test := defining_op(op.operands[0])) is None or test.name != "arith.cmpf":
         return None
     return _clip(op, test)
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from legato.analysis.structured.float_bounds import GREATER, LESS, ORDERED, predicate_of
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import constant_number, element_of
+from legato.core.ir_helpers import constant_number, defining_op, element_of
 from legato.core.mlir import arith, ir
 
 EXACT = 1 << 23     # up to here, f32 has all integers, and sums of two
@@ -28,9 +27,9 @@ class ClippedSum:
         """What makes a value of f32; None where it is not made so, or other ops read what comes before it. There may be no steps, and no
         term."""
         steps: list[tuple[arith.CmpFPredicate, int]] = []
-        at_least, op = False, producer(value)
+        at_least, op = False, defining_op(value)
         while op is not None and op.name == "arith.select" and not at_least:
-            test, constants = producer(op.operands[0]), [whole_constant(operand) for operand in op.operands[1:]]
+            test, constants = defining_op(op.operands[0]), [whole_constant(operand) for operand in op.operands[1:]]
             if test is None or test.name != "arith.cmpf":
                 return None
             predicate = predicate_of(test)
@@ -43,7 +42,7 @@ class ClippedSum:
             if not {use.owner.operation for use in inner.uses} <= {op, test}:
                 return None
             steps.insert(0, (LESS if at_least else predicate, constant))
-            value, op = inner, producer(inner)
+            value, op = inner, defining_op(inner)
         if not isinstance(element_of(value.type), ir.F32Type):
             return None
         term = whole_constant(op.operands[1]) if op is not None and op.name == "arith.addf" else None

@@ -11,7 +11,8 @@ from math import prod
 
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import dim_positions, dims_in
-from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of, producer
+from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir, linalg
 
 LANE = 32  # bits of the sums that instructions on groups make
@@ -50,7 +51,7 @@ class ContractionForm:
         if chain is None:
             return None
         epilogue, path = chain
-        initial = producer(heart.op.operands[2])
+        initial = defining_op(heart.op.operands[2])
         known = [heart.op, *(reader.op for reader in epilogue), *([] if initial is None else [initial])]
         if any(op.op not in known and op.op.name != "linalg.unpack" for op in kernel.structured):
             return None  # work before the contraction would be repeated for each tile
@@ -155,10 +156,10 @@ def _chain(kernel: KernelOps, returned: ir.Value, heart: StructuredOp) -> tuple[
     such chain."""
     epilogue: list[StructuredOp] = []
     path = [0]
-    op = producer(returned)
+    op = defining_op(returned)
     while op is not None and op.name in VIEWS:
         path.append(0)
-        op = producer(op.operands[0])
+        op = defining_op(op.operands[0])
     while op is not None and op != heart.op:
         reader = kernel.op(op)
         if reader is None or not reader.is_pointwise:
@@ -169,14 +170,14 @@ def _chain(kernel: KernelOps, returned: ir.Value, heart: StructuredOp) -> tuple[
             return None
         epilogue.insert(0, reader)
         path.append(paths[0])
-        op = producer(inputs[paths[0]])
+        op = defining_op(inputs[paths[0]])
     if op is None or any(len({u.owner for u in e.op.results[0].uses}) != 1 for e in (heart, *epilogue)):
         return None
     return tuple(epilogue), tuple(path)
 
 
 def _leads_to(kernel: KernelOps, value: ir.Value, heart: StructuredOp) -> bool:
-    op = producer(value)
+    op = defining_op(value)
     if op is None or op == heart.op:
         return op is not None
     reader = kernel.op(op)

@@ -12,9 +12,8 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.elements import Index, Term
 from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.kernel_ops import KernelOps
-from legato.analysis.structured.ops import producer
 from legato.analysis.structured.window import WindowAxis, steps_of
-from legato.core.ir_helpers import constant_number, terminator
+from legato.core.ir_helpers import constant_number, defining_op, terminator
 from legato.core.mlir import ir
 
 # of the parallel loops, by the op
@@ -151,7 +150,7 @@ def fills_lanes(features: int, groups: int, reads: float, lanes: int) -> bool:
 def unpadded(value: ir.Value, before: int = 1, inner: int = 1, number: float = 0) -> tuple[ir.Value, list[int], list[int]] | None:
     """The source of a padded image, and the elements before and after it, by its spatial dimensions; None for another pad, and for one of
     another number. ``before``: how many dimensions precede these; ``inner``: how many follow."""
-    pad, rank = producer(value), value.type.rank
+    pad, rank = defining_op(value), value.type.rank
     if pad is None or pad.name != "tensor.pad":
         none = [0] * (rank - before - inner)
         return value, none, none
@@ -178,7 +177,7 @@ def _depth(op: ir.Operation, source: ir.Value, begin: int) -> WindowAxis | None:
 
 def start_of(op: ir.Operation) -> float | None:
     """The number that a convolution or pool, of two inputs, accumulates on; None where it is not a constant."""
-    fill = producer(op.operands[2])
+    fill = defining_op(op.operands[2])
     return constant_number(fill.operands[0]) if fill is not None and fill.name == "linalg.fill" else None
 
 
@@ -190,7 +189,7 @@ def starts_at_zero(op: ir.Operation) -> bool:
 def _out(form: ContractionForm, returned: ir.Value) -> Index | None:
     """The index of the returned value, by the convolution's terms; None where it is a view of what the last op makes."""
     last = form.last
-    if producer(returned) != last.op:
+    if defining_op(returned) != last.op:
         return None
     terms: dict[int, Term] = {dim: TERMS[form.op.name][loop] for loop, dim in form.dims.items()}
     found = [None if loop is None else terms.get(loop, 0) for loop in last.out_loops]

@@ -15,9 +15,9 @@ from legato.analysis.structured.convolution import starts_at_zero, unpadded
 from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import dim_positions
-from legato.analysis.structured.ops import CONTRACTION, PRODUCTS, bits_of, producer
+from legato.analysis.structured.ops import CONTRACTION, PRODUCTS, bits_of
 from legato.analysis.structured.window import WindowAxis, axes_of
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 
 SPLIT: Index = ("g", "f")   # the last terms of indices of ops: the group, and the feature in it
@@ -141,7 +141,7 @@ class DirectForm:
         made, returned = self.op.results[0], self.kernel.ops[-1].operands[0]
         if not self.contraction.batch:
             return made, returned, False
-        last = producer(returned)
+        last = defining_op(returned)
         if last is not None and last.name == "tensor.collapse_shape" and last.operands[0].type.shape == made.type.shape:
             return made, last.operands[0], True
         readers = [use.owner.operation for use in made.uses]
@@ -175,7 +175,7 @@ class DirectForm:
             return tensor, index
         if index[-2:] != SPLIT:
             return None if set(index) & set(SPLIT) else (tensor, index)
-        owner = producer(tensor)
+        owner = defining_op(tensor)
         if owner is not None and owner.name == "arith.constant":
             return tensor, (*index[:-2], "f")   # equal elements
         whole = joined(tensor)
@@ -239,7 +239,7 @@ def dot_product(contraction: ContractionForm) -> str | None:
 
 def joined(value: ir.Value, inner: int = 0) -> ir.Value | None:
     """The tensor of whose dimensions, ``inner`` before the last one, a view splits one in two; None for another value."""
-    op = producer(value)
+    op = defining_op(value)
     if op is None or op.name != "tensor.expand_shape":
         return None
     groups = [[dim.value for dim in group] for group in op.attributes["reassociation"]]

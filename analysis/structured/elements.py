@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from legato.analysis.structured.kernel_ops import KernelOps
-from legato.analysis.structured.ops import VECTORIZABLE, StructuredOp, producer
+from legato.analysis.structured.ops import VECTORIZABLE, StructuredOp
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 
 CASTS = ("arith.extf", "arith.truncf")
@@ -41,7 +42,7 @@ class BodyScalar:
     @property
     def inner(self) -> ir.Operation | None:
         """The op of the body that computes the scalar; None for another scalar."""
-        owner = producer(self.value)
+        owner = defining_op(self.value)
         return owner if owner is not None and owner in self.op.body else None
 
     def other(self, value: ir.Value) -> BodyScalar:
@@ -84,7 +85,7 @@ def yielded(op: StructuredOp, index: Index) -> BodyScalar:
 
 def elementwise(kernel: KernelOps, tensor: ir.Value) -> StructuredOp | None:
     """The elementwise op that makes a tensor and can be evaluated element by element; None where something else makes it."""
-    maker = producer(tensor)
+    maker = defining_op(tensor)
     op = kernel.op(maker) if maker is not None else None
     if op is None or op.op.name not in ("linalg.generic", "linalg.transpose") or not op.parallel:
         return None
@@ -128,7 +129,7 @@ def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None,
             raise Untraceable
         for operand in inner.operands:
             yield from leaves(kernel, scalar.other(operand), stop, seen)
-    elif (owner := producer(scalar.value)) is None or not owner.name.startswith("arith.constant"):
+    elif (owner := defining_op(scalar.value)) is None or not owner.name.startswith("arith.constant"):
         raise Untraceable
 
 
@@ -140,5 +141,5 @@ def tensor_leaves(kernel: KernelOps, tensor: ir.Value, index: Index, stop: ir.Va
 
 def is_given(value: ir.Value, views: Collection[str] = VIEWS) -> bool:
     """Whether a value is an argument of the kernel, a view of one, or a constant. ``views``: the ops that make views."""
-    owner = producer(value)
+    owner = defining_op(value)
     return owner is None or owner.name == "arith.constant" or (owner.name in views and is_given(owner.operands[0], views))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import constant_number, element_of
+from legato.core.ir_helpers import constant_number, defining_op, element_of
 from legato.core.mlir import arith, ir
 from legato.dialects.tir.markers import MAGNITUDE
 
@@ -72,7 +71,7 @@ class KnownBounds:
         type_ = element_of(value.type)
         if isinstance(type_, ir.IntegerType):
             return self._integer(value)
-        op = producer(value)
+        op = defining_op(value)
         if op is None or not isinstance(type_, ir.FloatType):
             return self._arguments.get(_tensor_of(value), FloatBounds())
         if op.name == "arith.constant":
@@ -106,7 +105,7 @@ class KnownBounds:
         return FloatBounds()
 
     def _integer(self, value: ir.Value) -> FloatBounds:
-        op, bits = producer(value), element_of(value.type).width
+        op, bits = defining_op(value), element_of(value.type).width
         every = FloatBounds(-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1, True, True)
         found = every
         if op is None:
@@ -128,7 +127,7 @@ class KnownBounds:
 
     def _under(self, condition: ir.Value, value: ir.Value, outcome: bool) -> FloatBounds:
         """What is known of a value where a condition, that it is less or greater than another one, or not NaN, has this outcome."""
-        found, op = self.of(value), producer(condition)
+        found, op = self.of(value), defining_op(condition)
         if op is None or op.name != "arith.cmpf" or op.operands[0] != value:
             return found
         bound, predicate = self.of(op.operands[1]), predicate_of(op)
@@ -151,14 +150,14 @@ def _tensor_of(value: ir.Value) -> ir.Value | None:
     if not isinstance(block, ir.Block) or block.owner.name != "linalg.generic":
         return None
     tensor = block.owner.operands[ir.BlockArgument(value).arg_number]
-    while (op := producer(tensor)) is not None and op.name in RESHAPES:
+    while (op := defining_op(tensor)) is not None and op.name in RESHAPES:
         tensor = op.operands[0]
     return tensor
 
 
 def _read_bounds(buffer: ir.Value) -> FloatBounds:
     """The bounds of what is read from a buffer; padding is one of its numbers, or 0."""
-    while (op := producer(buffer)) is not None and op.name in VIEWS:
+    while (op := defining_op(buffer)) is not None and op.name in VIEWS:
         buffer = op.operands[0]
     kernel = buffer.owner.owner.operation if isinstance(buffer.owner, ir.Block) else None
     if kernel is None or kernel.name != "func.func" or "arg_attrs" not in kernel.attributes:

@@ -304,8 +304,3 @@ def _see_index(op: ir.Operation, found: set[int]) -> None:
 def bits_of(type_: ir.Type) -> int:
     """The width of a scalar type; 64 for index."""
     return 64 if isinstance(type_, ir.IndexType) else type_.width
-
-
-def producer(value: ir.Value) -> ir.Operation | None:
-    """The op that defines the value; None for a block argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation

@@ -9,8 +9,8 @@ from legato.analysis.structured.convolution import starts_at_zero
 from legato.analysis.structured.elements import Index, place
 from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.kernel_ops import KernelOps
-from legato.analysis.structured.ops import StructuredOp, producer
-from legato.core.ir_helpers import present
+from legato.analysis.structured.ops import StructuredOp
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 
 
@@ -102,7 +102,7 @@ def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.B
 
 def _out(form: ContractionForm, returned: ir.Value) -> Index | None:
     """The index of the returned value; None where it is a view of what the last op makes."""
-    if producer(returned) != form.last.op:
+    if defining_op(returned) != form.last.op:
         return None
     by_dim = {dim: term(loop) for loop, dim in form.dims.items()}
     return tuple(by_dim.get(dim, 0) if dim is not None else 0 for dim in form.last.out_loops)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import is_identity
-from legato.analysis.structured.ops import WINDOW, WINDOW_OPS, StructuredOp, producer
+from legato.analysis.structured.ops import WINDOW, WINDOW_OPS, StructuredOp
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 
 
@@ -71,7 +72,7 @@ class WindowForm:
         if heart is None or heart.kind != WINDOW or heart.op.name not in WINDOW_OPS or len(returns.operands) != 1:
             return None
         result = heart.op.results[0]
-        fill, pad, readers = producer(heart.op.operands[2]), producer(heart.op.operands[0]), list(result.uses)
+        fill, pad, readers = defining_op(heart.op.operands[2]), defining_op(heart.op.operands[0]), list(result.uses)
         if fill is None or fill.name != "linalg.fill" or len(readers) != 1:
             return None
         pad = pad if pad is not None and pad.name == "tensor.pad" else None

@@ -1,7 +1,7 @@
 """Whether it matters if a zero among the numbers that a scalar in a body can be is +0 or -0."""
 from __future__ import annotations
 
-from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 
 # ops whose result is the same, and those of which only the sign of a zero is another
@@ -28,5 +28,5 @@ def zero_sign_matters(value: ir.Value) -> bool:
 
 
 def _is_nonzero(value: ir.Value) -> bool:
-    op = producer(value)
+    op = defining_op(value)
     return op is not None and op.name == "arith.constant" and ir.FloatAttr(op.attributes["value"]).value != 0

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from legato.analysis.structured.elements import BodyScalar, Index, Term, elementwise, yielded
 from legato.analysis.structured.kernel import KernelOps
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import present, splat
+from legato.core.ir_helpers import defining_op, present, splat
 from legato.core.mlir import arith, bufferization, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, least, minus, plus, read, value_of
 
@@ -71,7 +70,7 @@ class Elements:
             return stored if stored.type == type_ else arith.extf(type_, stored)     # stored narrower than the op was made for
         op = scalar.inner
         if op is None:
-            return self._constant(present(producer(scalar.value)))
+            return self._constant(present(defining_op(scalar.value)))
         if op.name == "arith.constant":
             return self._constant(op)
         if op.name == "linalg.index":

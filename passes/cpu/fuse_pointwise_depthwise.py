@@ -17,7 +17,7 @@ from legato.analysis.structured.depthwise import DepthwiseForm
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import VIEWS
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import ancestors, copy
+from legato.core.ir_helpers import ancestors, copy, defining_op
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -31,7 +31,7 @@ from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.fused_windows import FusedForm, FusedLoops
 from legato.passes.cpu.kernel_loops import give_transformed
 from legato.passes.cpu.matrices.packing import PAIR
-from legato.passes.graph.functions import Constants, defining_op, has_one_use
+from legato.passes.graph.functions import Constants, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.count_work import graph_sizes

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from legato.core.ir_helpers import body, present, terminator
+from legato.core.ir_helpers import body, defining_op, present, terminator
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.elements import Buffers
-from legato.passes.graph.functions import Constants, defining_op
+from legato.passes.graph.functions import Constants
 
 
 def into_loops(function: func.FuncOp, location: ir.Location, tensors: Iterable[ir.Value], build: Callable[[Buffers], None]) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from legato.analysis.structured.ops import bits_of, producer
-from legato.core.ir_helpers import find, index
+from legato.analysis.structured.ops import bits_of
+from legato.core.ir_helpers import defining_op, find, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.module import Module
 from legato.dialects.tir import intrinsics
@@ -59,14 +59,14 @@ class NarrowFactor:
         if not all(isinstance(e, ir.AffineDimExpr) for e in map_.results):
             return None
         dims = dict(zip((e.position for e in map_.results), value.type.shape))
-        op = producer(value)
+        op = defining_op(value)
         if op is not None and op.name == "vector.broadcast" and isinstance(op.operands[0].type, ir.VectorType):
             shape = list(op.operands[0].type.shape)
             inner = zip(list(dims.items())[-len(shape):], shape)
             dims = {d: size for (d, size), own in inner if own == size}
-            op = producer(op.operands[0])
+            op = defining_op(op.operands[0])
         while op is not None and op.name == "vector.shape_cast":
-            op = producer(op.operands[0])
+            op = defining_op(op.operands[0])
         if op is None or op.name not in WIDENING or op.operands[0].type.element_type.width not in (8, 16):
             return None
         source = op.operands[0]
@@ -166,7 +166,7 @@ class NarrowContraction:
 def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """A vector's elements in another shape."""
     type_ = ir.VectorType.get(list(shape), value.type.element_type)
-    while (op := producer(value)) is not None and op.name == "vector.shape_cast":
+    while (op := defining_op(value)) is not None and op.name == "vector.shape_cast":
         value = op.operands[0]
     return value if value.type == type_ else vector.ShapeCastOp(type_, value).result
 
@@ -174,7 +174,7 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
 def row_of(value: ir.Value) -> ir.Value:
     """Groups ``[n, per lane]`` as one vector. Those that lie in a row in memory are read at once: by itself, each would be a load."""
     count = prod(value.type.shape)
-    read = producer(value)
+    read = defining_op(value)
     if read is None or read.name != "vector.transfer_read" or not reads_row(read):
         return shape_cast(value, [count])
     source, rank = read.operands[0], read.operands[0].type.rank

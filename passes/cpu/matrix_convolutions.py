@@ -23,9 +23,8 @@ from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.convolution import fills_lanes
 from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
-from legato.analysis.structured.ops import producer
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -38,7 +37,7 @@ from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_til
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
 from legato.passes.cpu.matrices.packing import FEW, PairTiles, overlapping_shape, pack_filters, packed_shape, read_shape
 from legato.passes.cpu.matrices.rounding import RoundingCalls
-from legato.passes.graph.functions import Constants, defining_op
+from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -111,11 +110,11 @@ class MatrixConvolutions(ModulePass):
 def makes_bf16(kernel: StructuredKernel) -> bool:
     """Whether a kernel's result is f32 that was widened from bf16: rounding gives the same numbers again."""
     results = list(kernel.ops[-1].operands)
-    last = producer(results[0]) if len(results) == 1 else None
+    last = defining_op(results[0]) if len(results) == 1 else None
     while last is not None and last.name in VIEWS:
-        last = producer(last.operands[0])
+        last = defining_op(last.operands[0])
     op = None if last is None else kernel.op(last)
-    yielded = None if op is None or not op.body or len(op.op.results) != 1 else producer(op.body[-1].operands[0])
+    yielded = None if op is None or not op.body or len(op.op.results) != 1 else defining_op(op.body[-1].operands[0])
     return yielded is not None and yielded.name == "arith.extf" and yielded.operands[0].type == ir.BF16Type.get()
 
 

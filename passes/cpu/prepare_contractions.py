@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import ContractionForm, StructuredKernel
-from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.core.slices import dim
 from legato.dialects import tir
@@ -68,7 +68,7 @@ def add_reader(form: ContractionForm) -> None:
     could not tile again. Vectorization removes the copy. The copy has an operand that it does not read: upstream erases one that is
     plainly the identity.
     """
-    op, start = form.op, producer(form.op.operands[2])
+    op, start = form.op, defining_op(form.op.operands[2])
     if start is None or not overwrites(start):
         start = copied_start(op)
     place = len(start.operands) - 1

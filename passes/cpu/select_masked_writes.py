@@ -7,8 +7,7 @@ what was just written arrives.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import constant_number, find
+from legato.core.ir_helpers import constant_number, defining_op, find
 from legato.core.mlir import arith, ir, vector
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -111,7 +110,7 @@ def one_vector(op: ir.Operation) -> ir.VectorType | None:
 
 def made_by(name: str, value: ir.Value) -> ir.Operation | None:
     """The op that makes a value, if it has this name."""
-    op = producer(value)
+    op = defining_op(value)
     return op if op is not None and op.name == name else None
 
 

@@ -5,9 +5,8 @@ LLVM reads and writes such lanes one by one. The first 27 lanes are 16, 8, 2 and
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.structured.ops import producer
 from legato.core.dtypes import element_bytes
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import defining_op, find
 from legato.core.mlir import ir
 from legato.core.vector_loops import Vectors
 from legato.dialects.module import Module
@@ -42,7 +41,7 @@ def mask_of(op: ir.Operation) -> ir.Value:
 
 def first_lanes(mask: ir.Value) -> int | None:
     """How many of the first lanes a constant mask has; None for another mask."""
-    op = producer(mask)
+    op = defining_op(mask)
     if op is None or op.name not in ("arith.constant", "vector.constant_mask"):
         return None
     if op.name == "vector.constant_mask":

@@ -12,11 +12,11 @@ from math import prod
 from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
-from legato.analysis.structured.ops import DYNAMIC, producer
+from legato.analysis.structured.ops import DYNAMIC
 from legato.core.elementwise import elementwise
 from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import copy, terminator
+from legato.core.ir_helpers import copy, defining_op, terminator
 from legato.core.mlir import arith, ir, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -71,7 +71,7 @@ def _is_row(op: StructuredOp, operand: int) -> bool:
 
 def _widened(value: ir.Value, wide: ir.Type) -> ir.Value:
     """The same numbers as f32, at the insertion point. What is padded is widened before it is padded."""
-    pad = producer(value)
+    pad = defining_op(value)
     if pad is not None and pad.name == "tensor.pad" and len(list(value.uses)) == 1:
         return _pad_widened(pad, wide)
     return elementwise(value, wide, lambda element: arith.ExtFOp(wide, element).result)

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 ROW_OPS = {"relax.softmax": "axis", "relax.log_softmax": "axis", "relax.layer_norm": "axes", "relax.rms_norm": "axes"}

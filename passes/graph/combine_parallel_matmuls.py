@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from legato.core.ir_helpers import only_user, present
+from legato.core.ir_helpers import defining_op, only_user, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -17,7 +17,6 @@ from legato.dialects.relax.dims import UNKNOWN, Size, dims, product
 from legato.passes.graph.functions import (
     CONSTANT,
     Constants,
-    defining_op,
     erase_dead,
     graph_ops,
     has_one_use,

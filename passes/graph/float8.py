@@ -11,11 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core import dtypes
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, permutation_of, relax_functions, replace_uses
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, permutation_of, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import VIEWS, Reader, dtype_of, keeps_shape
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 

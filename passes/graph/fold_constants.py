@@ -6,12 +6,12 @@ import numpy as np
 
 from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import numpy_dtype
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.locations import describe
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, graph_ops, is_graph_op, relax_functions
+from legato.passes.graph.functions import CONSTANT, Constants, erase_dead, graph_ops, is_graph_op, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 

@@ -8,6 +8,7 @@ from math import prod
 from typing import ClassVar
 
 from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -15,7 +16,6 @@ from legato.dialects.relax import dims
 from legato.passes.graph.functions import (
     CONSTANT,
     Constants,
-    defining_op,
     erase_dead,
     has_known_images,
     relax_functions,

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from legato.analysis.structured.convolution import ENOUGH_FEATURES, are_few
 from legato.core.interfaces import CpuMachine
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -18,7 +19,6 @@ from legato.dialects.relax import dims
 from legato.passes.graph.functions import (
     CONSTANT,
     Constants,
-    defining_op,
     erase_dead,
     has_known_images,
     relax_functions,

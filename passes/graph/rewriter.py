@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import compatible, dims
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, has_one_use, is_dead, replace_uses
+from legato.passes.graph.functions import CONSTANT, Constants, graph_ops, has_one_use, is_dead, replace_uses
 
 Pattern = Callable[["GraphRewriter", ir.Operation], "ir.Value | None"]
 

@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import UNKNOWN, dims
-from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses, sliced_axes
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses, sliced_axes
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -18,7 +18,6 @@ from legato.dialects.relax.dims import dims
 from legato.passes.graph.functions import (
     Constants,
     behind,
-    defining_op,
     erase_dead,
     graph_ops,
     has_one_use,

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, has_one_use, is_used, relax_functions, replace_uses
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, has_one_use, is_used, relax_functions, replace_uses
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 

@@ -13,12 +13,12 @@ from legato.analysis.structured.convolution import fills_lanes
 from legato.core.dtypes import numpy_dtype
 from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.functions import CONSTANT, Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.quantized import Reader
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 

@@ -5,8 +5,9 @@ import heapq
 from collections.abc import Sequence
 
 from legato.analysis.data_sizes import DataSizes
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
-from legato.passes.graph.functions import CONSTANT, defining_op
+from legato.passes.graph.functions import CONSTANT
 
 Values = dict[ir.Value, ir.Value]
 

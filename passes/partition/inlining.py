@@ -1,12 +1,11 @@
 """Inlines the functions of an external module where the host calls them."""
 from __future__ import annotations
 
-from legato.core.ir_helpers import walk
+from legato.core.ir_helpers import defining_op, walk
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import EXTERNAL
-from legato.passes.graph.functions import defining_op
 from legato.passes.partition.groups import erase_unread, inline
 from legato.passes.partition.marks import calls_of, unique
 

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from legato.analysis.data_sizes import DataSizes, symbols_of_type
 from legato.analysis.patterns.graph import CONSTANT, graph_blocks
-from legato.core.ir_helpers import text_of, walk
+from legato.core.ir_helpers import defining_op, text_of, walk
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE, VETO
-from legato.passes.graph.functions import defining_op
 from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
 from legato.passes.partition.marks import CODEGEN, check_marked, graph_functions, unique

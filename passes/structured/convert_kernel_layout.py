@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.column_convolution import ColumnConvolutionForm
-from legato.analysis.structured.ops import producer
 from legato.analysis.structured.pool import PoolForm
 from legato.core import fills
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import terminator
+from legato.core.ir_helpers import defining_op, terminator
 from legato.core.mlir import ir, linalg, tensor
 from legato.core.slices import dim
 from legato.dialects import tir
@@ -127,7 +126,7 @@ def sizes_of(value: ir.Value) -> list[int | ir.Value]:
 
 def transposed_padded(value: ir.Value, order: Sequence[int]) -> ir.Value:
     """``transposed``; a pad that nothing else reads stays after the transpose, next to its reader."""
-    pad = producer(value)
+    pad = defining_op(value)
     if pad is None or pad.name != "tensor.pad" or len(list(value.uses)) != 1 or len(pad.operands) != 1:
         return transposed(value, order)
     scalar = terminator(pad.regions[0].blocks[0]).operands[0]
@@ -145,7 +144,7 @@ def transposed_padded(value: ir.Value, order: Sequence[int]) -> ir.Value:
 
 def transposed_init(init: ir.Value, order: Sequence[int]) -> ir.Value:
     """The initial value of a result in the other layout."""
-    fill = producer(init)
+    fill = defining_op(init)
     if fill is None or fill.name != "linalg.fill":
         return transposed(init, order)
     empty = tensor.EmptyOp([sizes_of(init)[d] for d in order], init.type.element_type).result
@@ -154,7 +153,7 @@ def transposed_init(init: ir.Value, order: Sequence[int]) -> ir.Value:
 
 def destination(init: ir.Value) -> ir.Value:
     """A tensor of the old layout to write the result into: the one that was initialized, or a new one."""
-    fill = producer(init)
+    fill = defining_op(init)
     if fill is not None and fill.name == "linalg.fill":
         return fill.operands[1]
     return tensor.EmptyOp(sizes_of(init), init.type.element_type).result
@@ -162,6 +161,6 @@ def destination(init: ir.Value) -> ir.Value:
 
 def erase_unused(value: ir.Value) -> None:
     """Erases a pad or a fill whose result nothing uses."""
-    op = producer(value)
+    op = defining_op(value)
     if op is not None and op.name in ("tensor.pad", "linalg.fill") and next(iter(value.uses), None) is None:
         op.erase()

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, StructuredKernels
-from legato.analysis.structured.ops import producer
 from legato.core.interfaces import TargetLike
-from legato.core.ir_helpers import body, index, present
+from legato.core.ir_helpers import body, defining_op, index, present
 from legato.core.mlir import func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -103,7 +102,7 @@ class AttentionFuser(Fuser):
 
     def _producer(self, value: ir.Value, calls: dict[ir.Operation, Call], readers: Sequence[Call] = ()) -> Call | None:
         """The call that makes a value which one other, or only ``readers``, read."""
-        owner = producer(value)
+        owner = defining_op(value)
         call = calls.get(owner) if owner is not None else None
         if call is None or not call.fresh:
             return None
@@ -188,12 +187,12 @@ class AttentionFuser(Fuser):
     @staticmethod
     def _reads(call: Call) -> list[ir.Value]:
         """The inputs of a call whose elements it reads: tensors without any are inputs for the sake of their sizes."""
-        return [value for value in call.inputs if (owner := producer(value)) is None or owner.name != "tensor.empty"]
+        return [value for value in call.inputs if (owner := defining_op(value)) is None or owner.name != "tensor.empty"]
 
     @staticmethod
     def _is_constant(value: ir.Value) -> bool:
         """Whether a value is a weight, which a kernel of one product reads packed."""
-        owner = producer(value)
+        owner = defining_op(value)
         return owner is not None and owner.name == CONSTANT
 
     # --- the merged kernel ---

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernels
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import body
+from legato.core.ir_helpers import body, defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -76,7 +75,7 @@ class SliceFuser(Fuser):
         """The calls, at most so many, whose results a concatenation alone reads, and those that only these read."""
         found: list[Call] = []
         for value in call.inputs if call.callee in self.inserts else ():
-            owner = producer(value)
+            owner = defining_op(value)
             part = calls.get(owner) if owner is not None else None
             if part is None or not part.fresh or not has_one_use(value) or len(found) == most or not self.has_sizes_of(part, call):
                 continue

@@ -12,15 +12,15 @@ from typing import ClassVar
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.groups import ENOUGH_ROWS, fills_registers
-from legato.analysis.structured.ops import PARALLEL, producer
+from legato.analysis.structured.ops import PARALLEL
 from legato.analysis.structured.pair_product import in_order
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import copy
+from legato.core.ir_helpers import copy, defining_op
 from legato.core.mlir import ir, linalg, tensor
 from legato.core.slices import dim, shape_of
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.graph.functions import CONSTANT, defining_op
+from legato.passes.graph.functions import CONSTANT
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.pack_weights import calls_by_callee
 
@@ -97,10 +97,10 @@ def convolves_groups(op: StructuredOp, form: ContractionForm, calls: Sequence[ir
 
 def _is_constant(weight: ir.Value, calls: Sequence[ir.Operation]) -> bool:
     """Whether every call passes a constant for the argument behind a factor, which may be transposed first."""
-    op = producer(weight)
+    op = defining_op(weight)
     while op is not None and (op.name in VIEWS or (op.name == "linalg.generic" and StructuredOp(op).body_names == ["linalg.yield"])):
         weight = op.operands[0]
-        op = producer(weight)
+        op = defining_op(weight)
     return op is None and are_constant(ir.BlockArgument(weight), calls)
 
 

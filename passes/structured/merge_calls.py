@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import defining_op, find
 from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.graph.functions import defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 

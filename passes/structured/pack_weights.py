@@ -11,12 +11,12 @@ import numpy as np
 
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
-from legato.core.ir_helpers import find, present
+from legato.core.ir_helpers import defining_op, find, present
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import release_pages
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, relax_functions
+from legato.passes.graph.functions import CONSTANT, Constants, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 

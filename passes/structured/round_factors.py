@@ -17,14 +17,14 @@ import numpy as np
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.contraction import VIEWS
-from legato.analysis.structured.ops import PARALLEL, producer
+from legato.analysis.structured.ops import PARALLEL
 from legato.core.elementwise import elementwise
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import copy, present
+from legato.core.ir_helpers import copy, defining_op, present
 from legato.core.mlir import arith, func, ir, linalg
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
-from legato.passes.graph.functions import Constants, defining_op
+from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant, fits_pairs
@@ -98,7 +98,7 @@ def reads_much(op: StructuredOp, form: ContractionForm) -> bool:
 def _argument(weight: ir.Value) -> ir.BlockArgument | None:
     """The argument behind a factor, which nothing else reads."""
     while len(list(weight.uses)) == 1:
-        op = producer(weight)
+        op = defining_op(weight)
         if op is None:
             return ir.BlockArgument(weight)
         if op.name not in VIEWS:
@@ -110,7 +110,7 @@ def _argument(weight: ir.Value) -> ir.BlockArgument | None:
 def _retype(value: ir.Value, element: ir.Type) -> None:
     """Changes the element type of an argument and of the views of it."""
     value.set_type(ir.RankedTensorType.get(value.type.shape, element))
-    op = producer(value)
+    op = defining_op(value)
     if op is not None:
         _retype(op.operands[0], element)
 

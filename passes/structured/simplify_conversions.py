@@ -30,9 +30,8 @@ from legato.analysis.structured.float_bounds import (
     KnownBounds,
     predicate_of,
 )
-from legato.analysis.structured.ops import producer
 from legato.analysis.structured.zero_signs import zero_sign_matters
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import defining_op, find
 from legato.core.mlir import arith, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -95,7 +94,7 @@ def fold(op: ir.Operation, known: KnownBounds) -> bool:
 
 def widen(op: ir.Operation) -> bool:
     """Replaces the extension of a converted float by a conversion to the wide type. Returns whether it did."""
-    made = producer(op.operands[0])
+    made = defining_op(op.operands[0])
     if made is None or made.name != WIDENING[op.name]:
         return False
     with ir.InsertionPoint(op), op.location:
@@ -108,7 +107,7 @@ def widen(op: ir.Operation) -> bool:
 
 def narrow(op: ir.Operation, known: KnownBounds) -> bool:
     """Replaces the lowest bits of a converted float, which are all that it has, by a conversion to so many. Returns whether it did."""
-    made, type_ = producer(op.operands[0]), op.results[0].type
+    made, type_ = defining_op(op.operands[0]), op.results[0].type
     if made is None or made.name not in TO_INTEGER or not isinstance(type_, ir.IntegerType) or len(list(made.results[0].uses)) > 1:
         return False
     found, half = known.of(made.operands[0]), 1 << type_.width - 1
@@ -124,7 +123,7 @@ def narrow(op: ir.Operation, known: KnownBounds) -> bool:
 
 def shift(op: ir.Operation, arguments: Mapping[ir.Value, FloatBounds]) -> bool:
     """Has a clipped sum of whole floats, which is converted to an integer, add what is added to that integer. Returns whether it did."""
-    made, term = producer(op.operands[0]), whole_constant(op.operands[1])
+    made, term = defining_op(op.operands[0]), whole_constant(op.operands[1])
     if made is None or made.name not in TO_INTEGER or term is None or op.results[0].type.width < 32:
         return False
     chain = ClippedSum.of(made.operands[0])
@@ -159,7 +158,7 @@ def give_least(op: ir.Operation) -> bool:
 
 def stay_float(op: ir.Operation, known: KnownBounds) -> bool:
     """Replaces a whole float that is converted to an integer and back by itself. Returns whether it did."""
-    made = producer(op.operands[0])
+    made = defining_op(op.operands[0])
     if made is None or made.name not in TO_INTEGER or not isinstance(op.results[0].type, ir.F32Type):
         return False
     value = made.operands[0]

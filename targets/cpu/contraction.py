@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import prod
 
 from legato.analysis.structured import ContractionForm, StructuredKernel
-from legato.analysis.structured.ops import producer
 from legato.core.cpu_table import LINE
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.matrix_tiles import matrix_tiles
@@ -67,7 +67,7 @@ class _ContractionScript:
     """Writes the script of one form."""
 
     def __init__(self, form: ContractionForm, machine: Machine) -> None:
-        weight = producer(form.op.operands[form.weight])
+        weight = defining_op(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
         column = -1 if form.group is None else -2  # groups stand behind the columns
         inner = list(weight.attributes["static_inner_tiles"]) if weight is not None and self.packed else []

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
-from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.targets.cpu.contraction import tiles_of
 from legato.targets.cpu.machine import Machine
@@ -65,7 +65,7 @@ def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None
 def _argument(value: ir.Value) -> ir.BlockArgument | None:
     """The argument that a value is, or is a reshape of; None where anything else reads it."""
     while len(list(value.uses)) == 1:
-        op = producer(value)
+        op = defining_op(value)
         if op is None:
             return ir.BlockArgument(value)
         if op.name not in VIEWS:

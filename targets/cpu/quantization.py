@@ -11,9 +11,8 @@ import numpy as np
 
 from legato.analysis.structured.clipped import ClippedSum
 from legato.analysis.structured.float_bounds import GREATER, LESS, ORDERED
-from legato.analysis.structured.ops import producer
 from legato.core.errors import Refusal
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import part
 from legato.targets.cpu.avx512 import all_lanes, call_intrinsic, current_rounding
@@ -34,7 +33,7 @@ SHORT = (1 << 15) - 1    # the greatest signed integer of 16 bits
 def quantized(op, x):
     """Vectors of whole floats that are clipped to a range of the integers."""
     type_, chain = op.output_types[0], ClippedSum.of(x) if isinstance(x.type, ir.VectorType) else None
-    rounding = producer(chain.x) if chain is not None else None
+    rounding = defining_op(chain.x) if chain is not None else None
     if not isinstance(op.machine, Machine) or chain is None or rounding is None or rounding.name != "math.roundeven":
         return Refusal("it is no vector of rounded and clipped floats")
     numbers = [constant for _, constant in chain.steps] or [0]

@@ -12,8 +12,7 @@ import numpy as np
 
 from legato.analysis.structured.byte_functions import ByteFunction
 from legato.analysis.structured.float_bounds import KnownBounds
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import constant_number
+from legato.core.ir_helpers import constant_number, defining_op
 from legato.core.mlir import arith, ir, math
 
 MOST = 1 << 17      # pairs that are tried
@@ -39,7 +38,7 @@ def fused_sum(function: ByteFunction, known: KnownBounds) -> ir.Value | None:
     """What a function may round in place of a sum of two terms times a factor, at the insertion point; None where it rounds another
     value, or nothing of this form is the same."""
     outer = scaled(function.rounded)
-    add = producer(outer[0]) if outer is not None else None
+    add = defining_op(outer[0]) if outer is not None else None
     if outer is None or add is None or add.name != "arith.addf":
         return None
     values, terms = [], []
@@ -59,7 +58,7 @@ def fused_sum(function: ByteFunction, known: KnownBounds) -> ir.Value | None:
 
 def scaled(value: ir.Value) -> tuple[ir.Value, float] | None:
     """A value and the constant that it is multiplied by; None where it is not."""
-    op = producer(value)
+    op = defining_op(value)
     number = constant_number(op.operands[1]) if op is not None and op.name == "arith.mulf" else None
     return None if op is None or not number or not np.isfinite(number) else (op.operands[0], number)
 

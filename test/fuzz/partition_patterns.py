@@ -3,6 +3,7 @@ from collections.abc import Callable
 from random import Random
 
 import legato
+from legato.analysis.patterns.language import all_parts
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.graph import op_class
@@ -77,7 +78,8 @@ class PatternWriter:
         if not others:
             return found
         known[value] = wildcard()
-        return outputs(self._of_op(op, 0, known), self._of_op(self.random.choice(others), 0, known))
+        one, other = self._of_op(op, 0, known), self._of_op(self.random.choice(others), 0, known)
+        return outputs(one, other) if {*all_parts(one)} & {*all_parts(other)} else found    # outputs that share nothing are refused
 
     def _of_op(self, op: ir.Operation, depth: int, known: dict[ir.Value, Pattern]) -> Pattern:
         """A pattern that the op matches. ``depth``: how many ops above it; ``known``: patterns of values that stand in several places."""

@@ -10,15 +10,13 @@ from math import prod
 
 from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import func, ir
 from legato.dialects.relax import origins
 from legato.dialects.relax.calls import fresh_name
 from legato.passes.cpu.kernel_loops import retype
 from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.rounding import RoundingCalls
-from legato.passes.graph.functions import defining_op
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class ConvolutionCalls:
     @property
     def image(self) -> int | None:
         """The number of the operand with the image; None where it is a view of one, or is read by the ops after the convolution, too."""
-        if producer(self.form.source) is not None or self.form.source in [value for value, _ in self.form.reads]:
+        if defining_op(self.form.source) is not None or self.form.source in [value for value, _ in self.form.reads]:
             return None
         return ir.BlockArgument(self.form.source).arg_number
 
@@ -53,7 +51,7 @@ class ConvolutionCalls:
         if self.merges:
             return set() if image is None else {image}
         read = {ir.BlockArgument(value).arg_number for value, _ in self.form.reads
-                if producer(value) is None and isinstance(value.type, ir.RankedTensorType) and value != self.form.source
+                if defining_op(value) is None and isinstance(value.type, ir.RankedTensorType) and value != self.form.source
                 and value.type.element_type == ir.F32Type.get()}
         return read if image is None else {image, *read}
 

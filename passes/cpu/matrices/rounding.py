@@ -8,8 +8,8 @@ from typing import ClassVar
 from legato.analysis.structured import ELEMENTWISE, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.depthwise import DepthwiseForm
-from legato.analysis.structured.ops import StructuredOp, producer
-from legato.core.ir_helpers import copy, marked
+from legato.analysis.structured.ops import StructuredOp
+from legato.core.ir_helpers import copy, defining_op, marked
 from legato.core.mlir import arith, func, ir, linalg
 from legato.dialects.tir.markers import FLUSHES
 
@@ -29,7 +29,7 @@ class RoundingCalls:
         if not calls or (kernel.kind != ELEMENTWISE and DepthwiseForm.of(kernel) is None) or len(kernel.ops[-1].operands) != 1:
             return None
         result = list(_behind(kernel.ops[-1].operands[0]))[-1]
-        op = producer(result)
+        op = defining_op(result)
         last = None if op is None or op.name != "linalg.generic" else kernel.op(op)
         if last is None or result.type.element_type != ir.F32Type.get() or not _keeps_order(last) or list(last.scalars[-1].uses):
             return None
@@ -79,8 +79,8 @@ def _has_one_reader(value: ir.Value) -> bool:
 def _behind(value: ir.Value) -> Iterator[ir.Value]:
     """A tensor, and what it is a view of."""
     yield value
-    op = producer(value)
+    op = defining_op(value)
     while op is not None and op.name in VIEWS:
         value = op.operands[0]
         yield value
-        op = producer(value)
+        op = defining_op(value)

@@ -12,8 +12,7 @@ from legato.analysis.indices.arithmetic import EQUAL, NOT_EQUAL
 from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import roots
 from legato.analysis.indices.points import MOST_POINTS, can_count
-from legato.analysis.structured.ops import producer
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
@@ -235,7 +234,7 @@ class Conflicts:
 
     def has_open_bound(self, test: ir.Value) -> bool:
         """Whether a test compares with a number that only the call knows, which may be great, or small, enough for all threads."""
-        op = producer(test)
+        op = defining_op(test)
         return (op is not None and op.name == "arith.cmpi" and ir.IntegerAttr(op.attributes["predicate"]).value not in (EQUAL, NOT_EQUAL)
                 and any(self.uniform(bound) and roots(bound) for bound in op.operands))
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.passes.graph.functions import defining_op
 from legato.passes.graph.rewriter import GraphRewriter, is_float
 
 _MOVES = ("reshape", "permute_dims", "squeeze", "expand_dims", "broadcast_to", "strided_slice", "tensor.concat", "take", "gather_elements",

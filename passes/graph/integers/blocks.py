@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from legato.core.dtypes import kind
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.core.weights import aligned_empty
 from legato.dialects import relax
 from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
-from legato.passes.graph.functions import defining_op, permutation_of
+from legato.passes.graph.functions import permutation_of
 from legato.passes.graph.integers.quantized import WIDE, Reader, dtype_of
 
 PANELS = (16, 32, 64)  # columns

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import defining_op, permutation_of
+from legato.passes.graph.functions import permutation_of
 from legato.passes.graph.integers.quantized import BYTES, VIEWS, Quantized, Reader, dtype_of
 from legato.passes.graph.integers.raised import I8, I32, U8, Raised
 from legato.passes.graph.integers.shorts import SHORT, Shorts

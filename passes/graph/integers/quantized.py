@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, is_graph_op, permutation_of
+from legato.passes.graph.functions import CONSTANT, Constants, is_graph_op, permutation_of
 
 BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 WIDE = tuple(map(np.dtype, ("int32", "float32", "float64")))  # hold the difference of two bytes exactly

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.passes.graph.functions import behind, defining_op, is_used, replace_uses
+from legato.passes.graph.functions import behind, is_used, replace_uses
 from legato.passes.graph.integers.quantized import Reader, dtype_of
 
 I32, U8, I8 = map(np.dtype, (np.int32, np.uint8, np.int8))

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims, product
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, replace_uses
+from legato.passes.graph.functions import CONSTANT, Constants, graph_ops, replace_uses
 from legato.passes.graph.integers.quantized import BYTES
 
 LARGE = 1 << 14   # elements of tables for which this pays

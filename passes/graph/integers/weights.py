@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.blocks import HALVES, PackedWeight, block_weight, packed
 from legato.passes.graph.integers.quantized import Reader, dtype_of
 from legato.passes.graph.integers.tables import rewrite_gathers

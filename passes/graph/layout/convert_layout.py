@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.passes.graph.functions import (
     Constants,
-    defining_op,
     erase_dead,
     graph_ops,
     permutation_of,

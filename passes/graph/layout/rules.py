@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from legato.analysis.structured.column_convolution import LANES, gains_by_columns
 from legato.analysis.structured.window import axes_of
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
-from legato.passes.graph.functions import CONSTANT, defining_op, permutation_of, replace_uses
+from legato.passes.graph.functions import CONSTANT, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
 
 if TYPE_CHECKING:
