@@ -161,7 +161,7 @@ def ptx_of(products):
     return ptx(legato.lower(module, "nvvm"), Catalog().resolve("nvvm"))
 
 
-@pytest.mark.parametrize(("bits", "words"), [(4, 4), (8, 4)])
+@pytest.mark.parametrize(("bits", "words"), [(4, 4), (8, 8)])
 def test_a_row_reads_each_word_once(bits, words):
     """A thread takes so many words of 16 bytes, with their scales and rows, together, and only sums go through shared memory."""
     products = Products()
