@@ -51,6 +51,16 @@ def warn_of(texts: Iterable[str]) -> None:
         warnings.warn(text, stacklevel=level)
 
 
+def asked(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
+    """What a user's function, which ``what`` describes, returns. LegatoError, naming it, for what it raises."""
+    try:
+        return function(*arguments)
+    except LegatoError:
+        raise
+    except Exception as error:
+        raise blamed(error, what, function) from error
+
+
 def blamed(error: Exception, what: str, function: Callable[..., Any]) -> LegatoError:
     """A LegatoError for an exception that is none, raised in the user's ``function``, which ``what`` describes."""
     place = raised_in(error)

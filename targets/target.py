@@ -13,7 +13,7 @@ from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
 from legato.core.interfaces import AttentionTilesLike, MachineLike, PackingLike, WinogradTilesLike
 from legato.core.mlir import ext, func, ir
-from legato.core.user_code import blamed
+from legato.core.user_code import asked, blamed
 from legato.dialects.loading import python_dialects
 from legato.targets.classified import KernelFunction, ask
 from legato.targets.cpu.machine import Machine
@@ -124,12 +124,7 @@ class Target:
     def machine(self) -> MachineLike | None:
         """The device's description (vector width, registers, threads, ...), made from the options."""
         make = self._inherited("make_machine")
-        try:
-            return make(self.options) if make else None
-        except LegatoError:
-            raise
-        except Exception as error:
-            raise blamed(error, f"the make_machine of target '{self.name}'", make) from error
+        return asked(make, f"the make_machine of target '{self.name}'", self.options) if make else None
 
     @property
     def cpu(self) -> Machine | None:

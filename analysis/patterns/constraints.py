@@ -8,7 +8,7 @@ from typing import Any
 from legato.analysis.patterns.graph import Ref
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError
-from legato.core.user_code import blamed, source_of
+from legato.core.user_code import asked, source_of
 from legato.dialects.relax.dims import UNKNOWN, Dim, parse
 
 Constraint = Callable[[Ref], "str | None"]  # returns None, or the reason why it does not hold
@@ -21,7 +21,7 @@ def of_a_user(function: Any) -> Constraint:
         raise LegatoError(f"where takes a function of the value that returns None or the reason why not, found {function!r}")
 
     def checked(ref: Ref) -> str | None:
-        answer = _asked(function, f"the constraint of a pattern on {ref}", ref)
+        answer = asked(function, f"the constraint of a pattern on {ref}", ref)
         if answer is None or (isinstance(answer, str) and answer):
             return answer
         raise LegatoError(f"the constraint of a pattern on {ref} ({source_of(function)}) must return None or the reason why not; it "
@@ -77,16 +77,6 @@ def is_count(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
 
 
-def _asked(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
-    """What a user's function returns. LegatoError, naming it, for what it raises."""
-    try:
-        return function(*arguments)
-    except LegatoError:
-        raise
-    except Exception as error:
-        raise blamed(error, what, function) from error
-
-
 def _attributes(ref: Ref, wanted: Mapping[str, Any]) -> str | None:
     if ref.node is None:
         return "it is an argument, which has no attributes"
@@ -95,7 +85,7 @@ def _attributes(ref: Ref, wanted: Mapping[str, Any]) -> str | None:
         if name not in attributes:
             return f"it has no attribute '{name}' (it has: {', '.join(attributes) or 'none'})"
         found = attributes[name]
-        fits = _asked(value, f"the predicate of has_attr on the attribute '{name}' of {ref}", found) if callable(value) else found == value
+        fits = asked(value, f"the predicate of has_attr on the attribute '{name}' of {ref}", found) if callable(value) else found == value
         if not fits:
             return f"its attribute '{name}' is {found}" + ("" if callable(value) else f", expected {value}")
     return None

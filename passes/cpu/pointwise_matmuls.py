@@ -10,6 +10,7 @@ from legato.analysis.structured import StructuredKernel
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.core.register_costs import step_time
+from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -26,7 +27,10 @@ IMAGE, ROW, COLUMN, FEATURE, CHANNEL = range(5)     # the loops of a convolution
 @dataclass(frozen=True)
 class PointwiseMatmuls(ModulePass):
     """Turns convolutions of f32 or f64 of one tap and stride 1, of images of known size, into products of matrices, where register tiles of
-    all positions take less time than those of single rows of an image. The elementwise ops after a convolution are on matrices, too."""
+    all positions take less time than those of single rows of an image. The elementwise ops after a convolution are on matrices, too.
+
+    Runs inside: canonicalize, on the kernels that it changes.
+    """
 
     name: ClassVar[str] = "tir-pointwise-matmuls"
     rounding: ClassVar[Rounding] = EXACT
@@ -45,6 +49,7 @@ class PointwiseMatmuls(ModulePass):
                 context.kernels.drop(kernel)
                 nests = [one for one in context.kernels.of(kernel).structured if one.op.name == "linalg.generic"]
                 CollapseRewriter(kernel, CollapsePlan(nests)).run()
+                run_on(kernel.operation, "canonicalize")    # folds the views between the ops
                 context.kernels.drop(kernel)
 
 

@@ -1,4 +1,4 @@
-// RUN: legato-opt %s --tir-pointwise-matmuls='target=llvm{cpu=x86-64-v4}' --canonicalize --split-input-file | filecheck %s
+// RUN: legato-opt %s --tir-pointwise-matmuls='target=llvm{cpu=x86-64-v4}' --split-input-file | filecheck %s
 // A convolution of one tap is a product of matrices, whose rows are the 49 positions of an image; so are the ops after it.
 
 // CHECK-LABEL: func.func private @rows_of_7
