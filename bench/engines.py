@@ -34,7 +34,10 @@ def onnxruntime_run(path: Path, inputs: Inputs, threads: int, precision: str) ->
 
 def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run | None:
     """A call of OpenVINO's CPU plugin, in the given precision: by itself it computes f32 models in bf16 where the CPU has that, all of
-    their ops, and those of f16 too where the CPU has no arithmetic of f16. None where it is not installed."""
+    their ops, and those of f16 too where the CPU has no arithmetic of f16. None where it is not installed.
+
+    ``ONEDNN_MAX_CPU_ISA=AVX2`` limits oneDNN alone: products of f32 without an activation are MLAS's, which uses AVX-512 all the same
+    (``gemm_mlas_f32`` in the plugin's profile), unless CPUID hides it."""
     try:
         import openvino
     except ImportError:

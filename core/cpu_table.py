@@ -88,7 +88,9 @@ class CacheSizes(NamedTuple):
 
 
 # For a CPU given by name: small sizes, so that what is planned for them fits. A table by name would say little: parts of
-# one name differ in their L3.
-DEFAULT_CACHES = CacheSizes(32 << 10, 256 << 10, 2 << 20)
+# one name differ in their L3. Intel's older cores, and its clients up to 2020, have half of this L2.
+DEFAULT_CACHES = CacheSizes(32 << 10, 512 << 10, 8 << 20)
+SMALL_L2 = 256 << 10
+SMALL_L2_CPUS = ("nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake")
 LINE = 64          # bytes of a cache line
 COLD = 256 << 10   # bytes of a weight, from which on it leaves the inner caches between two calls

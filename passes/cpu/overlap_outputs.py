@@ -17,6 +17,7 @@ from legato.core.vector_loops import below, least, loop, minus, most, plus, quot
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
+from legato.passes.cpu.loop_steps import step_count
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -108,7 +109,7 @@ class TileLoop:
         with ir.InsertionPoint(first):
             before = copy(self.needs, {variable: value_of(most(minus(variable, step), lower))})
             done = arith.select(arith.cmpi(arith.CmpIPredicate.eq, variable, lower), index(self.rows), index(0))
-        steps = [_steps(one) for one in self.nest]
+        steps = [step_count(one) for one in self.nest]
         share = -(-self.rows // prod(count or 1 for count in steps))
         ops = list(block.operations)
         with ir.InsertionPoint(ops[ops.index(self.nest[0].opview) + 1]):
@@ -121,7 +122,7 @@ class TileLoop:
                 values = copy(self.needs, {variable: value_of(at)})
                 self._rows(values, index(0), index(self.rows), [values.get(value, value) for value in self.start])
 
-            known = _steps(self.loop)
+            known = step_count(self.loop)
             when(below(lower, upper) if known is None else known > 0, last)
         self.outputs.erase()
 
@@ -185,12 +186,6 @@ def _rows(outputs: ir.Operation) -> int | None:
     if outputs.name != "scf.for" or [constant_of(bound) for bound in (outputs.operands[0], outputs.operands[2])] != [0, 1]:
         return None
     return None if any(_calls(op, MATRICES) for op in find(outputs, INTRINSIC)) else constant_of(outputs.operands[1])
-
-
-def _steps(one: ir.Operation) -> int | None:
-    """The number of steps of a loop, where it is known."""
-    lower, upper, step = (constant_of(bound) for bound in list(one.operands)[:3])
-    return None if lower is None or upper is None or step is None else -(-(upper - lower) // step)
 
 
 def _root(value: ir.Value) -> ir.Value:

@@ -1,7 +1,7 @@
 """tir-prefetch-rows: register tiles fetch the rows that the next tile reads, while they compute.
 
-For each block of columns, a product goes through all its rows. Where these are more than the caches of a core hold, each tile begins with
-rows from beyond them. The hardware's prefetching starts anew in each row and ends at each page of 4 KB.
+For each block of columns, a product goes through all its rows, or those of a block of rows. Where these are more than the caches of a core
+hold, each tile begins with rows from beyond them. The hardware's prefetching starts anew in each row and ends at each page of 4 KB.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ from typing import ClassVar
 
 from legato.core.cpu_table import LINE
 from legato.core.dtypes import element_bytes
-from legato.core.ir_helpers import body, find
+from legato.core.ir_helpers import ancestors, body, find
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import plus, times, value_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
+from legato.passes.cpu.loop_steps import depends, step_count
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -24,8 +25,8 @@ FAR = 4     # times a core's second cache: what all rows take, from which on fet
 
 @dataclass(frozen=True)
 class PrefetchRows(ModulePass):
-    """Adds memref.prefetch to the steps of products in vectors, for rows that are an argument of the kernel several times as large as
-    the second cache.
+    """Adds memref.prefetch to the steps of products in vectors, for rows of an argument of the kernel, if those that a block of columns
+    is computed from are several times as large as the second cache.
 
     A tile of m whole rows, which follow each other in memory, is followed by the next m. Each step over an element of all rows fetches as
     many elements of these, rounded up to a power of two. Behind the last row that does no harm.
@@ -49,7 +50,7 @@ def _variable(loop: ir.Operation) -> ir.Value:
 
 
 def _rows(loop: ir.Operation, far: int) -> Iterator[ir.Operation]:
-    """The reads of a column of several whole rows of a buffer of ``far`` bytes or more in the steps of a contraction."""
+    """The reads of a column of several whole rows in the steps of a contraction that goes through rows of ``far`` bytes or more."""
     ops = body(loop.regions[0].blocks[0])
     if all(op.name != "vector.contract" for op in ops):
         return
@@ -59,8 +60,24 @@ def _rows(loop: ir.Operation, far: int) -> Iterator[ir.Operation]:
             tile, length = list(op.results[0].type.shape), buffer.type.shape[-1]
             whole = (lower, upper, step) == (0, length, 1) and op.operands[buffer.type.rank] == _variable(loop)
             if whole and len(tile) == 2 and tile[0] > 1 and tile[1] == 1:
-                if prod(buffer.type.shape) * element_bytes(buffer.type.element_type) >= far:
+                if _rows_between(loop, op) * length * element_bytes(buffer.type.element_type) >= far:
                     yield op
+
+
+def _rows_between(loop: ir.Operation, read: ir.Operation) -> int:
+    """The rows that are read until a row is read again: those of the loops around ``loop`` up to one that goes through no rows. All rows,
+    if a number of steps is not known."""
+    rank = read.operands[0].type.rank
+    *outer, _ = list(read.operands[0].type.shape)
+    rows, places = read.results[0].type.shape[0], list(read.operands)[1:rank]
+    for around in ancestors(loop):
+        if around.name == "func.func" or not any(depends(place, around) for place in places):
+            break
+        steps = step_count(around) if around.name == "scf.for" else None
+        if steps is None:
+            return prod(outer)
+        rows *= steps
+    return rows
 
 
 def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:

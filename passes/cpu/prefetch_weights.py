@@ -17,7 +17,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, plus, times
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.loops import constant_of
+from legato.passes.cpu.loop_steps import depends, step_count
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -67,7 +67,7 @@ def _steps_through(read: ir.Operation, loop: ir.Operation) -> bool:
     """Whether each step of the loop reads whole cache lines of another place."""
     if _step_bytes(read) < LINE:
         return False
-    return any(_depends(place, loop) for place in _places(read)[:-1])
+    return any(depends(place, loop) for place in _places(read)[:-1])
 
 
 def _places(read: ir.Operation) -> list[ir.Value]:
@@ -142,7 +142,7 @@ def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
     """The block behind the one of ``read``; None where fewer than two tiles of rows, or a number that is not constant, read a block, and
     where the weight is not packed in blocks. Rows that are no whole tile have a reduction of their own."""
     weight, block = list(read.operands)[:2]
-    if _depends(block, loop) or (own := _row_loops(read, loop)) is None:
+    if depends(block, loop) or (own := _row_loops(read, loop)) is None:
         return None
     tiles, before, seen = 0, 0, list[ir.Operation]()
     for around in body(own.outermost.block):
@@ -164,22 +164,15 @@ def _row_loops(read: ir.Operation, loop: ir.Operation) -> RowTiles | None:
     block, *places = _places(read)
     rows, outermost = list[tuple[ir.Operation, int]](), loop
     for around in ancestors(loop):
-        if around.name != "scf.for" or _depends(block, around):
+        if around.name != "scf.for" or depends(block, around):
             break
-        if not any(_depends(place, around) for place in places):
-            lower, upper, step = (constant_of(bound) for bound in list(around.operands)[:3])
-            if lower is None or upper is None or step is None:
+        if not any(depends(place, around) for place in places):
+            steps = step_count(around)
+            if steps is None:
                 return None
-            rows.insert(0, (around, -(-(upper - lower) // step)))
+            rows.insert(0, (around, steps))
         outermost = around
     return RowTiles(rows, outermost)
-
-
-def _depends(value: ir.Value, loop: ir.Operation) -> bool:
-    """Whether an index is a loop's variable, or what the loop carries, or computed from these."""
-    if isinstance(value.owner, ir.Block):
-        return value.owner.owner.operation == loop
-    return any(_depends(operand, loop) for operand in value.owner.operation.operands)
 
 
 def _prefetch_block(read: ir.Operation, loop: ir.Operation, block: NextBlock) -> None:

@@ -1,12 +1,13 @@
 """The sizes of blocks for attention computed as one kernel."""
 from dataclasses import dataclass
+from math import prod
 
 from legato.analysis.structured import AttentionForm, StructuredKernel
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose
-from legato.targets.cpu.threads import TYPICAL, WORTH_IT
+from legato.targets.cpu.threads import PIECES, TYPICAL, WORTH_IT
 
 VECTORS = 2        # of keys, or of columns of values, in a register tile; 1 for keys that fill no more
 LARGEST_DEPTH = 256
@@ -79,8 +80,9 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     else:
         tile = choose(rows, panel, lanes, machine.registers, panel).rows[0]
     cached = machine.l2_bytes // (4 * 4 * (depth + columns))  # rows of two operands in a quarter of the L2 cache
-    most = min(PART_KEYS if parts else machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), cached)
-    queries, keys_at_once = _block(rows, cached, tile), _block(keys, most, panel)
+    most_queries, most_keys = (cached, cached) if pairs else (_most_queries(form, machine, cached, tile), 2 * cached)
+    most_keys = min(PART_KEYS if parts else machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), most_keys)
+    queries, keys_at_once = _block(rows, most_queries, tile), _block(keys, most_keys, panel)
     few = ONE_BY_ONE if _one_by_one(form) else 0
     copied = tuple(name for name in _copied(form) if name == "query" and few) if pairs else _copied(form)
     return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, pairs, matrices, parts, machine.vector_registers,
@@ -146,6 +148,17 @@ def _copied(form: AttentionForm) -> tuple[str, ...]:
     many = rows is None or rows >= MANY_ROWS
     copied = {"query": False, "key": many or not form.keys_are_columns, "value": many}
     return tuple(name for name, copy in copied.items() if copy or not form.is_element(name))
+
+
+def _most_queries(form: AttentionForm, machine: Machine, cached: int, tile: int) -> int:
+    """The queries of a block, for which keys and values are copied once: as many as the L2 cache holds with their sums, which stream
+    through it, or fewer where threads would have too few blocks. ``cached``: those in a quarter of it."""
+    rows, threads = form.extent("m"), _threads(form, machine)
+    if rows is None:
+        return cached
+    heads = prod(form.extent(term) or 1 for term in form.batch)
+    blocks = -(-PIECES[0] * threads // heads) if threads > 1 else 1
+    return min(4 * cached, max(cached, -(-rows // (blocks * tile)) * tile))
 
 
 def _block(extent: int | None, most: int, step: int) -> int:

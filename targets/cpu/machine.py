@@ -2,7 +2,7 @@
 from dataclasses import dataclass, replace
 
 from legato.core import cpu as cpus
-from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE
+from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS
 from legato.core.errors import LegatoError
 
 CACHE_WAY = 4096  # bytes of the L1 cache by its associativity: the sets that one page reaches
@@ -15,7 +15,8 @@ class Machine:
 
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
     register, registers their number. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
-    last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 256 KiB, 2 MiB).
+    last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 512 KiB, 8 MiB; an
+    L2 of 256 KiB for ``SMALL_L2_CPUS``).
     transpose_rows: from this number of rows on, a matmul gains by a transpose of a weight that is contiguous along the reduction (8: with
     AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s). rounds_factors: factors of f32 may be rounded to bf16, as the target's
     matmul-precision says; parts: of bf16 that numbers of f32 may be split into, where AMX multiplies those faster (0: none);
@@ -96,7 +97,8 @@ class Machine:
         wide = "avx512vl" in features
         vector_bytes = 64 if wide else 32 if "avx" in features else 16
         listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
-        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads)
+        l2_bytes = SMALL_L2 if cpu in SMALL_L2_CPUS else DEFAULT_CACHES.l2
+        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads, l2_bytes=l2_bytes)
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":

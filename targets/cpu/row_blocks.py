@@ -14,6 +14,7 @@ from legato.targets.cpu.register_tiles import RegisterTiles
 
 SHARE = 2    # of the cache, its inverse; panels of the weight, and what is fetched ahead, take the rest
 COLD = 8     # times as long to read a weight, which comes from memory, as rows, which a kernel before has written
+OUTER = 4    # likewise a weight that the last cache, of which other cores take a share, too, holds after the first block
 
 
 def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> tuple[int, int, int | None] | None:
@@ -38,12 +39,22 @@ def row_block(form: ContractionForm, machine: Machine, tiles: RegisterTiles) -> 
     if panels < 2 or most < unit or (steps is not None and steps <= most):
         return None
     most -= most % unit
-    whole = most if steps is None else steps - steps % unit
-    size = next((size for size in range(most, most // 2, -unit) if whole % size == 0), most)
-    rows, blocks = (size, 1) if steps is None else (steps, steps // size)
-    saved, again = read * rows * (panels - 1), weight_bytes * blocks * COLD
+    size = most if steps is None else _even(steps, most, unit)
+    rows, blocks = (size, 1) if steps is None else (steps, -(-steps // size))
+    slower = OUTER if weight_bytes <= machine.l3_bytes // SHARE else COLD
+    saved, again = read * rows * (panels - 1), weight_bytes * blocks * slower
     rest = 0 if size == 1 else None if steps is None else steps % size
     return (loop, size, rest) if fits or again < saved else None
+
+
+def _even(steps: int, most: int, unit: int) -> int:
+    """The size of blocks of at most so many steps: one that leaves no rest, if there is one that is not much smaller; else one that leaves
+    about as many as a block, since the rest reads the whole weight, too."""
+    dividing = next((size for size in range(most, most // 2, -unit) if steps % size == 0), None)
+    if dividing is not None:
+        return dividing
+    count = -(-steps // most)
+    return min(most, -(-steps // (count * unit)) * unit)
 
 
 def _extent(form: ContractionForm, loops: Sequence[int]) -> int:

@@ -89,6 +89,7 @@ def test_caches(tmp_path, monkeypatch):
     for name in ("x86-64-v3", "znver4"):
         machine = Machine.named(name)
         assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == DEFAULT_CACHES
+    assert Machine.named("skylake").l2_bytes == DEFAULT_CACHES.l2 // 2
 
 
 def test_this_machine():

@@ -43,7 +43,7 @@ def test_symbolic_sizes(target):
 def test_sizes(target):
     """One block and several, whole ones and parts, of keys and of queries; depths that are no multiple of a vector."""
     graph = Graph()
-    for m, n, d, e in ((12, 32, 40, 24), (13, 65, 64, 80), (16, 1030, 16, 16), (200, 300, 20, 20), (1100, 70, 8, 8), (30, 700, 128, 256),
+    for m, n, d, e in ((12, 32, 40, 24), (13, 65, 64, 80), (16, 1030, 16, 16), (200, 300, 20, 20), (1100, 70, 8, 8), (350, 700, 128, 256),
                        (25, 90, 3, 5), (8, 64, 1, 1)):
         graph.attention(f"{m}x{n}x{d}x{e}", 2, m, n, d, e=e)
         if n >= 64:

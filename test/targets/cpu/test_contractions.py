@@ -244,7 +244,7 @@ def test_blocks_of_rows(threads, monkeypatch):
         return found[-1]
 
     monkeypatch.setattr("legato.targets.cpu.contraction.row_block", chosen)
-    monkeypatch.setattr(row_blocks, "SHARE", 16)
+    monkeypatch.setattr(row_blocks, "SHARE", 32)
     monkeypatch.setattr("legato.targets.cpu.threads.WORTH_IT", 1)
     monkeypatch.setattr("legato.targets.cpu.threads.GRAIN", 1)
     cases = Cases()
