@@ -110,6 +110,8 @@ ATTENTIONS = {
     "causal_groups": lambda q, k, v: attend(q, k[:, :2], v[:, :2], enable_gqa=True, is_causal=True, scale=0.2),
     "masked_groups": lambda q, k, v: attend(q, k[:, :1], v[:, :1], enable_gqa=True, attn_mask=lower(q.shape[2], 3)),
     "masked_matrices": lambda q, k, v: attend(q[0, 0], k[0, 0], v[0, 0], attn_mask=lower(q.shape[2], 0)),
+    "matrices": lambda q, k, v: (attend(q[0, 0], k[0, 0], v[0, 0]), attend(q[0], k[0], v[0], is_causal=True)),
+    "batches_of_batches": lambda q, k, v: attend(q[None], k[None], v[None]),
     "views_of_results": lambda q, k, v: attend(*(x.reshape(2, -1, 4, 8).transpose(1, 2) for x in (q, k, v)), attn_mask=lower(q.shape[2], 1)
                                                ).transpose(1, 2).contiguous().view(2, -1, 32),
     "negative_scale": lambda q, k, v: attend(q, k, v, scale=-0.5),
