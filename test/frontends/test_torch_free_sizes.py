@@ -34,6 +34,18 @@ def test_sizes_beside_tensors(name):
             torch.testing.assert_close(torch.as_tensor(ours), theirs)
 
 
+def test_parts_of_an_axis_that_a_slice_fixes():
+    def function(x):
+        first, _, last = x[..., -3:].unbind(-1)
+        return first.unfold(1, 2, 1), last.transpose(0, 1)
+
+    exe = executable(function, torch.randn(2, 5, 7))
+    for shape in ((2, 5, 7), (4, 3, 3), (1, 2, 9)):
+        x = torch.randn(shape)
+        for ours, theirs in zip(exe(x), function(x), strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
 POOLS = {
     "two": lambda x: functional.adaptive_avg_pool2d(x, (2, 3)), "one_axis": lambda x: functional.adaptive_avg_pool1d(x[:, :, 0], 4),
     "seven": lambda x: functional.adaptive_avg_pool2d(x, 7), "unequal": lambda x: functional.adaptive_avg_pool2d(x, (1, 5)),
