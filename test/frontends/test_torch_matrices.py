@@ -148,6 +148,7 @@ COMPLEX = {
     "quotients": lambda x: (x / x.T[:4, :4].flip(0)[:1], x / x.real, x.real / x, 2 / x, x / (3 - 4j)),
     "quotients_by_0": lambda x: (x / 0, x / torch.zeros_like(x), 1 / (x * 0)),
     "large_quotients": lambda x: (x * 1e30 / (x.conj() * 1e30), x / 1e30 / (x.flip(0) / 1e30), (x * 1e25).reciprocal() * 1e25),
+    "of_real_numbers": lambda x: (1j * x.real, torch.exp(-2j * x.imag), (x.real > 0).int() * (1 - 2j), x.real.double() * 1j),
     "variance": lambda x: x.var(0), "gather": lambda x: x.gather(1, torch.zeros(x.shape[0], 1, dtype=torch.int64)),
 }
 
