@@ -168,9 +168,13 @@ def is_defined(name: str, function: "func.FuncOp") -> bool:
 def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int] | None:
     """The first value that defines a symbol which no argument defines, a size that depends on data: in the function's block, or else in an
     inner one around the insertion point."""
+    seen: set[ir.Type] = set()      # of thousands of results in a large graph, few types differ
     for block in _blocks_around(function):
         for op in block.operations:
             for result in op.operation.results:
+                if result.type in seen:
+                    continue
+                seen.add(result.type)
                 for found, axis, scale, offset in given_symbols(result.type):
                     if found == name:
                         return result, axis, scale, offset
