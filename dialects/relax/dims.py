@@ -172,10 +172,11 @@ def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, i
     for block in _blocks_around(function):
         for op in block.operations:
             for result in op.operation.results:
-                if result.type in seen:
+                type_ = result.type
+                if type_ in seen:
                     continue
-                seen.add(result.type)
-                for found, axis, scale, offset in given_symbols(result.type):
+                seen.add(type_)
+                for found, axis, scale, offset in given_symbols(type_):
                     if found == name:
                         return result, axis, scale, offset
     return None
