@@ -7,6 +7,7 @@ from typing import ClassVar
 from legato.core import dtypes
 from legato.core.diagnostics import unparsable
 from legato.core.errors import LegatoError
+from legato.core.given import path_of
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.core.notebook import bytes_text, counted, html_folded, html_table
@@ -107,8 +108,9 @@ class Module:
 
         LegatoError if the file cannot be read, the text is invalid, or a weight is missing or of another type.
         """
+        path = path_of(path, "what a module is loaded from")
         try:
-            text = Path(path).read_bytes()
+            text = path.read_bytes()
         except OSError as error:
             raise LegatoError(f"cannot read {path}: {error.strerror}") from error
         module = Module._parsed(text, load_beside(path), context, str(path))
@@ -118,6 +120,7 @@ class Module:
     def save(self, path: str | Path) -> list[Path]:
         """Writes the text with locations, and the weights beside it (``x.mlir.safetensors`` for ``x.mlir``) if there are any. Returns the
         files. LegatoError if a file of that name is there that this method did not write."""
+        path = path_of(path, "what a module is saved as")
         return write_ir(path, self.module.operation.get_asm(enable_debug_info=True) + "\n", self.weights)
 
     def constants(self) -> list[Constant]:

@@ -19,6 +19,8 @@ BYTECODE = b"ML\xefR"
 
 def parsable(text: str | bytes) -> str | bytes:
     """The text for upstream's parser. LegatoError, with the line, where that would end the process. Bytecode is not looked at."""
+    if not isinstance(text, str | bytes):
+        raise LegatoError(f"MLIR is parsed from a text, or bytecode, not from {type(text).__name__}")
     if isinstance(text, bytes):
         if text.startswith(BYTECODE):
             return text

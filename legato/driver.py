@@ -13,6 +13,7 @@ from legato.compilable import Compilable, own_copy
 from legato.core.collector import importing, seldom_collecting
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
+from legato.core.given import check_function, path_of
 from legato.core.notebook import counted, html_table
 from legato.core.user_code import warn_of
 from legato.dialects.loading import load_dialects
@@ -22,7 +23,7 @@ from legato.host_device import settled
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
-from legato.passes.pipeline.instrumentation import Instrumentation
+from legato.passes.pipeline.instrumentation import Instrumentation, check_instrumentation
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.reproducer import Reproduction
 from legato.stages import PassesAt, passes_for, stages_of
@@ -117,15 +118,25 @@ def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRule
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     report = report if report is not None else Report()
     give = _partitioning(backends, costs, backend_options)
-    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
-                          observer=check)
+    context = _context(catalog.resolve, report.details, instrumentation, reproducer, check, progress)
     with seldom_collecting():
         return _lower(module, settled(catalog.resolve(target)), context, give, passes, from_stage, last, progress, verify_each, report)
 
 
 def reproduction(reproducer: str | Path | Reproduction | None) -> Reproduction | None:
     """Where to write a reproducer, by its path."""
-    return Reproduction(Path(reproducer)) if isinstance(reproducer, str | Path) else reproducer
+    return reproducer if reproducer is None or isinstance(reproducer, Reproduction) else Reproduction(path_of(reproducer, "reproducer="))
+
+
+def _context(resolve_target: Callable[[str], Target], details: dict[str, Any], instrumentation: Instrumentation | None,
+             reproducer: str | Path | Reproduction | None, check: PassObserver | None, progress: Progress | None) -> PassContext:
+    """The passes' context. LegatoError for an argument of another kind."""
+    check_function(progress, "progress= is called with the name of a stage and its seconds")
+    check_instrumentation(instrumentation)
+    if check is not None and not isinstance(check, PassObserver):
+        raise LegatoError(f"check= takes a legato.PassChecker(...), not {type(check).__name__}")
+    return PassContext(resolve_target, report=details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
+                       observer=check)
 
 
 def _lower(module: Module, target: Target, context: PassContext, give: Callable[[Module, PassContext], None] | None, passes: PassesAt,
@@ -234,6 +245,7 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
             catalog = Catalog([target] if isinstance(target, Target) else (), rules)
             resolved = settled(catalog.resolve(target))
             refuse_elsewhere(resolved)
+            context = _context(catalog.resolve, report.details, instrumentation, reproducer, check, progress)
             kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
         if isinstance(module, Module) and not (backends or passes or from_stage):
             found = kept.model(module, resolved)
@@ -245,8 +257,6 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
 
             if resolved.cpu is not None:
                 begin_usual(resolved.cpu.threads)
-        context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation,
-                              reproduction=reproduction(reproducer), observer=check)
         if resolved.engine_here:
             if backends:
                 raise LegatoError(f"backends=: the device of the target '{resolved.name}' runs the graph as a whole")

@@ -56,6 +56,8 @@ class Pipeline(PassPipeline):
         """
         if not isinstance(module, Module):
             raise LegatoError(f"a pipeline runs on a legato.Module, in place, not on {type(module).__name__}")
+        if context is not None and not isinstance(context, PassContext):
+            raise LegatoError(f"the context of a run is a PassContext of {PassContext.__module__}, not {type(context).__name__}")
         used = with_catalogs(context or PassContext(), self._targets, self._backends)
         super().run(module, used)
         if context is None:

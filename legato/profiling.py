@@ -21,6 +21,8 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     """
     if not isinstance(executable, Executable):
         raise LegatoError(f"what is profiled is a compiled model (legato.compile, legato.load), not {type(executable).__name__}")
+    if not isinstance(peaks, bool | runs_of.Peaks):
+        raise LegatoError(f"peaks= is True, False, or Peaks of {runs_of.__name__}, not {type(peaks).__name__}: {peaks!r}")
     found = runs_of.profile(executable, *args, runs=runs, warmup=warmup, peaks=None, **named)
     return replace(found, peaks=_peaks_for(executable, found) if peaks is True else peaks or None)
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import onnx
 
 from legato.core.errors import LegatoError
+from legato.core.given import path_of
 from legato.dialects.loading import make_context
 from legato.dialects.module import Module
 from legato.reduction import raw
@@ -110,7 +111,7 @@ def _forms(model: Any, dialects: Sequence[type], scratch: Path, notes: list[str]
         if for_command:
             program.write(path)
         return path, [lambda: program]
-    path = Path(model)
+    path = path_of(model, "what is reduced, if it is no onnx.ModelProto and no legato.Module,")
     if not path.is_file():
         raise LegatoError(f"there is no file '{path}'")
     whole: Callable[[], Form] = lambda: raw.RawFile(path.read_bytes())  # noqa: E731

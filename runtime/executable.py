@@ -10,6 +10,7 @@ import numpy as np
 import tvm_ffi
 
 from legato.core.errors import LegatoError
+from legato.core.given import path_of
 from legato.core.notebook import bytes_text, counted, html_table
 from legato.core.reports import ExplanationLike, ReportLike
 from legato.runtime.arrays import is_extended, is_padded, on_host, passable, resolved, to_numpy, unsupported, withheld
@@ -160,7 +161,7 @@ class Executable:
         linker: a program that links (``cc``, ``clang``, ``ld.lld``, ``zig``), by name or path; None: the first one found. LegatoError if
         there is no linker, if it fails, or if the files cannot be written.
         """
-        path = Path(path)
+        path = path_of(path, "what a model is saved as")
         if path.is_dir():
             raise LegatoError(f"cannot save the model as {path}: that is a folder")
         if path.suffix == ".so":

@@ -11,6 +11,7 @@ from pathlib import Path
 import tvm_ffi.libinfo
 
 from legato.core.errors import LegatoError
+from legato.core.given import check_text
 
 DRIVERS = ("cc", "gcc", "clang")      # compiler drivers, which find the system's libraries themselves
 LINKERS = ("ld.lld", "ld.mold", "ld")
@@ -32,6 +33,7 @@ def find_linker(asked: str | None = None) -> Linker:
 
     Search order: cc, gcc, clang, ld.lld, ld.mold, ld, zig, the wheel ziglang. LegatoError if there is none.
     """
+    check_text(asked, "linker=")
     asked = asked or os.environ.get(VARIABLE)
     if asked:
         program, *options = shlex.split(asked)

@@ -13,6 +13,7 @@ import numpy as np
 
 from legato.core import cpu
 from legato.core.errors import LegatoError
+from legato.core.given import path_of
 from legato.runtime import artifacts_file, threads, weights_file
 from legato.runtime.code_file import ARTIFACTS_MARK, WEIGHTS_MARK, CodeFile, is_current, read_code, set_digest
 from legato.runtime.executable import Executable
@@ -79,7 +80,7 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], make_co
 
 def saved_files(path: str | PathLike[str]) -> list[Path]:
     """The files of the model saved at ``path``, its code first. LegatoError if it is not a saved model."""
-    return read_code(Path(path)).files()
+    return read_code(path_of(path, "a saved model")).files()
 
 
 def load(path: str | PathLike[str], weights: str | PathLike[str] | None = None, verify: bool = False) -> Executable:
@@ -90,7 +91,7 @@ def load(path: str | PathLike[str], weights: str | PathLike[str] | None = None, 
     head are compared. LegatoError if the file is not such a model, was changed, was made by a newer or a much older Legato, or needs a CPU,
     a device or an OpenMP runtime that is missing, or if the weights or artifacts are missing, truncated or changed.
     """
-    path = Path(path).absolute()
+    path = path_of(path, "a saved model").absolute()
     if path.is_dir():
         raise LegatoError(f"{path} is a folder, not a saved model")
     if not path.is_file():
@@ -118,7 +119,7 @@ def _load(code: CodeFile, weights: str | PathLike[str] | None, verify: bool) -> 
     if lacking:
         raise LegatoError(f"{path} was compiled for the CPU {signature.cpu}; this one ({cpu.host_name()}) does not have "
                           f"{', '.join(lacking)}. Compile the model on this machine, or for an older CPU (target llvm{{cpu=x86-64-v3}})")
-    file = Path(weights).absolute() if weights is not None else code.weights_path
+    file = path_of(weights, "weights=").absolute() if weights is not None else code.weights_path
     data = weights_file.read(file, signature.weights, code.weights, verify) if signature.weights else None
     held = weights_file.arrays_in(data, signature.weights) if data is not None and code.artifacts else {}
     artifacts = artifacts_file.read(code.artifacts_path, code.artifacts, held) if code.artifacts else []

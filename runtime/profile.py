@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from legato.core.errors import LegatoError
+from legato.core.given import check_whole
 from legato.core.notebook import counted, html_table
 from legato.runtime import device_records
 from legato.runtime.cuda_device import cuda_figures
@@ -122,6 +123,8 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     recorder = executable.recorder
     if recorder is None:
         raise LegatoError("this executable cannot be profiled: its code does not run here")
+    check_whole(runs, "runs=")
+    check_whole(warmup, "warmup=")
     if runs < 1:
         raise LegatoError(f"a profile needs at least one run, not {runs}")
     described = recorder.calls()

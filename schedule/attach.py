@@ -25,6 +25,9 @@ def attach_schedule(module: Any, kernel: str, source: str | Path, **parameters: 
 
     ``parameters``: values for the script's knobs, by name. LegatoError if there is no such kernel, or the script is invalid.
     """
+    if not isinstance(module, Module) and not callable(getattr(module, "module", None)):
+        raise LegatoError(f"a schedule is attached to a kernel of a legato.Module, or of a function of legato.script, not of "
+                          f"{type(module).__name__}")
     result = module.clone() if isinstance(module, Module) else module.module()
     found = next((k for k in tir.prim_funcs(result.module) if k.name.value == kernel), None)
     if found is None:

@@ -309,6 +309,8 @@ class ModuleSchedule:
 
         It is ``transform.tune.knob`` in the trace; ``replay(trace, name=value)`` chooses another value.
         """
+        if not isinstance(name, str) or not isinstance(options, Sequence) or isinstance(options, str):
+            raise ScheduleError(f"knob: takes a name and a list of numbers, such as \"width\", [16, 32]; not {name!r}, {options!r}")
         if not options:
             raise ScheduleError(f"knob: '{name}' has no options to choose from")
         chosen = options[0] if selected is None else selected

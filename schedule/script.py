@@ -24,6 +24,8 @@ MAY_BE_EMPTY = ("transform.foreach", "transform.merge_handles", "transform.num_a
 
 def parse(source: str | Path, context: ir.Context) -> ir.Module:
     """Parses a script's module from text or a file. LegatoError if it is invalid."""
+    if not isinstance(source, str | Path):
+        raise LegatoError(f"a schedule is the text of a script, or the path of its file as a pathlib.Path, not {type(source).__name__}")
     with context, ir.Location.unknown():
         try:
             return ir.Module.parseFile(str(source)) if isinstance(source, Path) else ir.Module.parse(source)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
+from legato.core.given import check_text
 from legato.core.interfaces import AttentionTilesLike, MachineLike, PackingLike, WinogradTilesLike
 from legato.core.mlir import ext, func, ir
 from legato.core.user_code import asked, blamed
@@ -210,6 +211,7 @@ class Target:
 
     def stage(self, name: str) -> str:
         """The name of a stage in the pipeline, also for a former name. LegatoError if there is no such stage."""
+        check_text(name, "the name of a stage")
         names = [one for one, _ in self._stages()]
         if name not in names and OLD_NAMES.get(name) in names:
             return OLD_NAMES[name]

@@ -30,10 +30,9 @@ class UserCode:
     backends: tuple[Backend | type[Backend], ...] = ()
 
     def __add__(self, other: UserCode) -> UserCode:
-        targets = {target.name: target for target in (*self.targets, *other.targets)}
         return UserCode(
-            tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)), tuple(targets.values()),
-            tuple(dict.fromkeys(self.backends + other.backends)))
+            tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)),
+            tuple(_named([*self.targets, *other.targets], "--load")), tuple(dict.fromkeys(self.backends + other.backends)))
 
     def chosen(self, names: list[str]) -> list[Backend | type[Backend] | str]:
         """The backends of these names; a name stays as it is if no file defines it. LegatoError, listing those of the files, too, for an
@@ -60,7 +59,8 @@ def load_user_file(path: str) -> UserCode:
     for one in classes:
         if issubclass(one, ModulePass) and "run" in vars(one) and not hasattr(one, "name") and not one.__subclasses__():
             raise LegatoError(f"--load {path}: the pass {one.__name__} has no name: a pass has a class attribute name = \"my-pass\"")
-    return UserCode(tuple(dialects), tuple(passes), tuple(_targets(values)), tuple(_backends(values)))
+    return UserCode(tuple(dialects), tuple(passes), tuple(_named(_targets(values), f"--load {path}")),
+                    tuple(_backends(values)))
 
 
 def _backends(values: list[object]) -> list[Backend | type[Backend]]:
@@ -96,6 +96,15 @@ def _targets(values: list[object]) -> list[Target]:
     from legato.targets.target import Target
 
     return [value for value in values if isinstance(value, Target) and not any(value is ours for ours in TARGETS)]
+
+
+def _named(targets: list[Target], where: str) -> list[Target]:
+    """Targets, each once. LegatoError for different ones of the same name."""
+    found: dict[str, Target] = {}
+    for one in targets:
+        if found.setdefault(one.name, one) is not one:
+            raise LegatoError(f"{where}: two targets are named '{one.name}': by that name only one of them could be had")
+    return list(found.values())
 
 
 def _execute(file: Path) -> ModuleType:

@@ -168,10 +168,15 @@ def is_defined(name: str, function: "func.FuncOp") -> bool:
 def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int] | None:
     """The first value that defines a symbol which no argument defines, a size that depends on data: in the function's block, or else in an
     inner one around the insertion point."""
+    seen: set[ir.Type] = set()      # of thousands of results in a large graph, few types differ
     for block in _blocks_around(function):
         for op in block.operations:
             for result in op.operation.results:
-                for found, axis, scale, offset in given_symbols(result.type):
+                type_ = result.type
+                if type_ in seen:
+                    continue
+                seen.add(type_)
+                for found, axis, scale, offset in given_symbols(type_):
                     if found == name:
                         return result, axis, scale, offset
     return None

@@ -20,6 +20,8 @@ def parse(text: str, filename: str | None = None, **names: Any) -> Module:
 
     ``names``: other names that it may use. ScriptError for what is wrong, at its line.
     """
+    if not isinstance(text, str):
+        raise LegatoError(f"a script is parsed from a text, not from {type(text).__name__}")
     filename = filename or f"<script {next(_numbers)}>"
     remember_text(filename, text)
     known: dict[str, Any] = {"T": T, "R": R, "I": I, **names, "__name__": "script"}

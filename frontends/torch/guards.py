@@ -113,8 +113,18 @@ def _rows(condition: "sympy.Basic", known: Mapping["sympy.Expr", Size], examples
     sign, difference = _RELATIONS[kind]
     text = f"{a} {sign} {b}"
     row = Requirement(a, text, equal=b) if difference is None else Requirement(difference(a, b), text)
-    if not _tells_one(row) and not (kind == "Unequality" and {0, 1} & {x for x in (a, b) if isinstance(x, int)}):
+    if not _tells_one(row) and not (kind == "Unequality" and {0, 1} & {x for x in (a, b) if isinstance(x, int)}
+                                    and not _is_remainder(condition)):
         yield row
+
+
+def _is_remainder(condition: "sympy.Basic") -> bool:
+    """Whether a condition says what a remainder is not: 0, or 1 where it is by 2. Sizes of tensors, which torch asks whether they are 0 or
+    1, may be remainders, too, but of those that are 0 the trace has no branch."""
+    for one, other in (condition.args, condition.args[::-1]):
+        if type(one).__name__ in ("Mod", "PythonMod") and other.is_Integer:
+            return other == 0 or (other == 1 and one.args[1] == 2)
+    return False
 
 
 def _interval(condition: "sympy.Basic", known: Mapping["sympy.Expr", Size], examples: Mapping["sympy.Expr", int]) -> Iterator[Requirement]:

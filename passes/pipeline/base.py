@@ -15,7 +15,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from legato.analysis.structured import StructuredKernels
 from legato.core.errors import LegatoError
@@ -34,6 +34,7 @@ __all__ = ["ModulePass", "Option", "OptionError", "PassContext", "TargetText", "
 PASS_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
+@runtime_checkable
 class PassObserver(Protocol):
     """What follows a pipeline pass by pass: ``checking.PassChecker``. It may raise, and must not change the module."""
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from legato.core.errors import LegatoError
+
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
@@ -68,6 +70,12 @@ class Instrumentation:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self._numbers[folder]}_{name}.mlir").write_text(text)
         self._numbers[folder] += 1
+
+
+def check_instrumentation(given: Instrumentation | None) -> None:
+    """LegatoError for what is given as ``instrumentation=`` and is none."""
+    if given is not None and not isinstance(given, Instrumentation):
+        raise LegatoError(f"instrumentation= takes an Instrumentation of {__name__}, not {type(given).__name__}")
 
 
 def time_report(times: list[tuple[str, float]], total: float | None = None,

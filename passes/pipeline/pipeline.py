@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
+from legato.core.given import path_of
 from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir
 from legato.core.upstream import failed_of, threads_for
+from legato.core.user_code import blamed, raised_in
 from legato.dialects.loading import load_dialects
 from legato.dialects.tir import check_prim_funcs
 from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
-from legato.passes.pipeline.instrumentation import Instrumentation
+from legato.passes.pipeline.instrumentation import Instrumentation, check_instrumentation
 from legato.passes.pipeline.malformed import malformed
 from legato.passes.pipeline.reproducer import Reproducer, Reproduction
 from legato.passes.pipeline.rounding import REORDERED, Rounding
@@ -80,8 +82,9 @@ class PassPipeline:
         self.steps = with_target(steps, target) if target is not None else steps
         self.verify = verify
         self.verify_each = verify_each
+        check_instrumentation(instrumentation)
         self.instrumentation = instrumentation
-        self.reproduction = Reproduction(Path(reproducer), command, tuple(loaded)) if reproducer is not None else None
+        self.reproduction = Reproduction(path_of(reproducer, "reproducer="), command, tuple(loaded)) if reproducer is not None else None
         self.observer = observer
 
     def __str__(self) -> str:
@@ -183,7 +186,7 @@ class PassPipeline:
         except Exception as problem:
             if telling.print_after_failure:
                 telling.dump(f"After {name} Failed", name, scope, module)
-            error = self._explained(problem, module)
+            error = self._explained(problem, module, work)
             text = ",".join(map(str, work)) if isinstance(work, list) else str(work)
             if before is not None and isinstance(work, list) and len(work) > 1:
                 failing, before = self._first_failing(work, before)
@@ -261,16 +264,21 @@ class PassPipeline:
             failed.pass_name = name or "the pipeline"
             raise failed from error
 
-    def _explained(self, error: Exception, module: Module) -> Exception:
-        """The error; LegatoError in the place of an unforeseen one where the IR has an attribute of Legato's that is not of its kind."""
-        if isinstance(error, (LegatoError, ir.MLIRError, OSError)) or (what := malformed(module.module)) is None:
+    def _explained(self, error: Exception, module: Module, work: Work) -> Exception:
+        """The error; LegatoError in the place of an unforeseen one where the IR has an attribute of Legato's that is not of its kind, or
+        that a user's pass raised."""
+        if isinstance(error, (LegatoError, ir.MLIRError)):
             return error
-        return LegatoError(what)
+        if not isinstance(error, OSError) and (what := malformed(module.module)) is not None:
+            return LegatoError(what)
+        if isinstance(work, PythonStep) and raised_in(error):
+            return blamed(error, f"the pass {work.name}", work.pass_.run)
+        return error
 
     def _annotate(self, error: Exception, name: str, scope: str | None) -> None:
         if isinstance(error, PassFailed):
             error.pass_name, error.scope = error.pass_name or name, error.scope or scope
-        elif not hasattr(error, "__notes__"):
+        elif not hasattr(error, "__notes__") and f"the pass {name} " not in str(error):
             error.add_note(f"in the pass {name}{f' on the external module {scope}' if scope else ''}")
 
     def _write(self, before: Reproducer, pipeline: str, error: Exception, context: PassContext, verify_each: bool = False) -> None:

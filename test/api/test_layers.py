@@ -21,7 +21,7 @@ MAY_KNOW = {  # a folder, or a room or a file of one: what it may import beside 
     "reduction": "core dialects",
     "codegen": "core dialects passes.memory.signature passes.pipeline runtime",
     "checking": "core dialects analysis passes codegen runtime",
-    "runtime": "core.errors core.cpu core.dataclass core.notebook core.reports core.syntax",
+    "runtime": "core.errors core.cpu core.dataclass core.given core.notebook core.reports core.syntax",
 }
 ROOMS = {  # of passes/: the rooms that each may import
     "pipeline": "",

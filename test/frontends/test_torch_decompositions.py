@@ -42,6 +42,7 @@ ELEMENTWISE = {
     "remainder": of_pairs(torch.remainder), "remainder_number": lambda x, y: torch.remainder(x, -0.7) + (x // 0.1),
     "remainder_of_number": lambda x, y: torch.remainder(2.5, x), "heaviside": of_pairs(torch.heaviside),
     "copysign": lambda x, y: torch.copysign(x, torch.where(y.isnan(), 1.0, y)), "copysign_number": lambda x, y: torch.copysign(x, -0.0),
+    "clamp_of_two_kinds": lambda x, y: (x.clamp(-1, 0.75), y.clamp(-0.5, 1), (y.nan_to_num(0, 9, -9) * 3).int().clamp(-2, 1.5)),
     "signbit": lambda x, y: torch.signbit(torch.where(x.isnan(), 1.0, x)), "frexp": lambda x, y: torch.frexp(x * y),
 }
 ALONG_AN_AXIS = {

@@ -110,6 +110,8 @@ ATTENTIONS = {
     "causal_groups": lambda q, k, v: attend(q, k[:, :2], v[:, :2], enable_gqa=True, is_causal=True, scale=0.2),
     "masked_groups": lambda q, k, v: attend(q, k[:, :1], v[:, :1], enable_gqa=True, attn_mask=lower(q.shape[2], 3)),
     "masked_matrices": lambda q, k, v: attend(q[0, 0], k[0, 0], v[0, 0], attn_mask=lower(q.shape[2], 0)),
+    "matrices": lambda q, k, v: (attend(q[0, 0], k[0, 0], v[0, 0]), attend(q[0], k[0], v[0], is_causal=True)),
+    "batches_of_batches": lambda q, k, v: attend(q[None], k[None], v[None]),
     "views_of_results": lambda q, k, v: attend(*(x.reshape(2, -1, 4, 8).transpose(1, 2) for x in (q, k, v)), attn_mask=lower(q.shape[2], 1)
                                                ).transpose(1, 2).contiguous().view(2, -1, 32),
     "negative_scale": lambda q, k, v: attend(q, k, v, scale=-0.5),
@@ -146,6 +148,7 @@ COMPLEX = {
     "quotients": lambda x: (x / x.T[:4, :4].flip(0)[:1], x / x.real, x.real / x, 2 / x, x / (3 - 4j)),
     "quotients_by_0": lambda x: (x / 0, x / torch.zeros_like(x), 1 / (x * 0)),
     "large_quotients": lambda x: (x * 1e30 / (x.conj() * 1e30), x / 1e30 / (x.flip(0) / 1e30), (x * 1e25).reciprocal() * 1e25),
+    "of_real_numbers": lambda x: (1j * x.real, torch.exp(-2j * x.imag), (x.real > 0).int() * (1 - 2j), x.real.double() * 1j),
     "variance": lambda x: x.var(0), "gather": lambda x: x.gather(1, torch.zeros(x.shape[0], 1, dtype=torch.int64)),
 }
 

@@ -81,8 +81,8 @@ def conv(g: Graph) -> None:
     weight = g.weight(value.dtype, filters, channels // group, *attributes["kernel_shape"])
     bias = [g.weight(value.dtype, filters)] if g.rng.random() < 0.5 else []
     if g.rng.random() < 0.2:
-        del attributes["pads"]
-        attributes |= {"auto_pad": g.rng.choice(("SAME_UPPER", "SAME_LOWER", "VALID"))}
+        padded = any(attributes.pop("pads"))    # without its padding, the window may not fit
+        attributes |= {"auto_pad": g.rng.choice(("SAME_UPPER", "SAME_LOWER") if padded else ("SAME_UPPER", "SAME_LOWER", "VALID"))}
         if attributes["auto_pad"] != "VALID":
             attributes["dilations"] = [1] * (value.rank - 2)
     made = g.add("Conv", [value, weight, *bias], value.dtype, group=group, **attributes)

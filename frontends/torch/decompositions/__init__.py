@@ -15,11 +15,13 @@ from legato.frontends.torch.decompositions.halves import WIDENED
 from legato.frontends.torch.decompositions.integers import INTEGERS
 from legato.frontends.torch.decompositions.layers import LAYERS
 from legato.frontends.torch.decompositions.matrices import MATRICES
+from legato.frontends.torch.decompositions.numbers import NUMBERS
 from legato.frontends.torch.decompositions.order import ORDER
 from legato.frontends.torch.decompositions.own import OWN
 from legato.frontends.torch.decompositions.placing import PLACING
 from legato.frontends.torch.decompositions.pools import POOLS
 from legato.frontends.torch.decompositions.products import PRODUCTS
+from legato.frontends.torch.decompositions.quantization import QUANTIZATION
 from legato.frontends.torch.decompositions.reductions import REDUCTIONS
 from legato.frontends.torch.decompositions.resizing import RESIZING
 from legato.frontends.torch.decompositions.scans import SCANS
@@ -32,9 +34,9 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
-    return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, {
+    return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS, **LAYERS,
-        **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA,
+        **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA,
         **of_transformers()})
 
 

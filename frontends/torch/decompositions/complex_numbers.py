@@ -40,6 +40,14 @@ def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_any
 
 
+def _times_a_number(x: Any, number: Any) -> Any:
+    """Real numbers times a complex one."""
+    if not isinstance(number, complex) or x.is_complex():
+        return NotImplemented
+    x = x.to(torch.result_type(x, number).to_real())
+    return torch.complex(x * number.real, x * number.imag)
+
+
 def _exp(x: Any) -> Any:
     return torch.polar(x.real.exp(), x.imag)
 
@@ -191,6 +199,7 @@ COMPLEX = {
         aten.linalg_vector_norm.default: _norm, aten.sgn.default: _sgn, aten.zeros_like.default: _zeros_like,
         aten.ones_like.default: _ones_like, aten.var.correction: _variance, aten.isnan.default: _isnan,
     }.items()},
+    **dict.fromkeys((aten.mul.Tensor, aten.mul.Scalar), _times_a_number),
     aten.mm.default: _product(torch.mm),
     aten.bmm.default: _product(torch.bmm),
 }

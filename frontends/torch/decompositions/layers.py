@@ -69,12 +69,12 @@ def _own_batch_norm(x: Any, weight: Any, bias: Any, training: bool, momentum: fl
 
 def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
                       scale: float | None = None) -> tuple[Any, Any]:
-    """Attention with a mask, or of several heads to each of the keys and values: the exporter makes NaN of rows that are masked as a
-    whole, which are 0, and takes as many keys as queries. It makes NaN of scales that are not above 0, too. And of halves, whose scores
-    torch keeps in f32, it rounds these."""
+    """Attention with a mask, of several heads to each of the keys and values, or of another rank than 4: the exporter makes NaN of rows
+    that are masked as a whole, which are 0, takes as many keys as queries, and batches of heads only. It makes NaN of scales that are not
+    above 0, too. And of halves, whose scores torch keeps in f32, it rounds these."""
     shares, dtype = query.ndim > 2 and key.shape[-3] != query.shape[-3], query.dtype
     halves = dtype in HALVES
-    if dropout_p or (attn_mask is None and not shares and not halves and (scale is None or scale > 0)):
+    if dropout_p or (attn_mask is None and query.ndim == 4 and not shares and not halves and (scale is None or scale > 0)):
         return NotImplemented
     if shares:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))

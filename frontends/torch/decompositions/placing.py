@@ -34,6 +34,12 @@ def _linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: An
     return made.to(dtype if dtype is not None else torch.get_default_dtype())
 
 
+def _unbind(x: Any, axis: int = 0) -> Any:
+    """The parts along an axis whose size follows from one that only a call knows: the exporter takes each for one of a rank more."""
+    count = x.shape[axis]
+    return NotImplemented if isinstance(count, int) else [x.select(axis, place) for place in range(int(count))]
+
+
 def _kaiser_window(count: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
                    pin_memory: bool | None = None) -> Any:
     """Kaiser's window, by the Bessel function."""
@@ -211,6 +217,7 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
 PLACING = {
     aten.copy.default: _copy,
     aten.stack.default: _stack,
+    aten.unbind.int: _unbind,
     aten.scatter.src: _scatter,
     aten.scatter.value: _scatter_number,
     aten.scatter.reduce: _scatter_combined,

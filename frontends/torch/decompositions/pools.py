@@ -32,7 +32,7 @@ def _adaptive_avg_pool(x: Any, sizes: Sequence[int]) -> Any:
     """Means of windows that together cover an image: axis by axis, since each window is a box."""
     kernel = _equal_windows(x, sizes)
     if kernel is not None:
-        return functional.avg_pool3d(x, kernel)
+        return (functional.avg_pool2d if len(sizes) == 2 else functional.avg_pool3d)(x, kernel)
     for number, size in enumerate(sizes):
         axis = x.ndim - len(sizes) + number
         at, inside = _windows(x.shape[axis], size)
@@ -41,6 +41,12 @@ def _adaptive_avg_pool(x: Any, sizes: Sequence[int]) -> Any:
         total = torch.where(inside, taken, torch.zeros_like(taken)).sum(-1) / inside.sum(-1).to(x.dtype)
         x = total.movedim(-1, axis)
     return x
+
+
+def _adaptive_avg_pool2d(x: Any, sizes: Sequence[int]) -> Any:
+    """Those of an image whose size only a call knows: torch takes windows to be of one size, or not, as they are of the example."""
+    free = not all(isinstance(length, int) for length in x.shape[-2:])
+    return _adaptive_avg_pool(x, sizes) if free and all(isinstance(size, int) for size in sizes) else NotImplemented
 
 
 def _adaptive_max_pool(x: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
@@ -85,6 +91,7 @@ def _windows(length: Any, size: int) -> tuple[Any, Any]:
 
 POOLS = {
     **dict.fromkeys((aten.avg_pool2d.default, aten.avg_pool3d.default), _avg_pool),
+    aten._adaptive_avg_pool2d.default: _adaptive_avg_pool2d,
     aten._adaptive_avg_pool3d.default: _adaptive_avg_pool,
     **dict.fromkeys((aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default), _adaptive_max_pool),
 }

@@ -81,8 +81,8 @@ def _takes(op: ir.Operation, least_rows: int) -> bool:
     if op.name != "relax.matmul" or 0 in op.results[0].type.shape:
         return False
     a, b = (dims.dims(operand.type) for operand in op.operands)
-    if len(a) < 2 or len(b) < 2 or dims.UNKNOWN in (*a, *b) or not isinstance(a[-1], int):
-        return False
+    if len(a) < 2 or len(b) < 2 or dims.UNKNOWN in (*a, *b) or not isinstance(a[-1], int) or b[-2] != a[-1]:
+        return False    # a depth of b that only the call knows could not be padded as that of a
     sizes = (a[-2], least_rows), (b[-1], LEAST), (a[-1], LEAST)
     return not any(isinstance(size, int) and size < least for size, least in sizes)
 

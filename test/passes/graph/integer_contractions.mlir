@@ -267,6 +267,10 @@ func.func @groups_of_lanes(%x: tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>
 // CHECK: %[[X:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 0, 0, 0, 2>} : (tensor<2x?x14xui8, {{.*}}>)
 // CHECK: %[[Y:.*]] = "relax.pad"(%[[LOWERED]]) {pads = array<i64: 0, 0, 0, 0, 2, 0>} : (tensor<2x14x12xi8>)
 // CHECK: "relax.matmul_integer"(%[[X]], %[[Y]]) : (tensor<2x?x16xui8, {{.*}}>, tensor<2x16x12xi8>)
+// A depth that only the call knows to be the other's could not be padded like that.
+// CHECK-LABEL: func.func @depth_of_the_call(
+// CHECK-NOT: _integer
+// CHECK: return
 // SHORTS-LABEL: func.func @pairs(
 // SHORTS: %[[LESS:.*]] = "relax.subtract"(%{{.*}}, %{{.*}}) : (tensor<2x9x16xi16>, tensor<i16>)
 // SHORTS: "relax.matmul_integer"(%[[LESS]], %{{.*}}) : (tensor<2x9x16xi16>, tensor<2x16x12xi16>) -> tensor<2x9x12xi32>
@@ -301,4 +305,11 @@ func.func @pairs_of_other_sizes(%x: tensor<2x?x14xui8, #relax.dims<[2, "n", 14]>
   %1 = "relax.astype"(%y) {dtype = f32} : (tensor<2x14x12xui8>) -> tensor<2x14x12xf32>
   %2 = "relax.matmul"(%0, %1) : (tensor<2x?x14xf32, #relax.dims<[2, "n", 14]>>, tensor<2x14x12xf32>) -> tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>>
   return %2 : tensor<2x?x12xf32, #relax.dims<[2, "n", 12]>>
+}
+
+func.func @depth_of_the_call(%x: tensor<2x9x14xui8>, %y: tensor<2x?x12xi8, #relax.dims<[2, "k", 12]>>) -> tensor<2x9x12xi32> {
+  %0 = "relax.astype"(%x) {dtype = i32} : (tensor<2x9x14xui8>) -> tensor<2x9x14xi32>
+  %1 = "relax.astype"(%y) {dtype = i32} : (tensor<2x?x12xi8, #relax.dims<[2, "k", 12]>>) -> tensor<2x?x12xi32, #relax.dims<[2, "k", 12]>>
+  %2 = "relax.matmul"(%0, %1) : (tensor<2x9x14xi32>, tensor<2x?x12xi32, #relax.dims<[2, "k", 12]>>) -> tensor<2x9x12xi32>
+  return %2 : tensor<2x9x12xi32>
 }

@@ -1,0 +1,63 @@
+"""legato.from_torch: sizes that only a call knows, as numbers beside tensors and as sizes of windows, against PyTorch itself."""
+import pytest
+from torch_functions import module_of
+
+import legato
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+functional = torch.nn.functional
+AUTO = torch.export.Dim.AUTO
+
+
+def executable(function, *args):
+    """Compiled for any sizes of all arguments."""
+    dynamic = (tuple(dict.fromkeys(range(x.dim()), AUTO) for x in args),)
+    return legato.compile(legato.from_torch(module_of(function), args, dynamic_shapes=dynamic))
+
+
+BESIDE = {
+    "remainder": lambda x, i: i % x.shape[1], "power": lambda x, i: (x ** x.shape[1], i ** x.shape[0]), "and": lambda x, i: i & x.shape[1],
+    "or": lambda x, i: i | x.shape[1], "xor": lambda x, i: i ^ x.shape[1], "place": lambda x, i: torch.gather(x, 1, i[:, :1] % x.shape[1]),
+    "bounds": lambda x, i: (x.clamp(0.5, x.shape[1] - 5), i.clamp(1, x.shape[1] - 5), i.clamp(max=x.shape[1] - 5)),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_sizes_beside_tensors(name):
+    given = [(torch.randn(rows, columns), torch.randint(-40, 40, (rows, 5))) for rows, columns in ((3, 7), (5, 6), (2, 9))]
+    exe = executable(BESIDE[name], *given[0])
+    for args in given:
+        wanted = BESIDE[name](*args)
+        found = exe(*args)
+        for ours, theirs in zip(*[one if isinstance(one, tuple) else (one,) for one in (found, wanted)], strict=True):
+            torch.testing.assert_close(torch.as_tensor(ours), theirs)
+
+
+def test_parts_of_an_axis_that_a_slice_fixes():
+    def function(x):
+        first, _, last = x[..., -3:].unbind(-1)
+        return first.unfold(1, 2, 1), last.transpose(0, 1)
+
+    exe = executable(function, torch.randn(2, 5, 7))
+    for shape in ((2, 5, 7), (4, 3, 3), (1, 2, 9)):
+        x = torch.randn(shape)
+        for ours, theirs in zip(exe(x), function(x), strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
+POOLS = {
+    "two": lambda x: functional.adaptive_avg_pool2d(x, (2, 3)), "one_axis": lambda x: functional.adaptive_avg_pool1d(x[:, :, 0], 4),
+    "seven": lambda x: functional.adaptive_avg_pool2d(x, 7), "unequal": lambda x: functional.adaptive_avg_pool2d(x, (1, 5)),
+    "max": lambda x: functional.adaptive_max_pool2d(x, (2, 3)),
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (2, 3, 4, 6)], ids=str)
+@pytest.mark.parametrize("name", POOLS)
+def test_windows_of_any_image(name, shape):
+    """Those of the example may all have one size, or not: the image of a call is another."""
+    exe = executable(POOLS[name], torch.randn(shape))
+    for sizes in ((2, 3, 5, 7), (2, 3, 4, 6), (1, 3, 9, 2), (3, 3, 2, 8), (1, 3, 14, 21)):
+        x = torch.randn(sizes)
+        torch.testing.assert_close(exe(x), POOLS[name](x), rtol=1e-5, atol=1e-5)
