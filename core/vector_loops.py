@@ -1,6 +1,7 @@
 """Short names for the ops that loops on vectors are made of, where these are written by hand. All build at the insertion point."""
 from collections.abc import Callable, Sequence
 
+from legato.core.cpu_table import LINE
 from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref, scf, vector
@@ -281,21 +282,31 @@ def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None]) 
 
 
 def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], None]) -> None:
-    """Runs ``body(item, thread)`` for each item: a thread that has done one takes the next, so that one that is held up does fewer."""
+    """Runs ``body(item, thread)`` for each item. A thread takes items of a part of its own, as in ``in_parts``, which are those that it
+    took in the kernel before; then what others have not begun, so that one that is held up does fewer."""
     i64 = ir.IntegerType.get_signless(64)
-    taken = memref.AllocOp(ir.MemRefType.get([1], i64), [], [], alignment=64).result
-    one = arith.ConstantOp(i64, 1).result
-    write(arith.ConstantOp(i64, 0).result, taken, 0)
-
-    def following() -> ir.Value:
-        return arith.index_cast(ir.IndexType.get(), memref.AtomicRMWOp(arith.AtomicRMWKind.addi, one, taken, [index(0)]).result)
+    part, apart = rounded_up(count, threads), LINE // 8     # counters of two threads are not in one line
+    taken = scratch(threads * apart, element=i64)
+    zero, one = (arith.ConstantOp(i64, number).result for number in (0, 1))
+    for thread in range(threads):
+        write(zero, taken, thread * apart)
 
     def run(thread: ir.Value) -> None:
-        def step(item: ir.Value) -> list[ir.Value]:
-            body(item, thread)
-            return [following()]
+        def take(others: ir.Value) -> None:
+            whose = remainder(plus(thread, others), threads)
+            first = times(whose, part)
+            counter, size = value_of(times(whose, apart)), least(part, minus(count, first))
 
-        repeated([following()], lambda item: below(item, count), step)
+            def following() -> ir.Value:
+                return arith.index_cast(ir.IndexType.get(), memref.AtomicRMWOp(arith.AtomicRMWKind.addi, one, taken, [counter]).result)
+
+            def step(item: ir.Value) -> list[ir.Value]:
+                body(plus(first, item), thread)
+                return [following()]
+
+            repeated([following()], lambda item: below(item, size), step)
+
+        loop(0, threads, 1, take)
 
     in_parallel(threads, run)
 

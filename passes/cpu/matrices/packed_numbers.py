@@ -61,9 +61,9 @@ class WholeNumbers(WeightNumbers):
         """Where a number is."""
 
     @abstractmethod
-    def fetch_next(self, block: Size, panel: Size, step: Size, steps: Size, tile: Size, tiles: Size, most: int) -> None:
-        """Fetches a part of the panel behind one, at each of ``steps`` steps of each of ``tiles`` tiles, of which there are ``most`` at
-        most. Behind the weight's end that does no harm."""
+    def fetch(self, block: Size, panel: Size, step: Size, steps: Size, tile: Size, tiles: Size, most: int) -> None:
+        """Fetches a part of a panel of a block, at each of ``steps`` steps of each of ``tiles`` tiles, of which there are ``most`` at
+        most."""
 
 
 class PanelNumbers(WholeNumbers):
@@ -76,8 +76,8 @@ class PanelNumbers(WholeNumbers):
     def place(self, block: Size, panel: Size, step: Size, row: Size, column: Size) -> list[Size]:
         return [self._panel(block, panel), step, row, column]
 
-    def fetch_next(self, block: Size, panel: Size, step: Size, steps: Size, tile: Size, tiles: Size, most: int) -> None:
-        start = times(plus(self._panel(block, panel), 1), self.packing.in_block * STEP * COLUMNS)
+    def fetch(self, block: Size, panel: Size, step: Size, steps: Size, tile: Size, tiles: Size, most: int) -> None:
+        start = times(self._panel(block, panel), self.packing.in_block * STEP * COLUMNS)
         fetch_part(self.flat, start, plus(times(tile, steps), step), STEP * COLUMNS, most)
 
 
@@ -93,13 +93,13 @@ class ColumnNumbers(WholeNumbers):
         depth = plus(times(plus(times(block, self.packing.in_block), step), STEP), row)
         return [quotient(panel, self.panels), depth, 0, plus(times(remainder(panel, self.panels), COLUMNS), column)]
 
-    def fetch_next(self, block: Size, panel: Size, step: Size, steps: Size, tile: Size, tiles: Size, most: int) -> None:
+    def fetch(self, block: Size, panel: Size, step: Size, steps: Size, tile: Size, tiles: Size, most: int) -> None:
         lines = COLUMNS // IN_LINE
         each = rounded_up(STEP * lines, tiles)
         first = least(times(tile, each), STEP * lines)
 
         def fetch(number: ir.Value) -> None:
-            at = self.place(block, plus(panel, 1), step, quotient(number, lines), times(remainder(number, lines), IN_LINE))
+            at = self.place(block, panel, step, quotient(number, lines), times(remainder(number, lines), IN_LINE))
             memref.PrefetchOp(self.weights, [*map(value_of, at)], False, 2, True)
 
         loop(first, plus(first, least(each, minus(STEP * lines, first))), 1, fetch)

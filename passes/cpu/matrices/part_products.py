@@ -141,15 +141,22 @@ class PartProducts:
         loop(share.begin, share.end, 1, panel)
 
     def _split_rows(self, share: Share, block: Size) -> None:
+        """Splits rows of a chunk, and meanwhile fetches the first panel."""
         def split(tile: Size) -> None:
             row = share.row(tile)
-            self.splitting.split(row, self._rows(row), plus(share.slot, tile), block)
+            self.splitting.split(row, self._rows(row), plus(share.slot, tile), block,
+                                 lambda step: self._fetch(share, block, share.begin, step, self.splitting.steps(block), tile))
 
         loop(0, share.count, 1, split)
 
     def _split_panel(self, share: Share, block: Size, panel: Size) -> None:
         if self.panels is not None:
             self.panels.split(block, panel, self.splitting.steps(block), share.thread)
+
+    def _fetch(self, share: Share, block: Size, panel: Size, step: Size, steps: Size, tile: Size) -> None:
+        """Fetches a part of a panel that is split when the kernel runs, at a step of a tile."""
+        if self.panels is not None:
+            self.panels.numbers.fetch(block, panel, step, steps, tile, share.count, self.cut.chunk)
 
     def _rows(self, row: Size) -> Size:
         """The rows of a tile that begins with a row."""
@@ -179,9 +186,10 @@ class PartProducts:
         else:
             matrices, of_panel = self.panels.matrices, share.thread
 
+        following = least(plus(panel, 1), minus(share.end, 1))      # behind the last one, which is near, are other threads'
+
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            if self.panels is not None:
-                self.panels.numbers.fetch_next(block, panel, number, steps, tile, share.count, self.cut.chunk)
+            self._fetch(share, block, following, number, steps, tile)
             left = read_matrix(self.splitting.pairs, [plus(share.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
             right = read_matrix(matrices, [of_panel, number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]

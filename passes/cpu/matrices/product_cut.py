@@ -10,7 +10,7 @@ from legato.core.vector_loops import Size, in_parallel, in_turns, least, loop, m
 from legato.passes.cpu.matrices.packing import PartsPacking
 from legato.passes.cpu.matrices.panel_products import WORTH_IT
 from legato.passes.cpu.matrices.product_share import Share
-from legato.passes.cpu.matrices.product_times import ROWS, SURELY, tiles_at_hand, time_in_f32, time_of
+from legato.passes.cpu.matrices.product_times import OF_OTHERS, ROWS, SURELY, tiles_at_hand, time_in_f32, time_of
 
 TURNS = 8   # of a thread that multiplies rows of its own
 
@@ -51,6 +51,12 @@ class ProductCut:
     def time(self) -> float:
         """Of a thread."""
         return time_of(self.tiles_each, self.panels_each, -(-self.tiles_each // self.chunk), self.packing)
+
+    @property
+    def time_of_others(self) -> float:
+        """What it takes longer to read rows that another thread wrote, if threads shared the rows of the kernel before. Products that are
+        not in parts have such, too."""
+        return self.tiles_each * self.packing.steps * OF_OTHERS * (1 - 1 / self.by_panels)
 
     @property
     def pays(self) -> bool:
@@ -98,7 +104,8 @@ class ProductCut:
         def of(by_rows: int) -> ProductCut:
             each, by_panels = -(-tiles // by_rows), threads // by_rows
             # a weight that stays in the cache is multiplied by one tile after the other, whose parts stay in the first one
-            chunks = each if by_panels == 1 and not packing.at_run_time else -(-each // fit)
+            chunks = -(-each // fit) if packing.at_run_time else each
             return ProductCut(rows, packing, by_rows, by_panels, -(-each // chunks))
 
-        return min((of(by_rows) for by_rows in range(1, threads + 1) if threads % by_rows == 0), key=lambda cut: cut.time)
+        cuts = (of(by_rows) for by_rows in range(1, threads + 1) if threads % by_rows == 0)
+        return min(cuts, key=lambda cut: cut.time + cut.time_of_others)

@@ -12,6 +12,7 @@ FAR_PRODUCT = 175       # where they are made when the kernel runs
 READ_NEAR = 150         # to read a step of a panel that is packed in parts
 SPLIT_FAR = 370         # to read and split one that is packed in f32
 SPLIT_ROWS = 170        # of a step of a tile's rows
+OF_OTHERS = 120         # more, of such a step that another thread wrote
 SUMS = 200              # of a tile and a panel, to write and read their sums
 IN_F32 = 0.01           # of a multiply-add, where numbers are not split
 SURELY = 0.93           # of the time in f32, that a product takes at most that surely pays

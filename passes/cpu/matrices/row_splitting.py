@@ -30,13 +30,14 @@ class RowSplitting:
             return in_block
         return least(in_block, minus(self.packing.steps, times(block, in_block)))
 
-    def split(self, row: Size, rows: Size, slot: Size, block: Size) -> None:
+    def split(self, row: Size, rows: Size, slot: Size, block: Size, beside: Callable[[Size], None]) -> None:
         """Splits what a block reads of the rows of a tile, and keeps the greatest magnitude in these so far, as bits. Fetches the same of
-        the next tile, whose rows are streams too many for the hardware to follow."""
+        the next tile, whose rows are streams too many for the hardware to follow. ``beside``: what else is done at a step."""
         v, start = self.vectors, times(block, self.packing.in_block)
 
         def steps(number: Size, greatest: ir.Value, count: int = STEP) -> list[ir.Value]:
             column = times(plus(start, number), STEP)
+            beside(number)
 
             def one(i: ir.Value, greatest: ir.Value) -> list[ir.Value]:
                 at = plus(row, i)

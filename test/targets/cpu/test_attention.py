@@ -237,13 +237,15 @@ def test_sums_stay_in_registers(threads, tmp_path):
 
 
 def test_threads_take_blocks_in_turns():
-    """Each takes the next block when it has done one; results are those of one thread, to the bit, also of fewer blocks than threads."""
+    """Each takes the next block of its own part when it has done one, then others': there is a counter for each, in a line of its own.
+    Results are those of one thread, to the bit, also of fewer blocks than threads."""
     graph = Graph()
     graph.attention("few", 1, 300, 300, 32)
     graph.attention("many", 5, 700, 400, 32)
     graph.attention("symbolic", 3, "m", 300, 32, mask="where")
     module = legato.from_onnx(graph.model)
-    assert str(legato.lower(module, "llvm{threads=3}", last="scheduled")).count("memref.atomic_rmw addi") >= 3
+    lowered = str(legato.lower(module, "llvm{threads=3}", last="scheduled"))
+    assert lowered.count("memref.atomic_rmw addi") >= 3 and lowered.count("memref.alloc() {alignment = 64 : i64} : memref<24xi64>") >= 3
     inputs = graph.arrays({"m": 650})
     wanted = legato.compile(module, "llvm{threads=1}")(**inputs)
     exe = legato.compile(module, "llvm{threads=3}")

@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 from harness import Net
 
+from legato.passes.cpu.matrices.packing import PartsPacking
+from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.split_products import is_splittable
 from legato.targets.cpu.machine import Machine
 
@@ -41,6 +43,13 @@ def products(target, shapes, change=None, bias=1):
 def test_products(precision, threads):
     for found, exact, magnitudes in products(TARGET(precision, threads), SHAPES):
         assert (np.abs(found - exact) <= ERRORS[precision] * magnitudes).all()
+
+
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(784, 128, 512), (784, 512, 128), (3136, 64, 256)])
+def test_rows_are_shared_where_the_weight_stays_in_the_cache(rows, depth, columns):
+    """Threads write whole rows of the result, a tile at a time, for which each splits rows of its own only."""
+    cut = ProductCut.best(rows, PartsPacking(depth, columns, 3), Machine("", "", 64, 32, threads=2, l2_bytes=2 << 20))
+    assert (cut.by_rows, cut.by_panels, cut.chunk) == (2, 1, 1)
 
 
 def test_many_runs_on_two_threads():
