@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from legato.core.errors import LegatoError
-from legato.dialects import Module, make_context
+from legato.dialects import Module
+from legato.dialects.loading import scratch_context
 from legato.frontends.script.functions import PrimFunc, RelaxFunc, module_of_class
 from legato.frontends.script.language.functions import Function, Macro, source_of
 from legato.frontends.script.program import Program
@@ -25,7 +26,7 @@ def prim_func(function: Callable | None = None, *, private: bool = False, check_
         if in_class(f):
             return PrimFunc(f, {})
         made = PrimFunc(f, names)
-        Program(make_context()).kernel(made)  # without a graph that calls it, which not every kernel can have
+        Program(scratch_context()).kernel(made)  # without a graph that calls it, which not every kernel can have
         return made
 
     return _decorated(function, "T.prim_func", decorate)
@@ -43,7 +44,7 @@ def relax_function(function: Callable | None = None, *, pure: bool = True, priva
         if in_class(f):
             return RelaxFunc(f, private, {})
         made = RelaxFunc(f, private, names)
-        made.module()
+        made.module(scratch_context())
         return made
 
     return _decorated(function, "R.function", decorate)

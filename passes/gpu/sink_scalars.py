@@ -24,7 +24,7 @@ class SinkScalars(ModulePass):
 
 def sink_scalars(launch: ir.Operation) -> None:
     """Copies what one launch takes."""
-    inside = everything(launch)
+    inside = dict.fromkeys(everything(launch))
     wanted: list[ir.Operation] = []
     for op in inside:
         for value in op.operands:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from legato.analysis.bounds import leaves_buffer
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, copy, everything, find, index, move_before, replace_uses, terminator
+from legato.core.ir_helpers import body, count, find, index, move_before, replace_uses, terminator
 from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -115,16 +115,20 @@ def unroll(loop: ForOp) -> None:
     if extent is None or lower is None or extent > MOST_COPIES:
         raise PassFailed(f"the loop {loop.name} cannot be unrolled: its extent is {extent if extent else 'not known'}; "
                          f"at most {MOST_COPIES} copies are made of a body", loop.operation)
-    ops = len(everything(loop.operation)) - 1
+    ops = count(loop.operation) - 1
     if extent * ops > MOST_OPS:
         raise PassFailed(f"the loop {loop.name} cannot be unrolled: {extent:,} copies of its {ops:,} ops are {extent * ops:,}; "
                          f"{MOST_OPS:,} are the most", loop.operation)
     loops = extent * len(find(loop.operation, "scf.for", "scf.while", "scf.parallel"))
     if loops > MOST_LOOPS:
         raise TooManyLoops(f"the copies of its body would hold {loops:,} loops; {MOST_LOOPS} are the most")
-    with ir.InsertionPoint(loop), loop.operation.location:
-        for step in range(lower, lower + extent):
-            copy(body(loop.block), {loop.variable: index(step)})
+    for step in range(lower, lower + extent):
+        with ir.InsertionPoint(loop), loop.operation.location:
+            variable = index(step)
+            one = loop.operation.clone().opview     # natively; copy() visits each op of the body
+        replace_uses(one.block, [variable])
+        move_before(body(one.block), one.operation)
+        one.operation.erase()
     loop.operation.erase()
 
 

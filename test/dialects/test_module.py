@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -12,9 +13,10 @@ import pytest
 from legato.core import dtypes
 from legato.core.errors import LegatoError
 from legato.core.locations import describe, model_name
-from legato.core.mlir import ir
+from legato.core.mlir import ext, ir
 from legato.core.weights import WeightStore
 from legato.dialects import Module, load_dialects, make_context
+from legato.dialects.loading import USES, scratch_context
 
 TEXT = """
 func.func @main(%x: tensor<2x3xf32> {relax.name = "x"}, %w: tensor<3xf32> {relax.weight = "lifted"}) -> tensor<2x3xf32> {
@@ -98,6 +100,28 @@ def test_wrong_text_is_an_error_that_says_where():
         Module.parse("func.func @f() { rturn }")
     with pytest.raises(LegatoError, match=r"'relax.exp' op expects 1 operand, has 0"):
         Module.parse('func.func @f() { %0 = "relax.exp"() : () -> tensor<f32> return }')
+
+
+def test_the_scratch_context_knows_what_dialects_in_python_have():
+    context = scratch_context()
+    assert scratch_context() is context
+
+    class Scratch(ext.Dialect, name="scratch"):
+        pass
+
+    context = scratch_context()
+    assert scratch_context() is context
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(scratch_context).result() is not context
+
+    class Op(Scratch.Operation, name="op"):
+        pass
+
+    assert scratch_context() is not context
+
+
+def test_the_scratch_context_is_not_kept_for_ever():
+    assert len({id(context) for context in [scratch_context() for _ in range(USES + 1)]}) == 2
 
 
 def test_loading_dialects_twice_and_from_threads():

@@ -2,7 +2,7 @@
 stay under the condition.
 """
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, in_program_order, replace_uses, terminator
+from legato.core.ir_helpers import body, find, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import constant_of, make_for
 from legato.passes.gpu.threads.launch import Launch
@@ -15,14 +15,14 @@ MOVABLE = ("arith.", "memref.dim", "math.", "memref.alloca")
 def split_conditions(launch: Launch) -> None:
     """Splits each condition around a barrier that is not the same for all threads of a block, inner ones first."""
     uniform = Uniform(launch)
-    for op in reversed(in_program_order(launch.operation)):
-        if op.name == "scf.if" and holds_barrier(op) and not uniform(op.operands[0]):
+    for op in reversed(find(launch.operation, "scf.if")):
+        if holds_barrier(op) and not uniform(op.operands[0]):
             split(op)
 
 
 def holds_barrier(op: ir.Operation) -> bool:
     """Whether a barrier or shuffle is in an op."""
-    return any(o.name in BARRIERS for o in in_program_order(op))
+    return bool(find(op, *BARRIERS))
 
 
 def split(op: ir.Operation) -> None:

@@ -7,6 +7,7 @@ import ctypes
 
 import numpy as np
 from emulate_matrices import MATRICES, rewrite_matrices
+from standin import outlined
 
 import legato
 from legato.codegen.jit import jit
@@ -23,8 +24,10 @@ IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim"
 
 def emulated(kernel, target="nvvm", without=(), seed=0):
     """A kernel of a script, or a module, as an executable whose launches run on the CPU. ``without``: the numbers of barriers that are
-    taken out, in the order in which they are printed. ``seed``: which threads are held up, and where; None: none."""
-    lowered = legato.lower(kernel, target, last="outlined")
+    taken out, in the order in which they are printed. ``seed``: which threads are held up, and where; None: none. A module may be at the
+    stage outlined already."""
+    lowered = outlined(kernel, target)
+    lowered = lowered.clone() if lowered is kernel else lowered
     with lowered.context, ir.Location.unknown():
         declare(lowered.module)
         barriers = find(lowered.operation, "gpu.barrier")

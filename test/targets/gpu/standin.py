@@ -63,15 +63,21 @@ def driver():
 
 
 def compiled(module, target=TARGET):
-    """A module, or a kernel of a script, compiled for an NVIDIA GPU, with kernels for the stand-in."""
+    """A module, or a kernel of a script, compiled for an NVIDIA GPU, with kernels for the stand-in; as in ``prepared``."""
     lowered = prepared(module, target)
     return jit(lowered.module, lowered.weights)
 
 
 def prepared(module, target=TARGET):
-    """The lowered module, with PTX, whose kernels the stand-in has."""
+    """The lowered module, with PTX, whose kernels the stand-in has. ``module`` may be at the stage outlined already."""
     target = quick(target)
-    return finished(legato.lower(module, target, last="outlined"), target)
+    return finished(outlined(module, target), target)
+
+
+def outlined(module, target):
+    """The module at the stage outlined; itself where it is there already: what a test has looked at is not lowered again to run."""
+    there = isinstance(module, Module) and "gpu.container_module" in module.operation.attributes
+    return module if there else legato.lower(module, target, last="outlined")
 
 
 def quick(target):
@@ -81,11 +87,11 @@ def quick(target):
     return target.replace("}", " cubin=false}") if "{" in target else f"{target}{{cubin=false}}"
 
 
-def finished(outlined, target):
+def finished(module, target):
     """The lowered module of one at the stage outlined."""
     target = quick(target)
     driver()
-    lowered = legato.lower(outlined, target, from_stage="outlined", last="nvvm")
+    lowered = legato.lower(module, target, from_stage="outlined", last="nvvm")
     passed = {text(f, "sym_name"): list(f.attributes[PASSED]) if PASSED in f.attributes else None
               for f in find(lowered.operation, "llvm.func") if len(f.regions[0].blocks)}
     lowered = legato.lower(lowered, target, from_stage="nvvm")
@@ -95,7 +101,7 @@ def finished(outlined, target):
     PTX_OF[:] = [images[PTX].value.rstrip("\0")]
     place = kernels_of(PTX_OF[0].encode())
     if passed and not place.exists():
-        build(outlined, passed, place)
+        build(module, passed, place)
     if BINARY in images and (binary := images[BINARY].value_bytes) != NO_BINARY:
         shutil.copy(place, kernels_of(binary))
     return lowered

@@ -49,10 +49,10 @@ def wide() -> Graph:
 
 def check(graph: Graph, sizes=(None,), **how) -> None:
     """Compares all outputs with onnxruntime's. Each attention is a launch with matrix instructions, without conflicts of banks."""
-    outlined = lowered(graph, "nvvm", "outlined")
+    outlined = lowered(graph, standin.TARGET, "outlined")
     kernels = [str(one.attributes["sym_name"]) for one in find(outlined.operation, "gpu.func") if find(one, MMA)]
     assert len([name for name in kernels if "attention" in name and SHORT_FORM not in name]) == len(graph.outputs)
-    exe, driver = standin.compiled(legato.from_onnx(graph.model)), standin.driver()
+    exe, driver = standin.compiled(outlined), standin.driver()
     before = driver.standin_conflicts(), driver.standin_instructions(1)
     compare_with(graph, exe, sizes, TOLERANCE, **how)
     assert driver.standin_conflicts() == before[0] and driver.standin_instructions(1) > before[1]

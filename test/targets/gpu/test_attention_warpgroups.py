@@ -47,7 +47,7 @@ def check(graph: Graph, brought: int, sizes=(None,), **how) -> None:
                if any(MULTIPLIES in op.attributes["asm_string"].value for op in find(one, "llvm.inline_asm"))]
     assert len(kernels) == len(graph.outputs) and all("attention" in str(one.attributes["sym_name"]) for one in kernels)
     assert sum(bool(find(one, BRINGS)) for one in kernels) == brought
-    exe, driver = standin.compiled(legato.from_onnx(graph.model), TARGET), standin.driver()
+    exe, driver = standin.compiled(outlined, TARGET), standin.driver()
     before = driver.standin_tile_conflicts(), driver.standin_products()
     compare_with(graph, exe, sizes, TOLERANCE, **how)
     assert driver.standin_tile_conflicts() == before[0] and driver.standin_products() > before[1]

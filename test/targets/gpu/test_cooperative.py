@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from emulate import barriers_of, emulated
 from product_models import FLOAT, HALF, batched, check, conv, feeds, gemm, matmul, model, product
+from standin import outlined
 from thoroughly import sampled, thorough
 
 import legato
@@ -29,15 +30,16 @@ SHAPES = ["m8n8k16", "m16n8k16", "m16n8k8", "m32n32k16", "m8n16k16", "m16n16k32"
 
 def kernels_with_matrices(module, target):
     """How many kernels multiply matrices."""
-    lowered = legato.lower(module, target, last="outlined")
+    lowered = outlined(module, target)
     return sum(bool(find(kernel, MULTIPLY)) for kernel in find(lowered.operation, "gpu.func"))
 
 
 def right(nodes, target, **sizes):
     """Runs a model on the CPU, each node's product in matrices, and checks its results."""
     module, given = legato.from_onnx(model(nodes)), feeds(nodes, **sizes)
-    assert kernels_with_matrices(module, target) == len(nodes)
-    check(nodes, emulated(module, target)(*given.values()), given)
+    lowered = outlined(module, target)
+    assert kernels_with_matrices(lowered, target) == len(nodes)
+    check(nodes, emulated(lowered, target)(*given.values()), given)
 
 
 def test_products_of_halves_are_right():

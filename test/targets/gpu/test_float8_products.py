@@ -32,7 +32,7 @@ def target(chip, monkeypatch):
 
 def used(module, on):
     """The instructions that multiply and copy in a module's kernels."""
-    lowered = legato.lower(module, on, last="outlined")
+    lowered = standin.outlined(module, on)
     return [name for name in (MMA, WGMMA, COPY) if find(lowered.operation, name)]
 
 
@@ -88,9 +88,10 @@ def test_quantized_models_are_right(options, chip, instructions, monkeypatch):
     model = quantized(TensorProto.FLOAT8E4M3FN, **{"m": 136, "n": 72, "k": 208, **options})
     rows, halves = options.get("m", 136), options.get("halves", False)
     module = legato.from_onnx(model)
-    assert used(module, on) == instructions
-    assert len(find(legato.lower(module, on, last="outlined").operation, "gpu.func")) == 2 + (rows == "n")    # and that for one row
-    exe = standin.compiled(module, on)
+    lowered = standin.outlined(module, on)
+    assert used(lowered, on) == instructions
+    assert len(find(lowered.operation, "gpu.func")) == 2 + (rows == "n")    # and that for one row
+    exe = standin.compiled(lowered, on)
     for count in (80, 1) if rows == "n" else (rows,):
         x = np.random.default_rng(1).standard_normal((count, 208)).astype(np.float16 if halves else np.float32)
         wanted, = ReferenceEvaluator(model).run(None, {"x": x})
@@ -113,9 +114,9 @@ def test_products_of_casts_and_batches_are_right(monkeypatch):
     random = np.random.default_rng(0)
     given = {name: random.standard_normal((3, 40, 64)).astype(np.float32) for name in "qkv"}
     wanted, = ReferenceEvaluator(model).run(None, given)
-    module = legato.from_onnx(model)
-    assert len(find(legato.lower(module, on, last="outlined").operation, MMA)) == 8
-    found = standin.compiled(module, on)(*given.values())
+    lowered = standin.outlined(legato.from_onnx(model), on)
+    assert len(find(lowered.operation, MMA)) == 8
+    found = standin.compiled(lowered, on)(*given.values())
     assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max()
 
 

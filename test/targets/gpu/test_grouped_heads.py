@@ -60,5 +60,5 @@ def test_heads_share_keys_in_place(name):
     given = [random.standard_normal([one.dim_value for one in i.type.tensor_type.shape.dim]).astype(dtype) for i in made.graph.input]
     names = [one.name for one in made.graph.input]
     want = np.asarray(onnxruntime.InferenceSession(made.SerializeToString()).run(None, dict(zip(names, given)))[0])
-    found = standin.compiled(module, "nvvm")(*given)
+    found = standin.compiled(lowered, "nvvm")(*given)
     assert np.abs(np.asarray(found, np.float64) - want).max() < (5e-3 if dtype == np.float16 else 1e-5) * np.abs(want).max()

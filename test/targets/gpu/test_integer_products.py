@@ -32,7 +32,7 @@ def target(chip, monkeypatch):
 
 def used(module, on):
     """The instructions that multiply and copy in a module's kernels."""
-    lowered = legato.lower(module, on, last="outlined")
+    lowered = standin.outlined(module, on)
     return [name for name in (MMA, WGMMA, COPY) if find(lowered.operation, name)]
 
 
@@ -51,12 +51,13 @@ def test_sums_are_exact(left, right, chip, turned, instructions, monkeypatch):
     """All signs, both operands' rows along the depth or not; no two rows of a matrix are in one bank."""
     on, (m, n, k) = target(chip, monkeypatch), (72, 136, 272)
     kernel = product(BYTE_TYPES[left], turned[0], turned[1], m, n, k, BYTE_TYPES[right])
-    assert used(kernel, on) == instructions
+    lowered = standin.outlined(kernel, on)
+    assert used(lowered, on) == instructions
     a = integers(BYTE_TYPES[left], (k, m) if turned[0] else (m, k))
     b = integers(BYTE_TYPES[right], (n, k) if turned[1] else (k, n), seed=1)
     driver = standin.driver()
     before = driver.standin_conflicts(), driver.standin_tile_conflicts()
-    found = standin.compiled(kernel, on)(a, b)
+    found = standin.compiled(lowered, on)(a, b)
     assert (driver.standin_conflicts(), driver.standin_tile_conflicts()) == before
     x, y = a.astype(np.int64), b.astype(np.int64)
     np.testing.assert_array_equal(found, (x.T if turned[0] else x) @ (y.T if turned[1] else y))
@@ -155,10 +156,10 @@ def test_models_are_right(case, chip, launches, monkeypatch):
     on = target(chip, monkeypatch)
     given_model, given, tolerance = case()
     module = legato.from_onnx(given_model)
-    assert MMA in (instructions := used(module, on)) or WGMMA in instructions
-    lowered = legato.lower(module, on, last="outlined")
+    lowered = standin.outlined(module, on)
+    assert MMA in (instructions := used(lowered, on)) or WGMMA in instructions
     assert len(find(lowered.operation, "gpu.launch_func")) == launches
-    found = standin.compiled(module, on)(**given)
+    found = standin.compiled(lowered, on)(**given)
     wanted = exact(given_model, given) or onnxruntime.InferenceSession(given_model.SerializeToString()).run(None, given)
     for one, want in zip(found if isinstance(found, tuple) else (found,), map(np.asarray, wanted), strict=True):
         assert one.dtype == want.dtype and one.shape == want.shape

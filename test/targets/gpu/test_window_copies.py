@@ -79,14 +79,13 @@ class Windows:
         assert found.dtype == type_ and np.abs(found.astype(np.float32) - wanted).max() <= error * wanted.max(), self
 
 
-def compiled(of: Windows, kind: int = HALF):
-    """What the stand-in runs."""
-    return standin.compiled(legato.from_onnx(of.model(kind)), TARGET)
+def outlined(of: Windows, kind: int = HALF) -> legato.Module:
+    """The convolution, whose kernels are functions."""
+    return standin.outlined(legato.from_onnx(of.model(kind)), TARGET)
 
 
-def kernels(of: Windows, kind: int = HALF) -> list[bool]:
+def kernels(lowered: legato.Module) -> list[bool]:
     """Whether each kernel multiplies windows by warpgroups."""
-    lowered = legato.lower(legato.from_onnx(of.model(kind)), TARGET, last="outlined")
     return [bool(find(one, MULTIPLY)) and any("im2col" in str(op.attributes["mode"]) for op in find(one, COPY))
             for one in find(lowered.operation, "gpu.func")]
 
@@ -103,8 +102,9 @@ def test_windows_of_halves(of):
     filters and channels that do not fill a tile. One launch, and no two rows of a matrix are in one bank."""
     driver = standin.driver()
     before, conflicts = driver.standin_products(), driver.standin_tile_conflicts()
-    assert kernels(of) == [True]
-    of.check(compiled(of))
+    lowered = outlined(of)
+    assert kernels(lowered) == [True]
+    of.check(standin.compiled(lowered, TARGET))
     assert driver.standin_products() > before and driver.standin_tile_conflicts() == conflicts
 
 
@@ -115,22 +115,25 @@ def test_larger_tiles(tiles, monkeypatch):
     monkeypatch.setattr(warpgroup_tiles, "WINDOW_TILES", (tiles,))
     monkeypatch.setattr(tile_loop, "RESIDENT", 1)
     of = Windows(4, (9, 9), 64, 64 if tiles[0].columns == 64 else 264, (2, 3), pads=(1, 1, 0, 1))
-    assert kernels(of) == [True]
-    of.check(compiled(of))
+    lowered = outlined(of)
+    assert kernels(lowered) == [True]
+    of.check(standin.compiled(lowered, TARGET))
 
 
 def test_windows_of_bf16():
     """As of f16, with a residual."""
     of = Windows(3, (7, 7), 64, 64, (3, 3), pads=(1, 1, 1, 1), added=True)
-    assert kernels(of, BFLOAT) == [True]
-    of.check(compiled(of, BFLOAT), ml_dtypes.bfloat16, error=1e-2)
+    lowered = outlined(of, BFLOAT)
+    assert kernels(lowered) == [True]
+    of.check(standin.compiled(lowered, TARGET), ml_dtypes.bfloat16, error=1e-2)
 
 
 def test_images_of_unknown_number():
     """Their number is a size of the call."""
     of = Windows("n", (9, 11), 64, 64, (3, 3), pads=(1, 1, 1, 1))
-    exe = compiled(of)
-    assert any(kernels(of))
+    lowered = outlined(of)
+    exe = standin.compiled(lowered, TARGET)
+    assert any(kernels(lowered))
     for images in (3, 1, 3):
         of.check(exe, images=images)
 
@@ -141,7 +144,7 @@ def test_images_of_unknown_number():
 def test_other_convolutions_have_other_schedules(of):
     """Channels that are no whole steps, groups, and windows further apart, and paddings larger, than the engine has numbers for: by
     instructions of warps."""
-    assert not any(kernels(of))
+    assert not any(kernels(outlined(of)))
 
 
 @pytest.mark.parametrize("of, tile", [
