@@ -113,12 +113,17 @@ def reported(tool: str, debug: bool = False, verbosity: int = 0) -> Iterator[Out
         outcome.code = INTERRUPTED
     except Exception as error:
         console.show("")
-        if debug or os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
-            traceback.print_exc()
+        show_traceback(error, debug)
         console.say(_failure(tool, error))
         outcome.code = USAGE if isinstance(error, UsageError) else FAILURE
     finally:
         warnings.showwarning = shown
+
+
+def show_traceback(error: Exception, debug: bool) -> None:
+    """Prints an error's traceback if `debug`, or LEGATO_DEBUG=1, asks for it."""
+    if debug or os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
+        traceback.print_exception(error)
 
 
 def _failure(tool: str, error: Exception) -> str:

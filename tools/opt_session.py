@@ -18,7 +18,7 @@ from legato.dialects.parsing import parsable
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.tools.console import console
-from legato.tools.errors import FAILURE, UsageError, show_diagnostic, show_error
+from legato.tools.errors import FAILURE, UsageError, show_diagnostic, show_error, show_traceback
 from legato.tools.expected_diagnostics import expectations, mismatches
 from legato.tools.models import is_stream
 from legato.tools.opt_arguments import Arguments
@@ -77,6 +77,7 @@ class Session:
         for diagnostic in self.said:
             console.say(show_diagnostic(diagnostic, part.source))
         if error is not None:
+            show_traceback(error, self.arguments.debug)
             console.say(show_error(error, part.source))
         return module, error is None
 
