@@ -7,6 +7,7 @@ A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. The 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import islice
 from typing import SupportsIndex
 
 from legato.core.errors import LegatoError
@@ -165,11 +166,11 @@ def is_defined(name: str, function: "func.FuncOp") -> bool:
     return name in symbol_table(function) or _giving_result(name, function) is not None
 
 
-def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int] | None:
-    """The first value that defines a symbol which no argument defines, a size that depends on data: in the function's block, or else in an
-    inner one around the insertion point."""
+def _giving_result(name: str, function: "func.FuncOp", inside: bool = False) -> tuple[ir.Value, int, int, int] | None:
+    """The first value that defines a symbol which no argument defines, a size that depends on data: in the function's block, unless it is
+    ``inside``, or else in an inner one around the insertion point."""
     seen: set[ir.Type] = set()      # of thousands of results in a large graph, few types differ
-    for block in _blocks_around(function):
+    for block in islice(_blocks_around(function), inside, None):
         for op in block.operations:
             for result in op.operation.results:
                 type_ = result.type
@@ -229,14 +230,14 @@ def _symbol_value(name: str, where) -> ir.Value:
     return symbol_value(name, where)
 
 
-def symbol_value(name: str, function: "func.FuncOp") -> ir.Value:
-    """The run-time value of a function's symbol, built at the insertion point, of the size of an argument or of a result in its block.
-    LegatoError for a symbol that neither has."""
+def symbol_value(name: str, function: "func.FuncOp", inside: bool = False) -> ir.Value:
+    """The run-time value of a function's symbol, built at the insertion point, of the size of an argument or of a result in its block, or
+    in an inner one, where it is looked for first if ``inside``. LegatoError for a symbol that none has."""
     table = symbol_table(function)
     if name in table:
         number, *place = table[name]
         return solved(function.arguments[number], *place)
-    giver = _giving_result(name, function)
+    giver = (_giving_result(name, function, inside=True) if inside else None) or _giving_result(name, function)
     if giver is None:
         raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{function.name.value}, nor of what a packed "
                           "function returns there: its value cannot be known")

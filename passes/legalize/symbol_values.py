@@ -45,7 +45,9 @@ class SymbolValues(Mapping[str, ir.Value]):
 
     def __getitem__(self, name: str) -> ir.Value:
         value = self._values.get(name)
-        return value if value is not None and dims.is_known_here(value) else dims.symbol_value(name, self._function)
+        if value is not None and dims.is_known_here(value):
+            return value
+        return dims.symbol_value(name, self._function, inside=value is None)
 
     def __contains__(self, name: object) -> bool:
         return True     # what no value defines is symbol_value's error
