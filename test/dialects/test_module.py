@@ -15,7 +15,7 @@ from legato.core.errors import LegatoError
 from legato.core.locations import describe, model_name
 from legato.core.mlir import ext, ir
 from legato.core.weights import WeightStore
-from legato.dialects import Module, load_dialects, make_context
+from legato.dialects import Module, load_dialects, loading, make_context
 from legato.dialects.loading import USES, scratch_context
 
 TEXT = """
@@ -102,7 +102,8 @@ def test_wrong_text_is_an_error_that_says_where():
         Module.parse('func.func @f() { %0 = "relax.exp"() : () -> tensor<f32> return }')
 
 
-def test_the_scratch_context_knows_what_dialects_in_python_have():
+def test_the_scratch_context_knows_what_dialects_in_python_have(monkeypatch):
+    monkeypatch.setattr(loading, "_scratch", loading._Scratch())    # of which no test before has used a part
     context = scratch_context()
     assert scratch_context() is context
 
@@ -120,7 +121,8 @@ def test_the_scratch_context_knows_what_dialects_in_python_have():
     assert scratch_context() is not context
 
 
-def test_the_scratch_context_is_not_kept_for_ever():
+def test_the_scratch_context_is_not_kept_for_ever(monkeypatch):
+    monkeypatch.setattr(loading, "_scratch", loading._Scratch())
     assert len({id(context) for context in [scratch_context() for _ in range(USES + 1)]}) == 2
 
 
