@@ -22,7 +22,8 @@ def lazy_context() -> ir.Context:
 
 
 def find(root: ir.Operation | ir.OpView | ir.Module, *names: str, inner_first: bool = False) -> list[ir.Operation]:
-    """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order)."""
+    """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order). As those of
+    upstream's walk, they do not keep their module alive."""
     return search.by.ops(root.operation, names, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
 
 

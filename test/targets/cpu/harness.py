@@ -24,6 +24,15 @@ DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dt
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 TARGETS = {cpu: f"llvm{{cpu={cpu}}}" for cpu in (host_name(), "x86-64-v3") if not missing_features(cpu, "")}
 
+# a product of two matrices as a kernel, by its sizes
+MATMUL = """
+func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%0 : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  return %1 : tensor<{m}x{n}xf32>
+}}"""
+
 
 class Net:
     """A graph under construction, compiled at the first run. Shapes hold ints and the names of dynamic sizes.

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 from attention_graphs import Graph
+from harness import MATMUL
 
 import legato
 from legato.analysis.structured import StructuredKernel
@@ -13,13 +14,6 @@ from legato.targets.cpu.contraction import tiles_of
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.row_blocks import row_block
 
-MATMUL = """
-func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%0 : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
-  return %1 : tensor<{m}x{n}xf32>
-}}"""
 AVX2 = Machine("x86-64-v3", "", vector_bytes=32, registers=16, l2_bytes=512 << 10, l3_bytes=8 << 20)
 
 

@@ -1,5 +1,6 @@
 """Register tiles, and the parts that threads get: what is chosen has to cover everything, and to fit."""
 import pytest
+from harness import MATMUL
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.mlir import ir
@@ -50,15 +51,6 @@ def test_a_step_is_as_long_as_its_bottleneck():
     assert steps(14, 2) < 1.05 * 28 + 1  # multiply-adds
     assert steps(1, 1) == steps(4, 1)  # latency
     assert steps(28, 1) > 28 + 1  # loads
-
-
-MATMUL = """
-func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%0 : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
-  return %1 : tensor<{m}x{n}xf32>
-}}"""
 
 
 @pytest.mark.parametrize("m, n, k, threads, expected", [
