@@ -7,6 +7,7 @@ from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref, scf, vector
 
 WORD = 32   # bits of the narrowest elements that vectors of all CPUs have masks for
+THREADS = "tir.threads"     # of a parallel loop: each step is what one thread does
 Size = int | ir.Value
 Body = Callable[..., Sequence[ir.Value] | None]
 
@@ -267,23 +268,28 @@ def joined(combine: Callable[[ir.Value, ir.Value], ir.Value], values: Sequence[i
     return result
 
 
-def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None]) -> None:
-    """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
+def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None], begin: Callable[[], None] | None = None) -> None:
+    """Runs ``body(item, thread)`` for each item, in equal parts on the threads. ``begin`` builds what each thread does first: buffers that
+    are allocated there are its own."""
     if threads == 1:
+        if begin is not None:
+            begin()
         loop(0, count, 1, lambda item: body(item, 0))
         return
     part = rounded_up(count, threads)
 
     def run(thread: ir.Value) -> None:
+        if begin is not None:
+            begin()
         first = least(times(thread, part), count)
         loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
 
-    in_parallel(threads, run)
+    on_threads(threads, run)
 
 
-def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], None]) -> None:
+def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], None], begin: Callable[[], None] | None = None) -> None:
     """Runs ``body(item, thread)`` for each item. A thread takes items of a part of its own, as in ``in_parts``, which are those that it
-    took in the kernel before; then what others have not begun, so that one that is held up does fewer."""
+    took in the kernel before; then what others have not begun, so that one that is held up does fewer. ``begin``: as there."""
     i64 = ir.IntegerType.get_signless(64)
     part, apart = rounded_up(count, threads), LINE // 8     # counters of two threads are not in one line
     taken = scratch(threads * apart, element=i64)
@@ -292,6 +298,9 @@ def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], Non
         write(zero, taken, thread * apart)
 
     def run(thread: ir.Value) -> None:
+        if begin is not None:
+            begin()
+
         def take(others: ir.Value) -> None:
             whose = remainder(plus(thread, others), threads)
             first = times(whose, part)
@@ -308,10 +317,15 @@ def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], Non
 
         loop(0, threads, 1, take)
 
-    in_parallel(threads, run)
+    on_threads(threads, run)
 
 
-def in_parallel(count: Size, body: Callable[[ir.Value], None]) -> None:
+def on_threads(threads: int, body: Callable[[ir.Value], None]) -> None:
+    """Runs ``body(thread)`` on each of so many threads. Buffers that are allocated in it are the thread's own."""
+    in_parallel(threads, body).attributes[THREADS] = ir.UnitAttr.get()
+
+
+def in_parallel(count: Size, body: Callable[[ir.Value], None]) -> ir.Operation:
     """A parallel loop of so many steps."""
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}
     made = ir.Operation.create("scf.parallel", [], [index(0), value_of(count), index(1)], segments, regions=1)
@@ -319,3 +333,4 @@ def in_parallel(count: Size, body: Callable[[ir.Value], None]) -> None:
     with ir.InsertionPoint(block):
         body(block.arguments[0])
         ir.Operation.create("scf.reduce")
+    return made

@@ -20,6 +20,8 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.matrices.depth_cut import DepthCut
+from legato.passes.cpu.matrices.depth_products import DepthProducts
 from legato.passes.cpu.matrices.magnitudes import LARGEST, LEAST
 from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
@@ -135,16 +137,20 @@ def product_of_windows(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Val
     return product, form.filter
 
 
-def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut | OpenCut:
+def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut | DepthCut | OpenCut:
     """How a product is computed. A weight that comes from memory is split when the kernel runs: its parts are longer than its numbers."""
     packing = PartsPacking(product.depth, product.columns, parts)
     packing = packing if is_near(packing, machine) else replace(packing, at_run_time=True)
-    return OpenCut.of(packing, machine) if product.rows is None else ProductCut.best(product.rows, packing, machine)
+    if product.rows is None:
+        return OpenCut.of(packing, machine)
+    cut = ProductCut.best(product.rows, packing, machine)
+    deep = DepthCut.of(product.rows, packing, cut.threads, machine)
+    return min((cut, deep), key=lambda one: one.time + one.time_of_others) if deep is not None else cut
 
 
-def pays(product: RowProduct, cut: ProductCut | OpenCut) -> bool:
+def pays(product: RowProduct, cut: ProductCut | DepthCut | OpenCut) -> bool:
     """Whether a product surely takes less time in parts; one of an unknown number of rows may take as long where there are few."""
-    if isinstance(cut, ProductCut):
+    if not isinstance(cut, OpenCut):
         return cut.pays
     return cut.compared(product.each) <= 1 and cut.least_rows(product.each) is not None
 
@@ -167,13 +173,14 @@ def is_splittable(weight: np.ndarray) -> bool:
     return bool(((greatest == 0) | (greatest >= LEAST)).all())
 
 
-def multiply_parts(function: func.FuncOp, product: RowProduct, weight: ir.BlockArgument, cut: ProductCut | OpenCut, shape: Sequence[int],
-                   machine: CpuMachine) -> None:
+def multiply_parts(function: func.FuncOp, product: RowProduct, weight: ir.BlockArgument, cut: ProductCut | DepthCut | OpenCut,
+                   shape: Sequence[int], machine: CpuMachine) -> None:
     """Replaces the ops of a kernel by loops. ``shape``: of the weight that they read."""
     type_ = ir.MemRefType.get(shape, mlir_type(cut.packing.dtype))
 
     def build(buffers: Buffers) -> None:
-        PartProducts(product, cut, machine, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
+        products = DepthProducts if isinstance(cut, DepthCut) else PartProducts
+        products(product, cut, machine, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
 
     into_loops(function, product.form.result.owner.location, [product.left, *(value for value, _ in product.form.reads)], build)
     retype(function, weight, shape, type_.element_type)

@@ -62,20 +62,17 @@ class AttentionBlocks:
         count: Size = blocks
         for _, size in batch:
             count = times(count, size)
+        if self.tiles.threads == 1:
+            self._allocate()
+            loop(0, count, 1, lambda item: self._item(item, batch, blocks))
+        else:
+            in_turns(count, self.tiles.threads, lambda item, _: self._item(item, batch, blocks), self._allocate)
+
+    def _allocate(self) -> None:
+        """Allocates the scratch buffers of a thread."""
         self.state.allocate()
         if self.pairs is not None:
             self.pairs.allocate()
-        threads = self.tiles.threads
-        if threads == 1:
-            self.at.thread = 0
-            loop(0, count, 1, lambda item: self._item(item, batch, blocks))
-            return
-
-        def run(item: ir.Value, thread: ir.Value) -> None:
-            self.at.thread = thread
-            self._item(item, batch, blocks)
-
-        in_turns(count, threads, run)
 
     def _item(self, item: ir.Value, batch: list[tuple[Term, Size]], blocks: Size) -> None:
         """One block of queries of one head."""

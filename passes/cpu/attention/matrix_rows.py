@@ -29,12 +29,12 @@ class MatrixRows:
         self.softmax = RowSoftmax(state, self._score, self._keep)
 
     def allocate(self) -> None:
-        """Allocates the scratch buffers, one of each for each thread."""
-        tiles, threads, steps = self.tiles, self.tiles.threads, self.tiles.keys // STEP
-        self.queries, self.query_pairs = scratch_rows(threads * tiles.queries, self.depth * STEP)
-        self.keys, self.key_pairs = scratch_rows(threads * steps * self.depth * DEPTH, COLUMNS * PAIR)
-        self.values, self.value_pairs = scratch_rows(threads * self.panels * steps * DEPTH, COLUMNS * PAIR)
-        self.weights, self.weight_pairs = scratch_rows(threads * tiles.rows, tiles.keys + STEP)
+        """Allocates the scratch buffers, which are a thread's own."""
+        tiles, steps = self.tiles, self.tiles.keys // STEP
+        self.queries, self.query_pairs = scratch_rows(tiles.queries, self.depth * STEP)
+        self.keys, self.key_pairs = scratch_rows(steps * self.depth * DEPTH, COLUMNS * PAIR)
+        self.values, self.value_pairs = scratch_rows(self.panels * steps * DEPTH, COLUMNS * PAIR)
+        self.weights, self.weight_pairs = scratch_rows(tiles.rows, tiles.keys + STEP)
 
     # --- copies ---
 
@@ -43,7 +43,7 @@ class MatrixRows:
         def row(r: ir.Value) -> None:
             for d in range(0, self.depth * STEP, self.lanes):
                 value = self._element(self.form.query, "d", d, self.state.depth, m=plus(r, self.at.first_row))
-                self.vectors.store(value, self.queries, plus(r, times(self.at.thread, self.tiles.queries)), d)
+                self.vectors.store(value, self.queries, r, d)
 
         loop(0, self.at.rows, 1, row)
 
@@ -57,8 +57,7 @@ class MatrixRows:
 
     def _key_row(self, panel: ir.Value, pair: Size) -> Size:
         """The row of the copy with a pair of a panel's keys."""
-        first = times(self.at.thread, self.tiles.keys // STEP)
-        return plus(times(plus(first, panel), self.depth * DEPTH), pair)
+        return plus(times(panel, self.depth * DEPTH), pair)
 
     def _key_columns(self, panel: ir.Value, lane: int) -> None:
         at = plus(times(panel, COLUMNS), lane)
@@ -99,7 +98,7 @@ class MatrixRows:
             keys = [plus(least(plus(times(p, PAIR), side), minus(self.at.keys, 1)), self.at.first_key) for side in range(PAIR)]
             for e in range(0, self.panels * COLUMNS, self.lanes):
                 even, odd = (self._element(self.form.value, "e", e, self.state.columns, n=n) for n in keys)
-                row = plus(times(plus(times(self.at.thread, self.panels), e // COLUMNS), steps), p)
+                row = plus(e // COLUMNS * steps, p)
                 self._put_pair(even, odd, self.values, row, e % COLUMNS)
 
         loop(0, times(rounded_up(self.at.keys, STEP), DEPTH), 1, pair)
@@ -153,35 +152,34 @@ class MatrixRows:
         rows = self.tiles.rows
 
         def step(d: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            query = plus(row, times(self.at.thread, self.tiles.queries))
-            left = read_matrix(self.query_pairs, [query, times(d, DEPTH), 0], [rows, DEPTH, PAIR])
+            left = read_matrix(self.query_pairs, [row, times(d, DEPTH), 0], [rows, DEPTH, PAIR])
             right = read_matrix(self.key_pairs, [self._key_row(panel, times(d, DEPTH)), 0, 0], [DEPTH, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
         (sums,) = loop(0, self.depth, 1, step, [no_sums(rows, COLUMNS)])
-        write_sums(sums, self.state.s, self.at.thread, 0, times(panel, COLUMNS))
+        write_sums(sums, self.state.s, 0, times(panel, COLUMNS))
 
     def _softmax(self, row: ir.Value, i: Size, together: int) -> None:
         self.row = row
         self.softmax.build(row, i, together)
 
     def _score(self, line: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
-        product = self.vectors.load(self.state.s, self.at.thread, line, plus(times(panel, COLUMNS), j * self.lanes))
+        product = self.vectors.load(self.state.s, line, plus(times(panel, COLUMNS), j * self.lanes))
         return self.state.score(product, self.row, line, panel, j, rest)
 
     def _keep(self, power: ir.Value, line: Size, panel: ir.Value, j: int) -> None:
         at = plus(times(panel, COLUMNS), j * self.lanes)
-        self.vectors.store(rounded(self.vectors, power), self.weights, plus(line, times(self.at.thread, self.tiles.rows)), at)
+        self.vectors.store(rounded(self.vectors, power), self.weights, line, at)
 
     def _product_with_values(self, panel: ir.Value, steps: Size) -> None:
         """The sums over the values of a block of keys for a tile and a panel of columns."""
         rows, most = self.tiles.rows, self.tiles.keys // STEP
 
         def step(n: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            left = read_matrix(self.weight_pairs, [times(self.at.thread, rows), times(n, DEPTH), 0], [rows, DEPTH, PAIR])
-            first = plus(times(plus(times(self.at.thread, self.panels), panel), most), n)
+            left = read_matrix(self.weight_pairs, [0, times(n, DEPTH), 0], [rows, DEPTH, PAIR])
+            first = plus(times(panel, most), n)
             right = read_matrix(self.value_pairs, [times(first, DEPTH), 0, 0], [DEPTH, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
         (sums,) = loop(0, steps, 1, step, [no_sums(rows, COLUMNS)])
-        write_sums(sums, self.state.sums, self.at.thread, 0, times(panel, COLUMNS))
+        write_sums(sums, self.state.sums, 0, times(panel, COLUMNS))

@@ -31,7 +31,6 @@ class BlockPosition:
     """Where code is built: the values of the loops around. ``batch``: positions by loop; ``first_row``, ``rows``: the block of queries;
     ``first_key``, ``keys``: that of keys."""
 
-    thread: Size = 0
     batch: dict[Term, Size] = field(default_factory=dict)
     first_row: Size = 0
     rows: Size = 0
@@ -51,14 +50,14 @@ class AttentionOperands:
         self.width = -(-columns // self.lanes) * self.lanes
 
     def allocate(self) -> None:
-        """Allocates the scratch buffers, one of each for each thread."""
-        tiles, threads = self.tiles, self.tiles.threads
+        """Allocates the scratch buffers, which are a thread's own."""
+        tiles = self.tiles
         if "query" in tiles.copied:
-            self.q = scratch(threads, tiles.queries, self.depth)
+            self.q = scratch(tiles.queries, self.depth)
         if "key" in tiles.copied:
-            self.k = scratch(threads, tiles.keys // self.panel, self.depth, self.panel)
+            self.k = scratch(tiles.keys // self.panel, self.depth, self.panel)
         if "value" in tiles.copied:
-            self.v = scratch(threads, -(-self.width // self.panel), tiles.keys, self.panel)
+            self.v = scratch(-(-self.width // self.panel), tiles.keys, self.panel)
 
     def elements(self, lane: Term, count: Size | None = None, known: dict[ir.Value, ir.Value] | None = None, **places: Size) -> Elements:
         """Vectors of elements along a loop at the blocks' position; ``places``: positions in the loops inside."""
@@ -76,7 +75,7 @@ class AttentionOperands:
         def row(r: ir.Value) -> None:
             for d, count in self._vectors_of(self.depth):
                 value = self.wide(self.elements("d", count, m=plus(r, self.at.first_row), d=d).scalar(self.form.query))
-                self.put(value, self.q, count, self.at.thread, r, d)
+                self.put(value, self.q, count, r, d)
 
         loop(0, self.at.rows, 1, row)
 
@@ -85,7 +84,7 @@ class AttentionOperands:
         def row(n: ir.Value) -> None:
             for e, count in self._vectors_of(self.columns):
                 value = self.wide(self.elements("e", count, n=plus(n, self.at.first_key), e=e).scalar(self.form.value))
-                self.vectors.store(value, self.v, self.at.thread, e // self.panel, n, e % self.panel)
+                self.vectors.store(value, self.v, e // self.panel, n, e % self.panel)
 
         loop(0, self.at.keys, 1, row)
 
@@ -113,13 +112,13 @@ class AttentionOperands:
     def query(self, row: Size, d: Size) -> ir.Value:
         """One element of a query of the block, in all lanes."""
         if "query" in self.copied:
-            return self.vectors.spread(read(self.q, self.at.thread, row, d))
+            return self.vectors.spread(read(self.q, row, d))
         return self.elements("n", m=plus(row, self.at.first_row), d=d).scalar(self.form.query)
 
     def key(self, panel: ir.Value, d: Size, lane: int, rest: Size | None) -> ir.Value:
         """A vector of neighbouring keys of a panel at one step along the depth. ``rest``: the keys of a panel that is not whole."""
         if "key" in self.copied:
-            return self.vectors.load(self.k, self.at.thread, panel, d, lane)
+            return self.vectors.load(self.k, panel, d, lane)
         n = plus(times(panel, self.panel), plus(self.at.first_key, lane))
         return self.elements("n", None if rest is None else minus(rest, lane), n=n, d=d).scalar(self.form.key)
 
@@ -127,7 +126,7 @@ class AttentionOperands:
         """A vector along the depth of a query of the block; zeros after its first ``count`` lanes."""
         mask = None if count is None else self.vectors.mask(count)
         if "query" in self.copied:
-            return self.vectors.load_if(mask, self.q, self.at.thread, row, d)
+            return self.vectors.load_if(mask, self.q, row, d)
         value = self.wide(self.elements("d", count, m=plus(row, self.at.first_row), d=d).scalar(self.form.query))
         return value if mask is None else arith.select(mask, value, self.vectors.splat(0))
 
@@ -139,7 +138,7 @@ class AttentionOperands:
     def value(self, n: Size, e: int) -> ir.Value:
         """A vector of neighbouring columns of the values of one key."""
         if "value" in self.copied:
-            return self.vectors.load(self.v, self.at.thread, e // self.panel, n, e % self.panel)
+            return self.vectors.load(self.v, e // self.panel, n, e % self.panel)
         count = self.columns - e if e + self.lanes > self.columns else None
         return self.elements("e", count, n=plus(n, self.at.first_key), e=e).scalar(self.form.value)
 
@@ -154,7 +153,7 @@ class AttentionOperands:
                 at = plus(times(panel, self.panel), lane)
                 count = None if rest is None else minus(rest, lane)
                 value = self.wide(self.elements("n", count, n=plus(at, self.at.first_key), d=d).scalar(self.form.key))
-                self.vectors.store(value, self.k, self.at.thread, panel, d, lane)
+                self.vectors.store(value, self.k, panel, d, lane)
 
         loop(0, self.depth, 1, step)
 
@@ -168,7 +167,7 @@ class AttentionOperands:
                     n = least(n, minus(self.at.keys, 1))
                 rows.append(self.wide(self.elements("d", count, n=plus(n, self.at.first_key), d=d).scalar(self.form.key)))
             for i, value in enumerate(self.vectors.transposed(rows)[:count]):
-                self.vectors.store(value, self.k, self.at.thread, panel, plus(d, i), lane)
+                self.vectors.store(value, self.k, panel, plus(d, i), lane)
 
         def square(lane: int) -> None:
             whole = self.depth // self.lanes * self.lanes
@@ -178,7 +177,7 @@ class AttentionOperands:
                 block(lane, whole, self.depth - whole)
 
         def clear(lane: int) -> None:
-            loop(0, self.depth, 1, lambda d: self.vectors.store(self.vectors.splat(0), self.k, self.at.thread, panel, d, lane))
+            loop(0, self.depth, 1, lambda d: self.vectors.store(self.vectors.splat(0), self.k, panel, d, lane))
 
         for lane in range(0, self.panel, self.lanes):
             if rest is None or lane == 0:

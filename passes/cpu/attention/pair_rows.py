@@ -15,24 +15,22 @@ class PairRows(MatrixRows):
 
     def _product_with_keys(self, row: ir.Value, panel: ir.Value) -> None:
         """The products of a tile of queries and a panel of keys, where their scores will lie."""
-        v, first = self.vectors, plus(row, times(self.at.thread, self.tiles.queries))
+        v = self.vectors
 
         def step(pair: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             keys = [load_pairs(v, self.keys, self._key_row(panel, pair), PAIR * j) for j in range(0, COLUMNS, self.lanes)]
-            queries = [spread_pair(v, self.queries, plus(first, i), times(pair, PAIR)) for i in range(self.tiles.rows)]
+            queries = [spread_pair(v, self.queries, plus(row, i), times(pair, PAIR)) for i in range(self.tiles.rows)]
             return add_products(queries, keys, sums)
 
         self._summed(-(-self.state.depth // PAIR), step, self.state.s, times(panel, COLUMNS))
 
     def _product_with_values(self, panel: ir.Value, steps: Size) -> None:
         """The sums over the values of a block of keys for a tile and a panel of columns."""
-        v, first = self.vectors, times(self.at.thread, self.tiles.rows)
-        most = self.tiles.keys // (PAIR * DEPTH) * DEPTH
-        value = times(plus(times(self.at.thread, self.panels), panel), most)
+        v, value = self.vectors, times(panel, self.tiles.keys // (PAIR * DEPTH) * DEPTH)
 
         def step(pair: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             values = [load_pairs(v, self.values, plus(value, pair), PAIR * j) for j in range(0, COLUMNS, self.lanes)]
-            weights = [spread_pair(v, self.weights, plus(first, i), times(pair, PAIR)) for i in range(self.tiles.rows)]
+            weights = [spread_pair(v, self.weights, i, times(pair, PAIR)) for i in range(self.tiles.rows)]
             return add_products(weights, values, sums)
 
         self._summed(rounded_up(self.at.keys, PAIR), step, self.state.sums, times(panel, COLUMNS))
@@ -46,6 +44,6 @@ class PairRows(MatrixRows):
         sums = loop(0, pairs, 1, step, [self.vectors.splat(0)] * (rows * len(columns)))
         for i in range(rows):
             for j, lane in enumerate(columns):
-                self.vectors.store(sums[i * len(columns) + j], buffer, self.at.thread, i, plus(column, lane))
+                self.vectors.store(sums[i * len(columns) + j], buffer, i, plus(column, lane))
         if crowded:
             free_registers(self.tiles.registers)

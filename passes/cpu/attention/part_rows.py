@@ -45,14 +45,14 @@ class PartRows(MatrixRows):
         self.in_turn: list[ir.Value] = []
 
     def allocate(self) -> None:
-        """Allocates the scratch buffers, one of each for each thread."""
-        tiles, threads, parts = self.tiles, self.tiles.threads, self.parts
+        """Allocates the scratch buffers, which are a thread's own."""
+        tiles, parts = self.tiles, self.parts
         self.query_tiles = -(-tiles.queries // tiles.rows)
-        self.queries, self.query_pairs = scratch_rows(threads * self.query_tiles, self.depth, parts, tiles.rows, STEP)
-        self.keys, self.key_pairs = scratch_rows(threads * self.most, self.depth, parts, DEPTH, COLUMNS * PAIR)
-        self.values, self.value_pairs = scratch_rows(threads * self.panels * self.most, parts, DEPTH, COLUMNS * PAIR)
-        self.weights, self.weight_pairs = scratch_rows(threads * self.most, parts, tiles.rows, STEP)
-        self.greatest = scratch(threads, element=self.magnitudes.bits)
+        self.queries, self.query_pairs = scratch_rows(self.query_tiles, self.depth, parts, tiles.rows, STEP)
+        self.keys, self.key_pairs = scratch_rows(self.most, self.depth, parts, DEPTH, COLUMNS * PAIR)
+        self.values, self.value_pairs = scratch_rows(self.panels * self.most, parts, DEPTH, COLUMNS * PAIR)
+        self.weights, self.weight_pairs = scratch_rows(self.most, parts, tiles.rows, STEP)
+        self.greatest = scratch(1, element=self.magnitudes.bits)
 
     # --- copies ---
 
@@ -63,12 +63,12 @@ class PartRows(MatrixRows):
             for step in range(self.depth):
                 numbers = [self._element(self.form.query, "d", step * STEP + side * DEPTH, self.state.depth, m=plus(r, self.at.first_row))
                            for side in range(PAIR)]
-                self._put(numbers, self.queries, plus(tile, times(self.at.thread, self.query_tiles)), step, line, 0)
+                self._put(numbers, self.queries, tile, step, line, 0)
                 greatest = self.magnitudes.greatest(greatest, numbers)
             return [greatest]
 
         greatest, = loop(0, self.at.rows, 1, row, [self.magnitudes.none])
-        write(self.magnitudes.of_all(greatest), self.greatest, self.at.thread)
+        write(self.magnitudes.of_all(greatest), self.greatest, 0)
 
     def _copied_keys(self) -> ir.Value:
         """Copies the keys of a block: for each panel of them, in steps of depth. The greatest magnitudes."""
@@ -92,7 +92,7 @@ class PartRows(MatrixRows):
         def pair(number: ir.Value, greatest: ir.Value) -> list[ir.Value]:
             step, row = quotient(number, DEPTH), remainder(number, DEPTH)
             both = [numbers(plus(times(step, STEP), plus(row, side * DEPTH))) for side in range(PAIR)]
-            self._put(both, self.keys, plus(panel, times(self.at.thread, self.most)), step, row, times(lane, PAIR))
+            self._put(both, self.keys, panel, step, row, times(lane, PAIR))
             return [self.magnitudes.greatest(greatest, both)]
 
         return loop(0, self.depth * DEPTH, 1, pair, [greatest])[0]
@@ -101,7 +101,6 @@ class PartRows(MatrixRows):
         """Transposes squares of keys and pairs. After the last key, that is repeated."""
         v, words = self.vectors, self.vectors.of(self.magnitudes.bits)
         halves = ir.VectorType.get([PAIR * self.lanes], ir.BF16Type.get())
-        place = plus(panel, times(self.at.thread, self.most))
 
         def square(step: Size, greatest: ir.Value, extent: int | None = None) -> list[ir.Value]:
             rows: list[list[ir.Value]] = [[] for _ in range(self.parts)]
@@ -114,7 +113,7 @@ class PartRows(MatrixRows):
                     part.append(vector.BitCastOp(words, pairs).result)
             for number, part in enumerate(rows):
                 for row, value in enumerate(v.transposed(part)):
-                    v.store(vector.BitCastOp(halves, value).result, self.keys, place, step, number, row, times(lane, PAIR))
+                    v.store(vector.BitCastOp(halves, value).result, self.keys, panel, step, number, row, times(lane, PAIR))
             return [greatest]
 
         whole, rest = divmod(self.state.depth, STEP)
@@ -138,7 +137,7 @@ class PartRows(MatrixRows):
 
     def _values_at(self, panel: Size, step: Size) -> Size:
         """The number of the copy of a panel of columns at a step of keys."""
-        return plus(times(plus(times(self.at.thread, self.panels), panel), self.most), step)
+        return plus(times(panel, self.most), step)
 
     def _as_read(self, value: ir.Value) -> ir.Value:
         return value
@@ -157,15 +156,14 @@ class PartRows(MatrixRows):
     def build(self) -> None:
         """Builds the loops at the insertion point, after copies of keys and values."""
         greatest = self._copied_values(self._copied_keys())
-        of_both = arith.maxui(self.magnitudes.of_all(greatest), read(self.greatest, self.at.thread))
+        of_both = arith.maxui(self.magnitudes.of_all(greatest), read(self.greatest, 0))
         if_else(self.magnitudes.need_f32(of_both), RowByRow(self.state).build, self._tiles)
 
     def _product_with_keys(self, row: ir.Value, panel: ir.Value) -> None:
         def step(d: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            tile = plus(quotient(row, self.tiles.rows), times(self.at.thread, self.query_tiles))
+            tile = quotient(row, self.tiles.rows)
             left = read_matrix(self.query_pairs, [tile, d, 0, 0, 0, 0], [self.parts, self.tiles.rows, DEPTH, PAIR])
-            place = plus(panel, times(self.at.thread, self.most))
-            right = read_matrix(self.key_pairs, [place, d, 0, 0, 0, 0], [self.parts, DEPTH, COLUMNS, PAIR])
+            right = read_matrix(self.key_pairs, [panel, d, 0, 0, 0, 0], [self.parts, DEPTH, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
         self._summed(self.depth, step, self.state.s, panel)
@@ -174,12 +172,11 @@ class PartRows(MatrixRows):
         self.in_turn.append(power)
         if len(self.in_turn) == PAIR:
             numbers, self.in_turn = self.in_turn, []
-            self._put(numbers, self.weights, plus(panel, times(self.at.thread, self.most)), line, 0)
+            self._put(numbers, self.weights, panel, line, 0)
 
     def _product_with_values(self, panel: ir.Value, steps: Size) -> None:
         def step(n: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            place = plus(n, times(self.at.thread, self.most))
-            left = read_matrix(self.weight_pairs, [place, 0, 0, 0, 0], [self.parts, self.tiles.rows, DEPTH, PAIR])
+            left = read_matrix(self.weight_pairs, [n, 0, 0, 0, 0], [self.parts, self.tiles.rows, DEPTH, PAIR])
             right = read_matrix(self.value_pairs, [self._values_at(panel, n), 0, 0, 0, 0], [self.parts, DEPTH, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
@@ -187,4 +184,4 @@ class PartRows(MatrixRows):
 
     def _summed(self, steps: Size, step: Callable[..., list[ir.Value]], buffer: ir.Value, panel: Size) -> None:
         sums, = loop(0, steps, 1, step, [no_sums(self.tiles.rows, COLUMNS)])
-        write_sums(sums, buffer, self.at.thread, 0, times(panel, COLUMNS))
+        write_sums(sums, buffer, 0, times(panel, COLUMNS))

@@ -47,8 +47,8 @@ class RowSoftmax:
             total = v.reduce("add", joined(arith.addf, self._of_row(sums, r)))
             at = plus(line, row)
             if not self.state.single:
-                total = math.fma(read(self.state.total, self.at.thread, at), read(self.state.factor, self.at.thread, line), total)
-            write(total, self.state.total, self.at.thread, at)
+                total = math.fma(read(self.state.total, at), read(self.state.factor, line), total)
+            write(total, self.state.total, at)
 
     def _shifts(self, row: ir.Value, lines: list[Size]) -> list[ir.Value]:
         """What the scores of each row are reduced by: the maximum so far. Earlier sums are to be scaled by the exponential of what it
@@ -57,14 +57,14 @@ class RowSoftmax:
         for r, tops in enumerate(self._tops(lines)):
             top = v.reduce("maxnumf", joined(arith.maxnumf, tops))
             at = plus(lines[r], row)
-            before = None if state.single else read(state.top, self.at.thread, at)
+            before = None if state.single else read(state.top, at)
             if before is not None:
                 top = arith.maxnumf(before, top)
-                write(top, state.top, self.at.thread, at)
+                write(top, state.top, at)
             # of -inf alone, exponentials are 0 and their sum too, which makes the result NaN, as -inf - -inf would
             shift = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, top, v.number(-inf)), v.number(0), top)
             if before is not None:
-                write(math.exp(arith.subf(before, shift)), state.factor, self.at.thread, lines[r])
+                write(math.exp(arith.subf(before, shift)), state.factor, lines[r])
             shifts.append(v.spread(shift))
         return shifts
 
@@ -90,7 +90,7 @@ class RowSoftmax:
         return plus(times(panel, self.state.panel), j * self.vectors.lanes)
 
     def _stored(self, line: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
-        return self.vectors.load(self.state.s, self.at.thread, line, self._place(panel, j))
+        return self.vectors.load(self.state.s, line, self._place(panel, j))
 
     def _put(self, power: ir.Value, line: Size, panel: ir.Value, j: int) -> None:
-        self.vectors.store(power, self.state.s, self.at.thread, line, self._place(panel, j))
+        self.vectors.store(power, self.state.s, line, self._place(panel, j))

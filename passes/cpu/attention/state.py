@@ -42,16 +42,16 @@ class AttentionState:
         return memref.DimOp(self.buffers.of(tensor), index(dim)).result
 
     def allocate(self) -> None:
-        """Allocates the scratch buffers, one of each for each thread."""
-        tiles, threads = self.tiles, self.tiles.threads
+        """Allocates the scratch buffers, which are a thread's own."""
+        tiles = self.tiles
         self.operands.allocate()
-        self.s = scratch(threads, tiles.rows, tiles.keys + self.panel)  # the distance of rows is no power of two
-        self.total = scratch(threads, tiles.queries)
-        self.factor = scratch(threads, tiles.rows)
-        self.sums = scratch(threads, tiles.rows, -(-self.columns // self.panel) * self.panel)
+        self.s = scratch(tiles.rows, tiles.keys + self.panel)  # the distance of rows is no power of two
+        self.total = scratch(tiles.queries)
+        self.factor = scratch(tiles.rows)
+        self.sums = scratch(tiles.rows, -(-self.columns // self.panel) * self.panel)
         if not self.single:
-            self.o = scratch(threads, tiles.queries, self.width)
-            self.top = scratch(threads, tiles.queries)
+            self.o = scratch(tiles.queries, self.width)
+            self.top = scratch(tiles.queries)
 
     def score(self, product: ir.Value, row: ir.Value, i: Size, panel: ir.Value, j: int, rest: Size | None) -> ir.Value:
         """Stores the scores of row ``i`` of a tile for vector ``j`` of a panel of keys, from the products of query and keys; -inf after the
@@ -67,7 +67,7 @@ class AttentionState:
         value = self.operands.wide(elements.tensor(*form.scores))
         if count is not None:
             value = arith.select(v.mask(count), value, v.splat(-inf))
-        v.store(value, self.s, self.at.thread, i, at)
+        v.store(value, self.s, i, at)
         return value
 
     # --- state between blocks of keys ---
@@ -78,9 +78,9 @@ class AttentionState:
 
         def clear(row: ir.Value) -> None:
             for e in range(0, self.width, self.lanes):
-                v.store(v.splat(0), self.o, self.at.thread, row, e)
-            write(v.number(0), self.total, self.at.thread, row)
-            write(v.number(-inf), self.top, self.at.thread, row)
+                v.store(v.splat(0), self.o, row, e)
+            write(v.number(0), self.total, row)
+            write(v.number(-inf), self.top, row)
 
         loop(0, self.at.rows, 1, clear)
 
@@ -88,25 +88,25 @@ class AttentionState:
         """Writes a row of the result after the last block of keys."""
         scaled = self.scaled(row)
         for e in range(0, self.width, self.lanes):
-            self.write(scaled(self.vectors.load(self.o, self.at.thread, row, e)), row, e)
+            self.write(scaled(self.vectors.load(self.o, row, e)), row, e)
 
     def take_sums(self, row: ir.Value, i: ir.Value) -> None:
         """Takes the sums over the values of a block of keys, of row ``i`` of a tile: they are the result, or are added to those of earlier
         blocks."""
         v, line = self.vectors, plus(row, i)
         scaled = self.scaled(line) if self.single else None
-        factor = None if self.single else v.spread(read(self.factor, self.at.thread, i))
+        factor = None if self.single else v.spread(read(self.factor, i))
         for e in range(0, self.width, self.lanes):
-            value = v.load(self.sums, self.at.thread, i, e)
+            value = v.load(self.sums, i, e)
             if scaled is not None:
                 self.write(scaled(value), line, e)
             else:
-                before = v.load(self.o, self.at.thread, line, e)
-                v.store(math.fma(before, factor, value), self.o, self.at.thread, line, e)
+                before = v.load(self.o, line, e)
+                v.store(math.fma(before, factor, value), self.o, line, e)
 
     def scaled(self, row: Size) -> Callable[[ir.Value], ir.Value]:
         """What makes results of sums over values: they are divided by the row's sum of exponentials."""
-        v, total = self.vectors, read(self.total, self.at.thread, row)
+        v, total = self.vectors, read(self.total, row)
         divisor = total
         if not isinstance(self.keys, int):  # of no keys, the sum over values is 0
             divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, self.keys, index(0)), v.number(1), total)

@@ -75,14 +75,14 @@ class VectorRows:
     def sum_values(self, rows: int, at: int, most: int) -> None:
         """The sums over values of a tile, for at most so many vectors of columns from ``at`` on. They are taken row by row afterwards: what
         scales the rows would be in registers meanwhile."""
-        v, state, thread = self.vectors, self.state, self.at.thread
+        v, state = self.vectors, self.state
         columns = [at + j * self.lanes for j in range(min(most, (state.width - at) // self.lanes))]
 
         def step(n: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             values = [self.operands.value(n, e) for e in columns]
             found = []
             for i in range(rows):
-                power = v.spread(read(state.s, thread, i, n))
+                power = v.spread(read(state.s, i, n))
                 found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
             return found
 
@@ -92,6 +92,6 @@ class VectorRows:
         sums = loop(0, self.at.keys, 1, step, [v.splat(0)] * (rows * len(columns)))
         for i in range(rows):
             for value, e in zip(sums[i * len(columns): (i + 1) * len(columns)], columns, strict=True):
-                v.store(value, state.sums, thread, i, e)
+                v.store(value, state.sums, i, e)
         if crowded:
             free_registers(self.tiles.registers)

@@ -37,20 +37,21 @@ class OpenCut:
         """The most panels that a thread multiplies at a time."""
         return self.packing.panels
 
-    def each_share(self, body: Callable[[Share], None]) -> None:
-        """Loops over what threads multiply."""
+    def each_share(self, body: Callable[[Share], None], begin: Callable[[], None]) -> None:
+        """Loops over what threads multiply. ``begin``: builds what each thread does first."""
         chunks, tiles, by_panels = self._parts(self.rows)
         all_tiles, panels = rounded_up(self.rows, ROWS), rounded_up(self.packing.panels, by_panels)
 
-        def share(number: ir.Value, thread: Size) -> None:
+        def share(number: ir.Value, _: Size) -> None:
             first, begin = times(quotient(number, by_panels), tiles), times(remainder(number, by_panels), panels)
             count = most(0, least(tiles, minus(all_tiles, first)))
-            body(Share(thread, first, count, begin, least(plus(begin, panels), self.packing.panels), times(thread, self.chunk)))
+            body(Share(first, count, begin, least(plus(begin, panels), self.packing.panels), 0))
 
         if self.threads == 1:
+            begin()
             loop(0, times(chunks, by_panels), 1, lambda number: share(number, 0))
         else:
-            in_turns(times(chunks, by_panels), self.threads, share)
+            in_turns(times(chunks, by_panels), self.threads, share, begin)
 
     def time(self, rows: int) -> float:
         """Of a thread."""

@@ -10,14 +10,13 @@ from legato.passes.cpu.matrices.steps import scratch_rows
 
 
 class PanelSplitting:
-    """Splits panels of a weight, a thread's into a buffer of its own: ``matrices`` [threads, steps, parts, pairs, columns, 2] is what
-    products read."""
+    """Splits panels of a weight into a buffer of its own: ``matrices`` [steps, parts, pairs, columns, 2] is what products read."""
 
-    def __init__(self, numbers: WholeNumbers, packing: PartsPacking, vectors: Vectors, threads: int):
+    def __init__(self, numbers: WholeNumbers, packing: PartsPacking, vectors: Vectors):
         self.numbers, self.packing, self.vectors = numbers, packing, vectors
-        self.parts, self.matrices = scratch_rows(threads, packing.in_block, packing.parts, DEPTH, COLUMNS * PAIR)
+        self.parts, self.matrices = scratch_rows(packing.in_block, packing.parts, DEPTH, COLUMNS * PAIR)
 
-    def split(self, block: Size, panel: Size, steps: Size, thread: Size) -> None:
+    def split(self, block: Size, panel: Size, steps: Size) -> None:
         """Splits the first steps of a panel in a block."""
         v = self.vectors
 
@@ -25,6 +24,6 @@ class PanelSplitting:
             for column in range(0, COLUMNS, v.lanes):
                 numbers = self.numbers.pair(block, panel, step, row, column)
                 for part, both in enumerate(pairs_of_parts(v, numbers, self.packing.parts)):
-                    vector.StoreOp(both, self.parts, [*map(value_of, (thread, step, part, row, column * PAIR))])
+                    vector.StoreOp(both, self.parts, [*map(value_of, (step, part, row, column * PAIR))])
 
         loop(0, steps, 1, lambda step: loop(0, DEPTH, 1, lambda row: pairs(step, row)))

@@ -19,11 +19,13 @@ from legato.analysis.structured.epilogue import Epilogue
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import index
 from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
-from legato.core.mlir import ir, memref
-from legato.core.vector_loops import Size, Vectors, if_else, least, loop, minus, plus, scratch, times, when
+from legato.core.mlir import arith, ir, memref
+from legato.core.vector_loops import Size, Vectors, if_else, joined, least, loop, minus, plus, read, scratch, times, when
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.matrices.depth_cut import DepthCut
+from legato.passes.cpu.matrices.magnitudes import Magnitudes
 from legato.passes.cpu.matrices.open_cut import OpenCut
-from legato.passes.cpu.matrices.packed_numbers import ColumnNumbers, PanelNumbers, SplitNumbers
+from legato.passes.cpu.matrices.packed_numbers import ColumnNumbers, PanelNumbers, SplitNumbers, WholeNumbers
 from legato.passes.cpu.matrices.packing import COLUMNS, PAIR
 from legato.passes.cpu.matrices.panel_splitting import PanelSplitting
 from legato.passes.cpu.matrices.product_cut import ProductCut
@@ -65,9 +67,10 @@ class PartProducts:
     """Builds the loops of one kernel at the insertion point. ``weights``: packed as the cut's packing says, or where that is in f32, as
     other products may read it, too."""
 
-    def __init__(self, product: RowProduct, cut: ProductCut | OpenCut, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
+    def __init__(self, product: RowProduct, cut: ProductCut | DepthCut | OpenCut, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
         self.product, self.packing, self.buffers, self.weights = product, cut.packing, buffers, weights
         self.vectors = Vectors(machine.lanes(32))
+        self.magnitudes = Magnitudes(self.vectors)
         left = buffers.of(product.left)
         self.rows = product.rows_of(left)
         self.cut = replace(cut, rows=self.rows)
@@ -91,18 +94,35 @@ class PartProducts:
 
     def build(self) -> None:
         """Builds all loops."""
-        cut, packing, slots = self.cut, self.packing, self.cut.threads * self.cut.chunk
-        self.splitting = RowSplitting(self.left, self._source, packing, self.vectors, slots)
+        packing = self.packing
         if packing.at_run_time:
             as_panels = list(self.weights.type.shape) == packing.shape
             self.numbers = (PanelNumbers if as_panels else ColumnNumbers)(self.weights, packing, self.vectors)
-            self.panels = PanelSplitting(self.numbers, packing, self.vectors, cut.threads)
         else:
-            self.numbers, self.panels = SplitNumbers(self.weights, packing, self.vectors), None
-        # of a tile and a panel, for each thread; or of all that are at hand, where blocks of the depth add to them
-        self.sums = scratch(slots * ROWS, cut.panels_each * COLUMNS) if self.in_blocks else scratch(cut.threads * ROWS, COLUMNS)
+            self.numbers = SplitNumbers(self.weights, packing, self.vectors)
         self.in_f32 = RowsInF32(self.left, self._source, self.rows, packing, self.vectors, self.numbers)
-        cut.each_share(self._chunk)
+        self.multiply()
+
+    def multiply(self) -> None:
+        """Builds the loops over what threads multiply."""
+        self.cut.each_share(self._chunk, self._allocate)
+
+    def _allocate(self) -> None:
+        """Allocates the buffers of a thread."""
+        cut = self.cut
+        # of a tile and a panel; or of all that are at hand, where blocks of the depth add to them
+        self.sums = scratch(cut.chunk * ROWS, cut.panels_each * COLUMNS) if self.in_blocks else scratch(ROWS, COLUMNS)
+        self.allocate_parts(scratch(cut.chunk, element=self.magnitudes.bits))
+
+    def allocate_parts(self, greatest: ir.Value) -> None:
+        """Allocates the buffers of a thread for parts. ``greatest``: that for the greatest magnitude of each tile."""
+        self.greatest = greatest
+        self.splitting = RowSplitting(self.left, self._source, self.packing, self.vectors, self.cut.chunk, greatest)
+        self.panels = PanelSplitting(self.numbers, self.packing, self.vectors) if isinstance(self.numbers, WholeNumbers) else None
+
+    def needs_f32(self, *slots: Size) -> ir.Value:
+        """Whether the tile in some slots has a number that is no sum of parts, or all are so small that products would be lost."""
+        return self.magnitudes.need_f32(joined(arith.maxui, [read(self.greatest, slot) for slot in slots]))
 
     def _chunk(self, share: Share) -> None:
         """The products of a chunk, in blocks of the depth where there are several."""
@@ -110,7 +130,7 @@ class PartProducts:
             self._split_rows(share, 0)
 
             def product(panel: Size, tile: Size) -> None:
-                needs_f32 = self.splitting.needs_f32(plus(share.slot, tile))
+                needs_f32 = self.needs_f32(plus(share.slot, tile))
                 if_else(needs_f32, lambda: self._in_f32(share, tile, panel), lambda: self._by_parts(share, tile, panel, 0))
                 self._outputs(share, tile, panel)
 
@@ -120,14 +140,14 @@ class PartProducts:
         loop(0, self.packing.blocks, 1, lambda block: self._block(share, block))
 
         def result(panel: Size, tile: Size) -> None:
-            when(self.splitting.needs_f32(plus(share.slot, tile)), lambda: self._in_f32(share, tile, panel))
+            when(self.needs_f32(plus(share.slot, tile)), lambda: self._in_f32(share, tile, panel))
             self._outputs(share, tile, panel)
 
         self._each(share, result)
 
-    def _block(self, share: Share, block: Size) -> None:
-        """What a block of the depth adds to the sums of a chunk."""
-        self._split_rows(share, block)
+    def _block(self, share: Share, block: Size, first: Size = 0) -> None:
+        """What a block of the depth adds to the sums of a chunk. ``first``: that which sums begin with."""
+        self._split_rows(share, block, first)
         self._each(share, lambda panel, tile: self._by_parts(share, tile, panel, block),
                    lambda panel: self._split_panel(share, block, panel))
 
@@ -140,18 +160,18 @@ class PartProducts:
 
         loop(share.begin, share.end, 1, panel)
 
-    def _split_rows(self, share: Share, block: Size) -> None:
+    def _split_rows(self, share: Share, block: Size, first: Size = 0) -> None:
         """Splits rows of a chunk, and meanwhile fetches the first panel."""
         def split(tile: Size) -> None:
             row = share.row(tile)
-            self.splitting.split(row, self._rows(row), plus(share.slot, tile), block,
+            self.splitting.split(row, self._rows(row), tile, plus(share.slot, tile), block, first,
                                  lambda step: self._fetch(share, block, share.begin, step, self.splitting.steps(block), tile))
 
         loop(0, share.count, 1, split)
 
     def _split_panel(self, share: Share, block: Size, panel: Size) -> None:
         if self.panels is not None:
-            self.panels.split(block, panel, self.splitting.steps(block), share.thread)
+            self.panels.split(block, panel, self.splitting.steps(block))
 
     def _fetch(self, share: Share, block: Size, panel: Size, step: Size, steps: Size, tile: Size) -> None:
         """Fetches a part of a panel that is split when the kernel runs, at a step of a tile."""
@@ -165,7 +185,7 @@ class PartProducts:
     def _place(self, share: Share, tile: Size, panel: Size) -> list[Size]:
         """Where the sums of a tile and a panel are."""
         if not self.in_blocks:
-            return [times(share.thread, ROWS), 0]
+            return [0, 0]
         return [times(plus(share.slot, tile), ROWS), times(minus(panel, share.begin), COLUMNS)]
 
     def _clear(self, share: Share, tile: Size, panel: Size) -> None:
@@ -181,17 +201,15 @@ class PartProducts:
     def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size) -> None:
         """The sums of the products of a tile with a panel in a block."""
         parts, steps = self.packing.parts, self.splitting.steps(block)
-        if self.panels is None:
-            matrices, of_panel = self.weights, plus(times(block, self.packing.panels), panel)
-        else:
-            matrices, of_panel = self.panels.matrices, share.thread
-
+        matrices, of_panel = self.weights, [plus(times(block, self.packing.panels), panel)]
+        if self.panels is not None:
+            matrices, of_panel = self.panels.matrices, []
         following = least(plus(panel, 1), minus(share.end, 1))      # behind the last one, which is near, are other threads'
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
             self._fetch(share, block, following, number, steps, tile)
-            left = read_matrix(self.splitting.pairs, [plus(share.slot, tile), number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
-            right = read_matrix(matrices, [of_panel, number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
+            left = read_matrix(self.splitting.pairs, [tile, number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
+            right = read_matrix(matrices, [*of_panel, number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
         at = self._place(share, tile, panel)

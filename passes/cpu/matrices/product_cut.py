@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
-from legato.core.vector_loops import Size, in_parallel, in_turns, least, loop, minus, plus, quotient, remainder, times
+from legato.core.vector_loops import Size, in_turns, least, loop, minus, on_threads, plus, quotient, remainder, times
 from legato.passes.cpu.matrices.packing import PartsPacking
 from legato.passes.cpu.matrices.panel_products import WORTH_IT
 from legato.passes.cpu.matrices.product_share import Share
@@ -63,20 +63,26 @@ class ProductCut:
         """Whether it surely takes less time than in f32."""
         return self.time < SURELY * time_in_f32(self.rows, self.packing, self.threads)
 
-    def each_share(self, body: Callable[[Share], None]) -> None:
-        """Loops over what threads multiply. Where they share the rows only, they take chunks of these as they come to them."""
+    def each_share(self, body: Callable[[Share], None], begin: Callable[[], None]) -> None:
+        """Loops over what threads multiply. Where they share the rows only, they take chunks of these as they come to them. ``begin``:
+        builds what each thread does first."""
         if self.by_rows > 1 and self.by_panels == 1:
             chunks = -(-self.tiles // self.chunk)
             at_once = max(1, chunks // (TURNS * self.threads))
 
             def turn(number: ir.Value, thread: ir.Value) -> None:
-                begin = times(number, at_once)
-                self._chunks(thread, times(begin, self.chunk), least(times(plus(begin, at_once), self.chunk), self.tiles), body)
+                first = times(number, at_once)
+                self._chunks(thread, times(first, self.chunk), least(times(plus(first, at_once), self.chunk), self.tiles), body)
 
-            in_turns(-(-chunks // at_once), self.threads, turn)
+            in_turns(-(-chunks // at_once), self.threads, turn, begin)
         elif self.threads > 1:
-            in_parallel(self.threads, lambda thread: self._chunks(thread, *self._tiles_of(thread), body))
+            def part(thread: ir.Value) -> None:
+                begin()
+                self._chunks(thread, *self._tiles_of(thread), body)
+
+            on_threads(self.threads, part)
         else:
+            begin()
             self._chunks(0, 0, self.tiles, body)
 
     def _tiles_of(self, thread: Size) -> tuple[Size, Size]:
@@ -93,7 +99,7 @@ class ProductCut:
         panels = self.packing.panels
         begin = least(times(remainder(thread, self.by_panels), self.panels_each), panels)
         count = self.chunk if self.tiles % (self.by_rows * self.chunk) == 0 else least(self.chunk, minus(end, first))
-        return Share(thread, first, count, begin, least(plus(begin, self.panels_each), panels), times(thread, self.chunk))
+        return Share(first, count, begin, least(plus(begin, self.panels_each), panels), 0)
 
     @staticmethod
     def best(rows: int, packing: PartsPacking, machine: CpuMachine) -> ProductCut:

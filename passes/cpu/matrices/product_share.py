@@ -10,9 +10,8 @@ from legato.passes.cpu.matrices.product_times import ROWS
 @dataclass(frozen=True)
 class Share:
     """What a thread multiplies at a time: ``count`` tiles of rows from the tile ``first`` on, by the panels from ``begin`` to ``end``.
-    ``slot``: the place of the first tile among those whose parts are at hand."""
+    ``slot``: the place of the first tile among those whose sums are at hand."""
 
-    thread: Size
     first: Size
     count: Size
     begin: Size

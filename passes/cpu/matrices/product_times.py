@@ -12,19 +12,21 @@ FAR_PRODUCT = 175       # where they are made when the kernel runs
 READ_NEAR = 150         # to read a step of a panel that is packed in parts
 SPLIT_FAR = 370         # to read and split one that is packed in f32
 SPLIT_ROWS = 170        # of a step of a tile's rows
-OF_OTHERS = 120         # more, of such a step that another thread wrote
+OF_OTHERS = 480         # more, of such a step that another thread wrote
 SUMS = 200              # of a tile and a panel, to write and read their sums
+SUMS_OF_OTHERS = 500    # more, of such sums that another thread wrote
 IN_F32 = 0.01           # of a multiply-add, where numbers are not split
 SURELY = 0.93           # of the time in f32, that a product takes at most that surely pays
 
 
-def time_of(tiles: int, panels: int, chunks: int, packing: PartsPacking) -> float:
-    """Of some tiles by some panels, when parts of a chunk of the tiles are at hand at a time."""
+def time_of(tiles: int, panels: int, chunks: int, packing: PartsPacking, steps: int | None = None) -> float:
+    """Of some tiles by some panels, when parts of a chunk of the tiles are at hand at a time. ``steps``: of the depth; None: all."""
+    steps = packing.steps if steps is None else steps
     if packing.at_run_time:
         of_step = tiles * FAR_PRODUCT + chunks * SPLIT_FAR
     else:
         of_step = tiles * PRODUCT + READ_NEAR
-    return panels * (packing.steps * of_step + tiles * SUMS) + tiles * packing.steps * SPLIT_ROWS
+    return panels * (steps * of_step + tiles * SUMS) + tiles * steps * SPLIT_ROWS
 
 
 def time_in_f32(rows: int, packing: PartsPacking, threads: int) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref, vector
-from legato.core.vector_loops import Size, Vectors, below, least, loop, minus, plus, read, scratch, times, value_of, when, write
+from legato.core.vector_loops import Size, Vectors, below, least, loop, minus, plus, read, times, value_of, when, write
 from legato.passes.cpu.matrices.magnitudes import Magnitudes
 from legato.passes.cpu.matrices.number_parts import pairs_of_parts
 from legato.passes.cpu.matrices.packing import DEPTH, PAIR, STEP, PartsPacking
@@ -14,14 +14,16 @@ from legato.passes.cpu.matrices.steps import scratch_rows
 
 
 class RowSplitting:
-    """Splits rows of ``left`` [..., depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [slots,
-    steps, parts, rows of a tile, pairs, 2] is what products read. ``source``: where an element of a row is."""
+    """Splits rows of ``left`` [..., depth], a tile of them by a block of the depth at a time, into buffers of its own: ``pairs`` [tiles,
+    steps, parts, rows of a tile, pairs, 2] is what products read. ``source``: where an element of a row is; ``greatest``: the buffer for
+    the greatest magnitudes of tiles, as bits."""
 
-    def __init__(self, left: ir.Value, source: Callable[[Size, Size], list[Size]], packing: PartsPacking, vectors: Vectors, slots: int):
+    def __init__(self, left: ir.Value, source: Callable[[Size, Size], list[Size]], packing: PartsPacking, vectors: Vectors, tiles: int,
+                 greatest: ir.Value):
         self.left, self.source, self.packing, self.vectors = left, source, packing, vectors
         self.magnitudes = Magnitudes(vectors)
-        self.parts, self.pairs = scratch_rows(slots, packing.in_block, packing.parts, ROWS, STEP)
-        self.greatest = scratch(slots, element=self.magnitudes.bits)
+        self.parts, self.pairs = scratch_rows(tiles, packing.in_block, packing.parts, ROWS, STEP)
+        self.greatest = greatest
 
     def steps(self, block: Size) -> Size:
         """The steps of a block; the last one may have fewer."""
@@ -30,9 +32,10 @@ class RowSplitting:
             return in_block
         return least(in_block, minus(self.packing.steps, times(block, in_block)))
 
-    def split(self, row: Size, rows: Size, slot: Size, block: Size, beside: Callable[[Size], None]) -> None:
-        """Splits what a block reads of the rows of a tile, and keeps the greatest magnitude in these so far, as bits. Fetches the same of
-        the next tile, whose rows are streams too many for the hardware to follow. ``beside``: what else is done at a step."""
+    def split(self, row: Size, rows: Size, tile: Size, slot: Size, block: Size, first_block: Size, beside: Callable[[Size], None]) -> None:
+        """Splits what a block reads of the rows of a tile, and keeps the greatest magnitude in these so far, from the first block on, in a
+        slot. Fetches the same of the next tile, whose rows are streams too many for the hardware to follow. ``beside``: what else is done
+        at a step."""
         v, start = self.vectors, times(block, self.packing.in_block)
 
         def steps(number: Size, greatest: ir.Value, count: int = STEP) -> list[ir.Value]:
@@ -43,7 +46,7 @@ class RowSplitting:
                 at = plus(row, i)
                 for first in range(0, DEPTH, v.lanes):
                     numbers = [self._load(at, plus(column, begin), count - begin) for begin in (first, first + DEPTH)]
-                    self._write(numbers, slot, number, i, PAIR * first)
+                    self._write(numbers, tile, number, i, PAIR * first)
                     greatest = self.magnitudes.greatest(greatest, numbers)
                 for first in range(0, count, LINE // 4):
                     later = self.source(plus(at, ROWS), plus(column, first))
@@ -56,7 +59,7 @@ class RowSplitting:
         behind = minus(whole, start)
         greatest, = loop(0, least(self.packing.in_block, behind) if rest else self.steps(block), 1, steps, [self.magnitudes.none])
         most = self.magnitudes.of_all(greatest)
-        write(most if block == 0 else arith.maxui(most, self._greatest(slot, block)), self.greatest, slot)
+        write(most if block == 0 else arith.maxui(most, self._greatest(slot, block, first_block)), self.greatest, slot)
         if rest:
             def last() -> None:
                 greatest, = steps(behind, self.magnitudes.none, rest)
@@ -64,21 +67,17 @@ class RowSplitting:
 
             when(self.packing.blocks == 1 or below(self.packing.blocks - 2, block), last)
 
-    def _greatest(self, slot: Size, block: Size) -> ir.Value:
+    def _greatest(self, slot: Size, block: Size, first_block: Size) -> ir.Value:
         """The greatest magnitude in the blocks before."""
         zero = arith.ConstantOp(self.magnitudes.bits, 0).result
-        return arith.select(below(0, block), read(self.greatest, slot), zero)
-
-    def needs_f32(self, slot: Size) -> ir.Value:
-        """Whether the tile in a slot has a number that is no sum of parts, or all are so small that products would be lost."""
-        return self.magnitudes.need_f32(read(self.greatest, slot))
+        return arith.select(below(first_block, block), read(self.greatest, slot), zero)
 
     def _load(self, row: Size, column: Size, count: int) -> ir.Value:
         """A vector of a row, with zeros after so many numbers."""
         mask = None if count >= self.vectors.lanes else self.vectors.mask(max(count, 0))
         return self.vectors.load_if(mask, self.left, *self.source(row, column))
 
-    def _write(self, numbers: list[ir.Value], slot: Size, step: Size, row: ir.Value, place: int) -> None:
+    def _write(self, numbers: list[ir.Value], tile: Size, step: Size, row: ir.Value, place: int) -> None:
         """Writes the parts of two vectors, in pairs."""
         for part, pairs in enumerate(pairs_of_parts(self.vectors, numbers, self.packing.parts)):
-            vector.StoreOp(pairs, self.parts, [*map(value_of, (slot, step, part, row, place))])
+            vector.StoreOp(pairs, self.parts, [*map(value_of, (tile, step, part, row, place))])

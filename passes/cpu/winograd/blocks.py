@@ -50,37 +50,41 @@ class WinogradBlocks:
         self.panel = tiles.vectors * tiles.lanes
         self.panels = -(-form.filter_shape[3] // self.panel)
         self.pair = PAIR if tiles.in_pairs else 1    # channels that a step of a product sums
-        self.inputs = WinogradInputs(form, tiles, source, self.sizes, tiles.threads if self.whole_blocks else 1)
+        self.inputs = WinogradInputs(form, tiles, source, self.sizes)
         self.outputs = WinogradOutputs(form, tiles, buffers, self.sizes)
 
     def build(self) -> None:
         """Builds all loops."""
-        tiles, threads = self.tiles, self.tiles.threads
-        held = self.inputs.rows * self.panel + self.lanes    # planes are not a power of two apart
-        self.products = scratch(threads if self.whole_blocks else self.panels, self.points, held)
-        self.inputs.clear()
         if self.whole_blocks:
-            self._each(rounded_up(self.sizes.segments, tiles.segments), self._block)
+            self._each(rounded_up(self.sizes.segments, self.tiles.segments), self._block, self._allocate)
         else:
-            loop(0, self.sizes.segments, tiles.segments, self._shared_block)
+            self._allocate()
+            loop(0, self.sizes.segments, self.tiles.segments, self._shared_block)
 
-    def _each(self, count: Size, body: Callable[[ir.Value, Size], None]) -> None:
-        in_parts(count, self.tiles.threads, body)
+    def _allocate(self) -> None:
+        """Allocates the buffers of a block: of a thread that computes whole ones, or of all threads."""
+        held = self.inputs.rows * self.panel + self.lanes    # planes are not a power of two apart
+        self.products = scratch(1 if self.whole_blocks else self.panels, self.points, held)
+        self.inputs.allocate()
+        if self.whole_blocks:
+            self.inputs.allocate_columns()
 
-    def _block(self, block: ir.Value, thread: Size) -> None:
+    def _each(self, count: Size, body: Callable[[ir.Value, Size], None], begin: Callable[[], None] | None = None) -> None:
+        in_parts(count, self.tiles.threads, body, begin)
+
+    def _block(self, block: ir.Value, _: Size) -> None:
         """A block by one thread, panel by panel."""
         first = times(block, self.tiles.segments)
         count, rows = self.sizes.extents(first, self.tiles)
-        plane = times(thread, self.points)
 
         def matrix(panel: Size, point: Size) -> Size:
             return plus(times(panel, self.points), point)
 
         def panel(number: ir.Value) -> None:
-            loop(0, self.points, 1, lambda point: self._product(matrix(number, point), point, plus(plane, point), thread, rows))
-            loop(0, count, 1, lambda at: self.outputs.build(self.products, thread, number, self.sizes.segment(first, at)))
+            loop(0, self.points, 1, lambda point: self._product(matrix(number, point), point, 0, rows))
+            loop(0, count, 1, lambda at: self.outputs.build(self.products, 0, number, self.sizes.segment(first, at)))
 
-        loop(0, times(count, self.inputs.chunks), 1, lambda item: self.inputs.transform(first, item, plane, thread))
+        loop(0, times(count, self.inputs.chunks), 1, lambda item: self.inputs.transform(first, item))
         loop(0, self.panels, 1, panel)
 
     def _shared_block(self, first: ir.Value) -> None:
@@ -89,21 +93,22 @@ class WinogradBlocks:
 
         def product(number: ir.Value, _: Size) -> None:
             point, panel = quotient(number, self.panels), remainder(number, self.panels)
-            self._product(number, point, point, panel, rows)
+            self._product(number, point, panel, rows)
 
         def output(number: ir.Value, _: Size) -> None:
             panel = quotient(number, count)
             self.outputs.build(self.products, panel, panel, self.sizes.segment(first, remainder(number, count)))
 
-        self._each(times(count, self.inputs.chunks), lambda item, thread: self.inputs.transform(first, item, 0, thread))
+        self._each(times(count, self.inputs.chunks), lambda item, _: self.inputs.transform(first, item),
+                   self.inputs.allocate_columns)
         self._each(self.panels * self.points, product)
         self._each(times(count, self.panels), output)
 
-    def _product(self, matrix: Size, point: Size, plane: Size, slot: Size, rows: Size) -> None:
-        """The products of one point with one matrix of weights. ``plane``: of the inputs; ``slot``: of the products."""
-        loop(0, rows, self.tiles.rows, lambda row: self._tile(matrix, point, plane, slot, row))
+    def _product(self, matrix: Size, point: Size, slot: Size, rows: Size) -> None:
+        """The products of one point with one matrix of weights. ``slot``: of the products."""
+        loop(0, rows, self.tiles.rows, lambda row: self._tile(matrix, point, slot, row))
 
-    def _tile(self, matrix: Size, point: Size, plane: Size, slot: Size, row: ir.Value) -> None:
+    def _tile(self, matrix: Size, point: Size, slot: Size, row: ir.Value) -> None:
         """A tile of rows by a panel. Its steps fetch a part of the next matrix, so that all tiles of rows together fetch it once."""
         v, rows, vectors = self.vectors, range(self.tiles.rows), range(self.tiles.vectors)
         starts = [times(plus(row, i), self.inputs.row) for i in rows]
@@ -121,14 +126,14 @@ class WinogradBlocks:
             weights = [v.load(self.weights, matrix, plus(times(k, self.panel), j * self.lanes)) for j in vectors]
             found = []
             for i in rows:
-                value = v.spread(read(self.inputs.buffer, plane, plus(starts[i], k)))
+                value = v.spread(read(self.inputs.buffer, point, plus(starts[i], k)))
                 found += [vector.FMAOp(value, weight, sums[i * len(weights) + j]).result for j, weight in enumerate(weights)]
             return found
 
         def of_pairs(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             fetch(k)
             weights = [load_pairs(v, self.weights, matrix, times(plus(times(k, self.panel), j * self.lanes), PAIR)) for j in vectors]
-            return add_products([spread_pair(v, self.inputs.buffer, plane, plus(start, times(k, PAIR))) for start in starts], weights, sums)
+            return add_products([spread_pair(v, self.inputs.buffer, point, plus(start, times(k, PAIR))) for start in starts], weights, sums)
 
         sums = loop(0, steps, 1, of_pairs if self.tiles.in_pairs else of_elements, [v.splat(0)] * (len(rows) * len(vectors)))
         for i in rows:

@@ -25,12 +25,12 @@ from legato.passes.cpu.winograd.transforms import Transforms
 
 
 class WinogradInputs:
-    """Writes the transformed inputs of blocks of segments to ``buffer`` [blocks * points, tiles * row]: of each point of the transform, the
-    tiles of a block, each of ``row`` channels. Along the columns they are transformed into a small buffer for each segment, then along the
-    rows. ``blocks``: that are held at once."""
+    """Writes the transformed inputs of a block of segments to ``buffer`` [points, tiles * row]: of each point of the transform, the tiles
+    of the block, each of ``row`` channels. Along the columns they are transformed into a small buffer for each segment, then along the
+    rows."""
 
-    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, source: ir.Value, sizes: WinogradSizes, blocks: int):
-        self.form, self.tiles, self.source, self.sizes, self.blocks = form, tiles, source, sizes, blocks
+    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, source: ir.Value, sizes: WinogradSizes):
+        self.form, self.tiles, self.source, self.sizes = form, tiles, source, sizes
         self.vectors = Vectors(tiles.lanes)
         transforms = Transforms(tiles.outputs, self.vectors)
         self.transformed = transforms.of_inputs_scaled if tiles.order == "panels" else transforms.of_inputs
@@ -41,15 +41,18 @@ class WinogradInputs:
         self.chunks = self.row // self.lanes
         self.factor = ir.BF16Type.get() if tiles.in_pairs else ir.F32Type.get()
         self.rows = -(-tiles.segments * tiles.segment // tiles.rows) * tiles.rows    # tiles of a block, and those that products take in
-        width = tiles.segment * tiles.outputs + self.side - tiles.outputs
-        self.columns = scratch(tiles.threads, self.side, width, self.lanes)
-        # planes are not a power of two apart, where all would share one set of a cache
-        self.buffer = scratch(blocks * self.side ** 2, self.rows * self.row + self.lanes, element=self.factor)
 
-    def clear(self) -> None:
-        """Clears the rows after a block's last one, which products take in: denormals there would make them slow. Blocks are all as long as
-        the first one but the last, which may be the only one that a thread takes."""
+    def allocate_columns(self) -> None:
+        """Allocates the buffer of a thread that transforms inputs."""
+        width = self.tiles.segment * self.tiles.outputs + self.side - self.tiles.outputs
+        self.columns = scratch(self.side, width, self.lanes)
+
+    def allocate(self) -> None:
+        """Allocates the transformed inputs of a block, and clears the rows after the last one, which products take in: denormals there
+        would make them slow. Blocks are all as long as the first one but the last, which may be the only one that a thread takes."""
         segments, tiles = self.sizes.segments, self.tiles
+        # planes are not a power of two apart, where all would share one set of a cache
+        self.buffer = scratch(self.side ** 2, self.rows * self.row + self.lanes, element=self.factor)
         first = least(segments, tiles.segments)
         before = times(minus(rounded_up(segments, tiles.segments), 1), tiles.segments)
         self._clear_after(first)
@@ -67,14 +70,14 @@ class WinogradInputs:
                  lambda at: self.vectors.store(self.vectors.zeros(self.factor), self.buffer, point, at))
 
         if begin != end:
-            loop(0, self.blocks * self.side ** 2, 1, clear)
+            loop(0, self.side ** 2, 1, clear)
 
-    def transform(self, first: Size, number: ir.Value, plane: Size, thread: Size) -> None:
-        """Transforms what belongs to a segment and a vector of channels: number ``number`` of a block. ``plane``: the block's first one."""
+    def transform(self, first: Size, number: ir.Value) -> None:
+        """Transforms what belongs to a segment and a vector of channels: number ``number`` of a block."""
         segment = self.sizes.segment(first, quotient(number, self.chunks))
-        self._segment(segment, times(remainder(number, self.chunks), self.lanes), plane, thread)
+        self._segment(segment, times(remainder(number, self.chunks), self.lanes))
 
-    def _segment(self, segment: Segment, channel: ir.Value, plane: Size, thread: Size) -> None:
+    def _segment(self, segment: Segment, channel: ir.Value) -> None:
         """Transforms the inputs of a segment's tiles, for a vector of channels."""
         outputs, v = self.tiles.outputs, self.vectors
         top = minus(times(segment.row, outputs), self.form.begins[0])
@@ -85,12 +88,12 @@ class WinogradInputs:
 
         def clear(x: ir.Value) -> None:
             for u in range(self.side):
-                v.store(v.splat(0), self.columns, thread, u, x, 0)
+                v.store(v.splat(0), self.columns, u, x, 0)
 
         def column(x: ir.Value) -> None:
             inputs = [v.load_if(mask, self.source, *at, y, x, channel_of) for y, mask in reads]
             for u, value in enumerate(self.transformed(inputs)):
-                v.store(value, self.columns, thread, u, minus(x, left), 0)
+                v.store(value, self.columns, u, minus(x, left), 0)
 
         first, last = most(left, 0), least(plus(left, width), self.sizes.columns)
         loop(0, minus(first, left), 1, clear)
@@ -102,8 +105,8 @@ class WinogradInputs:
             x = times(number, outputs)
 
             def row(u: ir.Value) -> None:
-                inputs = [v.load(self.columns, thread, u, plus(x, j), 0) for j in range(self.side)]
-                first = plus(plane, times(u, self.side))
+                inputs = [v.load(self.columns, u, plus(x, j), 0) for j in range(self.side)]
+                first = times(u, self.side)
                 for w, value in enumerate(self.transformed(inputs)):
                     v.store(rounded(v, value) if self.tiles.in_pairs else value, self.buffer, plus(first, w), at)
 

@@ -45,36 +45,39 @@ class WinogradPanels:
         self.vectors = Vectors(tiles.lanes)
         self.transforms = Transforms(tiles.outputs, self.vectors)
         self.panels = -(-form.filter_shape[3] // self.lanes)
-        self.inputs = WinogradInputs(form, tiles, source, self.sizes, 1)
+        self.inputs = WinogradInputs(form, tiles, source, self.sizes)
         self.outputs = WinogradOutputs(form, tiles, buffers, self.sizes)
 
     def build(self) -> None:
         """Builds all loops."""
-        held = (self.inputs.rows + 1) * self.lanes    # planes are not a power of two apart
-        self.products = scratch(self.tiles.threads, self.sizes.side ** 2, held)
-        self.inputs.clear()
+        self.inputs.allocate()
         loop(0, self.sizes.segments, self.tiles.segments, self._block)
+
+    def _allocate(self) -> None:
+        """Allocates the products of a thread with a panel."""
+        held = (self.inputs.rows + 1) * self.lanes    # planes are not a power of two apart
+        self.products = scratch(1, self.sizes.side ** 2, held)
 
     def _block(self, first: ir.Value) -> None:
         """A block by all threads."""
         tiles, inputs = self.tiles, self.inputs
         count, rows = self.sizes.extents(first, tiles)
 
-        def panel(number: ir.Value, thread: Size) -> None:
-            loop(0, inputs.channels, tiles.channels, lambda channel: self._channels(number, channel, thread, rows))
-            loop(0, count, 1, lambda at: self.outputs.build(self.products, thread, number, self.sizes.segment(first, at)))
+        def panel(number: ir.Value, _: Size) -> None:
+            loop(0, inputs.channels, tiles.channels, lambda channel: self._channels(number, channel, rows))
+            loop(0, count, 1, lambda at: self.outputs.build(self.products, 0, number, self.sizes.segment(first, at)))
 
-        in_parts(times(count, inputs.chunks), tiles.threads, lambda item, thread: inputs.transform(first, item, 0, thread))
-        in_parts(self.panels, tiles.threads, panel)
+        in_parts(times(count, inputs.chunks), tiles.threads, lambda item, _: inputs.transform(first, item), inputs.allocate_columns)
+        in_parts(self.panels, tiles.threads, panel, self._allocate)
 
-    def _channels(self, panel: Size, channel: ir.Value, thread: Size, rows: Size) -> None:
+    def _channels(self, panel: Size, channel: ir.Value, rows: Size) -> None:
         """Adds the products of some channels, from one on."""
         whole = self.inputs.channels % self.tiles.channels == 0
         steps: Size = self.tiles.channels if whole else least(minus(self.inputs.channels, channel), self.tiles.channels)
         for u in range(self.sizes.side):
-            loop(0, rows, self.tiles.rows, lambda row, u=u: self._tile(panel, channel, steps, thread, u, row))
+            loop(0, rows, self.tiles.rows, lambda row, u=u: self._tile(panel, channel, steps, u, row))
 
-    def _tile(self, panel: Size, channel: ir.Value, steps: Size, thread: Size, u: int, row: ir.Value) -> None:
+    def _tile(self, panel: Size, channel: ir.Value, steps: Size, u: int, row: ir.Value) -> None:
         """Some tiles by the points of row ``u`` by a panel. The first tiles and points fetch the filters that come next."""
         v, rows, points = self.vectors, range(self.tiles.rows), range(self.sizes.side)
         starts = [plus(times(plus(row, i), self.inputs.row), channel) for i in rows]
@@ -96,12 +99,12 @@ class WinogradPanels:
         sums = [v.splat(0)] * len(places)
         if self.inputs.channels > self.tiles.channels:
             later = v.spread(arith.cmpi(arith.CmpIPredicate.ne, channel, value_of(0)))
-            sums = [v.load_if(later, self.products, thread, *place) for place in places]
+            sums = [v.load_if(later, self.products, 0, *place) for place in places]
         free_registers(self.tiles.registers)
         sums = loop(0, steps, 1, step, sums)
         free_registers(self.tiles.registers)
         for place, total in zip(places, sums, strict=True):
-            v.store(total, self.products, thread, *place)
+            v.store(total, self.products, 0, *place)
 
     def _filters(self, panel: Size, channel: Size, u: int) -> list[ir.Value]:
         """The points of row ``u`` of the filters of one channel."""

@@ -1,5 +1,7 @@
 """tir-extract-workspaces: kernels' small buffers go on the stack, others become arguments that the caller allocates.
 
+Those of the threads of a parallel loop are parts of one buffer, which all kernels of a function share: memory/bufferize/thread_buffers.py.
+
 Upstream's promote-buffers-to-stack does only the first half, has no limit for a function's buffers together, and counts a buffer in a
 parallel loop as the function's, though it is on the stack of the thread that runs the iteration. On ResNet-50 it promotes the same 18
 buffers of kernels, and 2 of main that the memory planner shares; the pass, which also moves the 10 others, takes 9 ms, upstream's half 12.
@@ -15,6 +17,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.passes.memory.bufferize.functions import calls_in
+from legato.passes.memory.bufferize.thread_buffers import ThreadBuffers
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -47,14 +50,16 @@ def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], st
     by_callee: dict[str, list[ir.Operation]] = {}
     for call in calls:
         by_callee.setdefault(call.attributes["callee"].value, []).append(call)
-    for kernel in kernels:
-        made = place_buffers(kernel, stack_bytes)
-        if made:
-            give_workspaces(kernel, made, by_callee.get(kernel.name.value, []))
+    threads = ThreadBuffers()
+    placed = [(kernel, place_buffers(kernel, stack_bytes, threads)) for kernel in kernels]
+    for kernel, made in placed:
+        if made or threads.has(kernel):
+            give_workspaces(kernel, made, by_callee.get(kernel.name.value, []), threads)
 
 
-def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
-    """Puts small buffers on the stack and frees those of loops; returns the allocations that become arguments."""
+def place_buffers(kernel: func.FuncOp, stack_bytes: int, threads: ThreadBuffers) -> list[ir.Operation]:
+    """Puts small buffers on the stack and frees those of loops; returns the allocations that become arguments. ``threads`` gets those of
+    the threads of parallel loops."""
     entry = kernel.body.blocks[0]
     left = STACK_BYTES_ALL
     workspaces = []
@@ -67,7 +72,7 @@ def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
             to_stack(op, home)
         elif home == entry and (size is not None or op.operation.block == entry or is_same_in_each_step(op)):
             workspaces.append(op)
-        else:
+        elif size is None or not threads.take(kernel, op, size, home):
             free_in_place(kernel, op)
     return workspaces
 
@@ -136,8 +141,9 @@ def carried(buffer: ir.Value, last: ir.Operation) -> bool:
     return False
 
 
-def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls: list[ir.Operation]) -> None:
-    """Turns ``allocations`` into arguments of ``kernel``, allocated before each of its calls."""
+def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls: list[ir.Operation], threads: ThreadBuffers) -> None:
+    """Turns ``allocations`` into arguments of ``kernel``, allocated before each of its calls, and those of ``threads`` into parts of
+    another one."""
     entry = kernel.body.blocks[0]
     arguments = list(entry.arguments)
     spaces: dict[ir.Operation, list[ir.Value]] = {call: [] for call in calls}
@@ -153,6 +159,11 @@ def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls:
         op.erase()
         for call in calls:     # sizes of later workspaces may be those of this one
             known[call][argument] = spaces[call][-1]
+    if threads.has(kernel):
+        threads.give(kernel, entry.add_argument(threads.type, kernel.location))
+        for call, made in spaces.items():
+            made.append(threads.buffer(call))
+    added = len(entry.arguments) - len(arguments)
     for call, made in spaces.items():
         with ir.InsertionPoint(call), call.location:
             new = func.CallOp([], call.attributes["callee"], [*call.operands, *made])
@@ -161,7 +172,7 @@ def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls:
     inputs = [a.type for a in entry.arguments]
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
     if "arg_attrs" in kernel.attributes:
-        none = [ir.DictAttr.get({})] * len(allocations)
+        none = [ir.DictAttr.get({})] * added
         kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([*kernel.attributes["arg_attrs"], *none])
 
 

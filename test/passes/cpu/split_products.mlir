@@ -3,6 +3,7 @@
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids}' --tir-lower-matrix-products='target=llvm{cpu=sapphirerapids}' | filecheck %s --check-prefix=LOWERED
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids} surely=true' | filecheck %s --check-prefix=SURELY
 // RUN: legato-opt %s --tir-split-products='target=llvm{cpu=znver4}' | filecheck %s --check-prefix=PLAIN
+// RUN: legato-opt %s --tir-split-products='target=llvm{cpu=sapphirerapids threads=2}' | filecheck %s --check-prefix=THREADS
 
 // The weight is packed in parts: two panels of 32 columns, two steps of 32 along the depth, three parts, and pairs.
 // CHECK-LABEL: func.func @main(
@@ -80,9 +81,9 @@ func.func private @few(%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %out: tenso
 // CHECK: "relax.constant"{{.*}} -> tensor<12x16x32x32xf32>
 // CHECK-LABEL: func.func private @large(
 // CHECK-SAME: %{{.*}}: tensor<128x512xf32>, %{{.*}}: tensor<12x16x32x32xf32>
-// CHECK: memref.alloc() {{.*}} : memref<1x16x3x16x64xbf16>
+// CHECK: memref.alloc() {{.*}} : memref<16x3x16x64xbf16>
 // CHECK: vector.load {{.*}} : memref<12x16x32x32xf32>, vector<16xf32>
-// CHECK: vector.store {{.*}} : memref<1x16x3x16x64xbf16>, vector<32xbf16>
+// CHECK: vector.store {{.*}} : memref<16x3x16x64xbf16>, vector<32xbf16>
 // CHECK: memref.prefetch
 // CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
 func.func @from_memory(%x: tensor<128x512xf32>) -> tensor<128x384xf32> {
@@ -97,6 +98,40 @@ func.func private @large(%x: tensor<128x512xf32>, %w: tensor<512x384xf32>, %out:
   %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<128x384xf32>) -> tensor<128x384xf32>
   %1 = linalg.matmul ins(%x, %w : tensor<128x512xf32>, tensor<512x384xf32>) outs(%0 : tensor<128x384xf32>) -> tensor<128x384xf32>
   return %1 : tensor<128x384xf32>
+}
+
+// Of a deep product each of two threads multiplies half of the depth, of which only it splits the rows, in a buffer of its own. Each then
+// adds the sums of both for some tiles.
+// THREADS-LABEL: func.func private @deep(
+// THREADS: %[[SUMS:.*]] = memref.alloc() {{.*}} : memref<128x768xf32>
+// THREADS: %[[GREATEST:.*]] = memref.alloc() {{.*}} : memref<4xi32>
+// THREADS: scf.parallel
+// THREADS: memref.alloc() {{.*}} : memref<2x24x3x32x32xbf16>
+// THREADS: scf.for %{{.*}} = %{{.*}} to %c2
+// THREADS: memref.store %{{.*}}, %[[GREATEST]]
+// THREADS: vector.contract
+// THREADS: } {tir.threads}
+// THREADS: scf.parallel
+// THREADS-COUNT-2: memref.load %[[GREATEST]]
+// THREADS: scf.if
+// THREADS: math.fma
+// THREADS: } else {
+// THREADS-COUNT-2: vector.load %[[SUMS]]
+// THREADS: arith.addf
+// THREADS: vector.store %{{.*}}, %[[SUMS]]
+// THREADS: } {tir.threads}
+func.func @of_depth(%x: tensor<64x3072xf32>) -> tensor<64x768xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3072x768xf32>} : () -> tensor<3072x768xf32>
+  %1 = tensor.empty() : tensor<64x768xf32>
+  %2 = func.call @deep(%x, %0, %1) : (tensor<64x3072xf32>, tensor<3072x768xf32>, tensor<64x768xf32>) -> tensor<64x768xf32>
+  return %2 : tensor<64x768xf32>
+}
+func.func private @deep(%x: tensor<64x3072xf32>, %w: tensor<3072x768xf32>, %out: tensor<64x768xf32> {tir.out, bufferization.writable = true})
+    -> tensor<64x768xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<64x768xf32>) -> tensor<64x768xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<64x3072xf32>, tensor<3072x768xf32>) outs(%0 : tensor<64x768xf32>) -> tensor<64x768xf32>
+  return %1 : tensor<64x768xf32>
 }
 
 // A contraction over as many parts that nobody has marked sums all of its products.

@@ -10,7 +10,7 @@
 // CHECK-DAG: %[[KB:.*]] = bufferization.to_buffer %[[K]] read_only
 // CHECK-DAG: %[[MB:.*]] = bufferization.to_buffer %[[M]] read_only
 // CHECK-DAG: %[[RESULT:.*]] = bufferization.to_buffer %[[OUT]] :
-// CHECK: %[[S:.*]] = memref.alloc() {{.*}} : memref<1x10x128xf32>
+// CHECK: %[[S:.*]] = memref.alloc() {{.*}} : memref<10x128xf32>
 // CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
 // CHECK: scf.for %{{.*}} = %c0 to %c40 step %c10
 // CHECK: scf.for %{{.*}} = %c0 to %c16 step %c1 iter_args({{.*}}) -> (vector<16xf32>

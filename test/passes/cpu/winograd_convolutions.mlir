@@ -62,13 +62,13 @@
 // Blocks of 3 segments of 7 tiles, each by one thread: products read 22 rows of 32 channels, of the last block, which has 2 segments, too.
 // What is no row of a tile is cleared before: the memory may hold denormals, which are slow.
 // THREADS-LABEL: func.func private @uneven(
-// THREADS: scf.for %{{.*}} = %c0 to %c72
-// THREADS-NEXT: scf.for %[[FIRST:.*]] = %c672 to %c704 step %c16
-// THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[FIRST]]] : memref<72x720xf32>
-// THREADS: scf.for %{{.*}} = %c0 to %c72
-// THREADS-NEXT: scf.for %[[LAST:.*]] = %c448 to %c704 step %c16
-// THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[LAST]]] : memref<72x720xf32>
 // THREADS: scf.parallel
+// THREADS: scf.for %{{.*}} = %c0 to %c36
+// THREADS-NEXT: scf.for %[[FIRST:.*]] = %c672 to %c704 step %c16
+// THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[FIRST]]] : memref<36x720xf32>
+// THREADS: scf.for %{{.*}} = %c0 to %c36
+// THREADS-NEXT: scf.for %[[LAST:.*]] = %c448 to %c704 step %c16
+// THREADS-NEXT: vector.store %cst{{.*}}, %{{.*}}[%{{.*}}, %[[LAST]]] : memref<36x720xf32>
 
 // Of 2 x 2 tiles, filters of 9 numbers are read, and transformed by the kernel: the sums of 4 tiles by the 6 points of a row stay in registers.
 // CHECK-LABEL: func.func private @small(

@@ -52,6 +52,28 @@ def test_rows_are_shared_where_the_weight_stays_in_the_cache(rows, depth, column
     assert (cut.by_rows, cut.by_panels, cut.chunk) == (2, 1, 1)
 
 
+@pytest.mark.parametrize(("threads", "shape"), [(2, (128, 3072, 768)), (3, (90, 2300, 500)), (4, (130, 3072, 700)), (2, (64, 1024, 400))])
+def test_the_depth_is_shared(threads, shape):
+    """Threads multiply parts of the depth of deep products, and add their sums. A number that is no sum of parts is in one thread's part of
+    the rows only."""
+    def change(x):
+        x[40, -20], x[10, 3] = np.inf, np.nan
+        x[-1] *= np.float32(2.0**-100)
+
+    for some in (None, change):
+        (found, exact, magnitudes), = products(TARGET("bf16x6", threads), [shape], some)
+        known = np.isfinite(exact)
+        error = np.full((shape[0], 1), ERRORS["bf16x6"])
+        if some is not None:
+            error[:64] = 2.0**-20   # two tiles are multiplied in f32
+        assert (np.abs(found[known] - exact[known]) <= (error * magnitudes)[known]).all() and known.mean() > 0.9
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
+        assert (found[exact == np.inf] == np.inf).all()
+    net = Net(TARGET("bf16x6", threads), first=None)
+    net.output(net.op("relax.matmul", [net.input(shape[:2]), net.weight(numbers(*shape[1:]))]))
+    assert str(net.lowered("scheduled")).count("{tir.threads}") == 2
+
+
 def test_many_runs_on_two_threads():
     """What a block of the depth adds starts from sums that each thread loads for itself."""
     x, w = numbers(256, 3072), numbers(3072, 96)
