@@ -28,7 +28,7 @@ from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.depthwise_convolutions import depthwise_tiles
 from legato.passes.cpu.direct.pointwise import pack, panels_of
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.fused_windows import FusedForm, FusedLoops
+from legato.passes.cpu.fused_windows import FusedForm, build_loops
 from legato.passes.cpu.kernel_loops import give_transformed
 from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.graph.functions import Constants, has_one_use
@@ -176,7 +176,7 @@ class FusedKernel:
                 if tensor in known:     # others are constants
                     buffers.add(tensor, known[tensor])
             buffers.put(list(kernels[1].arguments)[-1], buffers.of(outputs[0]))
-            FusedLoops(form, machine, buffers).build_loops()
+            build_loops(form, machine, buffers)
             return [bufferization.ToTensorOp(outputs[0].type, buffers.of(outputs[0]), restrict=True, writable=True).result]
 
         name = "fused_" + "_".join(short(kernel.name.value) for kernel in kernels)[:60].rstrip("_")

@@ -34,7 +34,7 @@ from legato.core.vector_loops import (
 from legato.passes.cpu.depthwise_convolutions import DepthwiseLoops, depthwise_tiles
 from legato.passes.cpu.direct.pointwise import Panels, PointwiseRows, Ring
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import WORTH_IT, Positions, WindowLine, WindowRow, span_of
+from legato.passes.cpu.window_loops import WORTH_IT, Positions, WindowLine, WindowRow, images_of, span_of
 
 OTHER_CORE = 1.1    # how much longer it takes where what a thread reads next was written by others
 
@@ -98,33 +98,34 @@ class FusedForm:
         return min(range(1, min(4 * threads, self.down.count) + 1), key=cost) if threads > 1 else 1
 
 
-class FusedLoops(DepthwiseLoops):
+def build_loops(form: FusedForm, machine: CpuMachine, buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point. ``buffers``: of all tensors but what the pointwise convolution makes."""
+    threads = machine.threads if form.work * max(1, form.pointwise.source.type.shape[0]) >= WORTH_IT else 1
+    panels, chunks, images = form.panels.count, form.chunks(threads), images_of(buffers.of(form.pointwise.source))
+    made: list[FusedLoops] = []
 
-    def __init__(self, form: FusedForm, machine: CpuMachine, buffers: Buffers):
-        self.threads = machine.threads if form.work * max(1, form.pointwise.source.type.shape[0]) >= WORTH_IT else 1
-        ring = scratch(self.threads, *form.ring_shape)
+    def part(number: ir.Value, _: Size) -> None:
+        image, rest = quotient(number, panels * chunks), remainder(number, panels * chunks)
+        made[0].build_part(value_of(image), quotient(rest, panels), remainder(rest, panels))
+
+    in_parts(times(images, panels * chunks), threads, part, lambda: made.append(FusedLoops(form, machine, buffers, chunks)))
+
+
+class FusedLoops(DepthwiseLoops):
+    """Builds what a thread computes at the insertion point, where its ring is allocated. ``chunks``: the parts of the result's rows."""
+
+    def __init__(self, form: FusedForm, machine: CpuMachine, buffers: Buffers, chunks: int):
+        ring = scratch(1, *form.ring_shape)
         for made in (form.depthwise.source, list(form.pointwise.kernel.function.arguments)[-1]):
             buffers.put(made, ring)
         super().__init__(form.depthwise, machine, depthwise_tiles(form.depthwise, machine), buffers)
-        self.fused, self.panels, self.chunks = form, form.panels, form.chunks(self.threads)
+        self.fused, self.panels, self.chunks = form, form.panels, chunks
         self.made = PointwiseRows(form.pointwise, machine, form.panels, buffers)
-        self.ring = Ring(ring, 0, 0)
+        self.ring = Ring(ring, 0)
 
-    def build_loops(self) -> None:
-        """Builds all loops."""
-        panels, chunks = self.panels.count, self.chunks
-
-        def part(number: ir.Value, thread: Size) -> None:
-            image, rest = quotient(number, panels * chunks), remainder(number, panels * chunks)
-            panel = remainder(rest, panels)
-            self.ring = Ring(self.source, thread, times(panel, self.panels.width))
-            self._chunk(value_of(image), quotient(rest, panels), panel)
-
-        in_parts(times(self.made.images(), panels * chunks), self.threads, part)
-
-    def _chunk(self, image: ir.Value, chunk: Size, panel: Size) -> None:
+    def build_part(self, image: ir.Value, chunk: Size, panel: Size) -> None:
         """A part of the rows, for a panel of features."""
+        self.ring = Ring(self.source, times(panel, self.panels.width))
         down = self.fused.down
         rows = -(-down.count // self.chunks)
         begin = times(chunk, rows)

@@ -126,6 +126,12 @@ def span_of(axis: WindowAxis, at: Size) -> WindowSpan:
     return WindowSpan(top, (first, end))
 
 
+def images_of(source: ir.Value) -> Size:
+    """The number of images of a buffer."""
+    count = source.type.shape[0]
+    return count if count >= 0 else memref.DimOp(source, value_of(0)).result
+
+
 class WindowLoops(ABC):
     """Builds the loops of one kernel at the insertion point. ``tiles``: of a row, or of each of so many equal ``pieces`` of all rows, of
     which one is gone through before the next; ``units``: parts of the features, of which each goes through ``chunk`` rows of an image
@@ -146,12 +152,7 @@ class WindowLoops(ABC):
         units, images = self.units, self.source.type.shape[0]
         work = max(images, 1) * macs * prod(axis.count * axis.taps for axis in (*self.across, self.columns))
         each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(self.images(), self.pieces * units * self.rows), self._row)
-
-    def images(self) -> Size:
-        """The number of images."""
-        count = self.source.type.shape[0]
-        return count if count >= 0 else memref.DimOp(self.source, value_of(0)).result
+        each(times(images_of(self.source), self.pieces * units * self.rows), self._row)
 
     def _row(self, number: ir.Value) -> None:
         rows = self.units * self.rows

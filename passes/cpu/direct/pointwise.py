@@ -79,11 +79,9 @@ def pack(filters: np.ndarray, result: np.ndarray, pair: int) -> None:
 
 @dataclass(frozen=True)
 class Ring:
-    """Rows of an image that are kept in ``memory``, [threads, rows, columns, features of a panel]: those of a thread, of the features from
-    ``first`` on."""
+    """Rows of an image that are kept in ``memory``, [1, rows, columns, features of a panel]: of the features from ``first`` on."""
 
     memory: ir.Value
-    thread: Size
     first: Size
 
     def row(self, number: Size) -> Size:
@@ -92,7 +90,7 @@ class Ring:
 
     def at(self, row: Size, column: Size, feature: Size) -> list[Size]:
         """The place of an element of the row in this place."""
-        return [self.thread, row, column, minus(feature, self.first)]
+        return [0, row, column, minus(feature, self.first)]
 
 
 class PointwiseRows(DirectLoops):
@@ -102,12 +100,12 @@ class PointwiseRows(DirectLoops):
     def __init__(self, form: DirectForm, machine: CpuMachine, panels: Panels, buffers: Buffers):
         super().__init__(form, machine, tiles_of(form.axes[-1], panels.positions), buffers, buffers.of(form.filter))
         self.panels = panels
-        self.ring = Ring(self.out, 0, 0)
+        self.ring = Ring(self.out, 0)
         self.kept: Size = 0     # the place of the row
         self.is_long = any(name.startswith("math.") for op in form.kernel.structured for name in op.body_names)
 
     def build_row_in(self, ring: Ring, row: WindowRow) -> None:
-        """A row in a thread's part of the memory."""
+        """A row in the ring."""
         self.ring, self.kept = ring, ring.row(row.number)
         self.build_row(row)
 

@@ -35,10 +35,10 @@
 // CHECK: scf.yield
 // CHECK: return
 
-// Threads have rows, and parts of the memory, of their own.
+// Threads have rows, and memory, of their own.
 // THREADS-LABEL: func.func private @fused_pointwise_depthwise(
-// THREADS: memref.alloc() {alignment = 64 : i64} : memref<2x4x30x16xf32>
 // THREADS: scf.parallel
+// THREADS-NEXT: memref.alloc() {alignment = 64 : i64} : memref<1x4x30x16xf32>
 
 // PLAIN-LABEL: func.func @main(
 // PLAIN: call @pointwise(
