@@ -15,7 +15,7 @@ from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import COLUMNS, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import RowProduct
 from legato.passes.cpu.matrices.products import SIDE
-from legato.passes.cpu.split_products import LEAST_ROWS, are_splittable, multiply_parts, product_of_matrices
+from legato.passes.cpu.split_products import LEAST_ROWS, are_splittable, is_weight, multiply_parts, product_of_matrices
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -51,7 +51,7 @@ class SplitManyRows(ModulePass):
             for kernel in tir.schedulable(module.module):
                 structured = context.kernels.of(kernel)
                 found, sites = product_of_matrices(structured), calls.get(kernel.name.value, [])
-                if found is None or found[0].rows is not None or not are_constant(found[1], sites):
+                if found is None or found[0].rows is not None or not is_weight(found[1]) or not are_constant(found[1], sites):
                     continue
                 (product, weight), packing = found, target.packing(structured)
                 if packing is None or not is_in_columns(packing, product):

@@ -86,8 +86,12 @@ def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] 
         return None
     product, weight = found
     enough = (product.each if product.rows is None else product.rows) >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
-    is_weight = isinstance(weight, ir.BlockArgument) and has_one_use(weight)    # ops that read it, too, would read its parts
-    return (product, ir.BlockArgument(weight)) if enough and is_weight else None
+    return (product, ir.BlockArgument(weight)) if enough and is_weight(weight) else None
+
+
+def is_weight(value: ir.Value) -> bool:
+    """Whether a factor is an argument that only its product reads: other ops would read its parts, too."""
+    return isinstance(value, ir.BlockArgument) and has_one_use(value)
 
 
 def product_of_matrices(kernel: StructuredKernel) -> tuple[RowProduct, ir.Value] | None:

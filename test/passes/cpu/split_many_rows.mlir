@@ -16,7 +16,7 @@
 // CHECK-LABEL: func.func private @product(
 // CHECK-SAME: tensor<64x128xf32>
 // CHECK: linalg.matmul
-// One of known rows, and one of a weight that is no constant, have no second form.
+// One of known rows, one of a weight that is no constant, and one of a constant in the kernel have no second form.
 // CHECK-NOT: tir.form_of
 func.func @main(%x: tensor<?x64xf32>) -> tensor<?x128xf32> {
   %0 = "relax.constant"() {value = dense<1.0> : tensor<64x128xf32>} : () -> tensor<64x128xf32>
@@ -53,4 +53,18 @@ func.func private @known(%x: tensor<96x64xf32>, %w: tensor<64x128xf32>, %y: tens
   %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<96x128xf32>) -> tensor<96x128xf32>
   %1 = linalg.matmul ins(%x, %w : tensor<96x64xf32>, tensor<64x128xf32>) outs(%0 : tensor<96x128xf32>) -> tensor<96x128xf32>
   return %1 : tensor<96x128xf32>
+}
+func.func @of_constant(%x: tensor<?x64xf32>) -> tensor<?x128xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %1 = tensor.empty(%n) : tensor<?x128xf32>
+  %2 = func.call @constant(%x, %1) : (tensor<?x64xf32>, tensor<?x128xf32>) -> tensor<?x128xf32>
+  return %2 : tensor<?x128xf32>
+}
+func.func private @constant(%x: tensor<?x64xf32>, %y: tensor<?x128xf32> {tir.out}) -> tensor<?x128xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<2.0> : tensor<64x128xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x128xf32>) -> tensor<?x128xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0 : tensor<?x128xf32>) -> tensor<?x128xf32>
+  return %1 : tensor<?x128xf32>
 }
