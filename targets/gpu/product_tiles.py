@@ -103,6 +103,7 @@ ADDRESSES = 24     # registers of a thread besides those for elements
 # for each of its own, by slice more than one; the threads whose work takes as long as blocks take to begin; in multiplications of a
 # multiprocessor: a second launch, and each part that it adds up
 READ, ROUND, SHARES, BEGIN, LAUNCH, PART = 1, 18, 0.12, 70, 500_000, 0.6
+WORTH_A_LAUNCH = 0.9   # of the time of one launch, what two have to be below: the measure is within 8 %, and the host launches, too
 
 
 def choose(form: ProductForm) -> ProductTiles:
@@ -137,11 +138,20 @@ def fastest(form: ProductForm, machine: Gpu, may_split: bool, may_turn: bool) ->
         return None
     width = element_bytes(form)
     found = in_one_launch(machine, width, known[-1], may_turn)
+    best, shortest = least_time(known, found, machine, width)
     if may_split and known[-1] >= LONG:
         longest = form.block.extents[longest_depth(form)] or 1
-        found += [replace(one, parts=parts) for one in found if one in LARGE for parts in range(2, MOST_PARTS + 1)
-                  if longest % parts == 0 and known[-1] >= parts * LEAST_PART]
-    return min(found, key=lambda one: time_of(known, one, machine, width))
+        cut = [replace(one, parts=parts) for one in found if one in LARGE for parts in range(2, MOST_PARTS + 1)
+               if longest % parts == 0 and known[-1] >= parts * LEAST_PART]
+        if cut and (shorter := least_time(known, cut, machine, width))[1] < WORTH_A_LAUNCH * shortest:
+            return shorter[0]
+    return best
+
+
+def least_time(sizes: Sequence[int], tiles: Sequence[ProductTiles], machine: Gpu, width: int) -> tuple[ProductTiles, float]:
+    """The tiles that take the least time for a product of known sizes, and that time, as ``time_of`` has both."""
+    times = [time_of(sizes, one, machine, width) for one in tiles]
+    return tiles[times.index(min(times))], min(times)
 
 
 def in_one_launch(machine: Gpu, width: int, depth: int, may_turn: bool) -> list[ProductTiles]:
