@@ -57,12 +57,20 @@ class ProductForm:
         return prod(one for axis in axes if (one := self.block.extents[axis]) is not None)
 
     @property
-    def has_many_rows(self) -> bool:
-        """Whether the kernel is launched for many rows only, where their number is not known."""
+    def least_rows(self) -> int:
+        """The least that the unknown sizes of its result are together where the kernel is launched; 0 where it is launched for any."""
         op = self.block.operation
         while op.name != "func.func" and op.parent is not None:
             op = op.parent.operation
-        return ROWS in op.attributes and list(ir.DenseI64ArrayAttr(op.attributes[ROWS]))[1:] == [-1]
+        if ROWS not in op.attributes:
+            return 0
+        least, most = ir.DenseI64ArrayAttr(op.attributes[ROWS])
+        return least if most == -1 else 0
+
+    @property
+    def has_many_rows(self) -> bool:
+        """Whether the kernel is launched for many rows only, where their number is not known."""
+        return self.least_rows > 0
 
     def run(self, access: ElementAccess, axes: Sequence[int]) -> int:
         """A number of values of the last of some axes for which an access moves by one element in each step, such that each such run

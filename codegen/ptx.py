@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Any
 
 from legato.codegen.llvm_text import for_llvm_22
-from legato.codegen.nvidia_chips import parse_chip
 from legato.core.errors import LegatoError
+from legato.core.nvidia_chips import parse_chip
 
 TRIPLE = "nvptx64-nvidia-cuda"
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"

@@ -1,11 +1,11 @@
 """Legato's own targets."""
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
+from legato.core.nvidia_chips import parse_chip
 from legato.dialects.tir.matrices import MatrixShape
 from legato.dialects.tir.matrix_factors import FLOAT8, INTEGERS8
 from legato.targets.classified import classified
@@ -70,11 +70,10 @@ def _machine(options: Mapping[str, Any]) -> Machine:
 
 
 def _nvidia(options: Mapping[str, Any]) -> Gpu:
-    number = re.match(r"sm_(\d+)", options["chip"])   # another name is an error where PTX is made
+    version, _ = parse_chip(options["chip"])
     precision = options["matmul-precision"]
     if precision not in NVIDIA_PRECISIONS:
         raise LegatoError(f"option 'matmul-precision' wants f32 or tf32, found '{precision}'")
-    version = int(number[1]) if number is not None else 0
     ampere = version >= 80
     rounded = ("f32",) if precision == "tf32" else ()
     types = (*(("f16", "bf16", *INTEGERS8, *rounded) if ampere else ()), *(FLOAT8 if version >= 89 else ()))

@@ -103,6 +103,7 @@ ADDRESSES = 24     # registers of a thread besides those for elements
 # for each of its own, by slice more than one; the threads whose work takes as long as blocks take to begin; in multiplications of a
 # multiprocessor: a second launch, and each part that it adds up
 READ, ROUND, SHARES, BEGIN, LAUNCH, PART = 1, 18, 0.12, 70, 500_000, 0.6
+WORTH_A_LAUNCH = 0.9   # of the time of one launch, what two have to be below: the measure is within 8 %, and the host launches, too
 
 
 def choose(form: ProductForm) -> ProductTiles:
@@ -135,15 +136,36 @@ def fastest(form: ProductForm, machine: Gpu, may_split: bool, may_turn: bool) ->
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes) or not machine.async_copies or (known[-1] >= LONG and blocks_of(known, SMALL[0]) < ENOUGH // 4):
         return None
-    width = max(form.store.buffer.type.element_type.width // 8, 1)
-    table = [one for one in FAST if (may_turn or not one.turned) and registers_of(one, width) <= machine.registers]
-    found = [replace(one, slices=slices) for one in table for slices in (1, 2, 4)
-             if slices == 1 or (slices * prod(one.threads) <= SHARED and known[-1] >= slices * LEAST_PART)]
+    width = element_bytes(form)
+    found = in_one_launch(machine, width, known[-1], may_turn)
+    best, shortest = least_time(known, found, machine, width)
     if may_split and known[-1] >= LONG:
         longest = form.block.extents[longest_depth(form)] or 1
-        found += [replace(one, parts=parts) for one in table if one in LARGE for parts in range(2, MOST_PARTS + 1)
-                  if longest % parts == 0 and known[-1] >= parts * LEAST_PART]
-    return min((one for one in found if stages_of(machine, one, width) > 1), key=lambda one: time_of(known, one, machine, width))
+        cut = [replace(one, parts=parts) for one in found if one in LARGE for parts in range(2, MOST_PARTS + 1)
+               if longest % parts == 0 and known[-1] >= parts * LEAST_PART]
+        if cut and (shorter := least_time(known, cut, machine, width))[1] < WORTH_A_LAUNCH * shortest:
+            return shorter[0]
+    return best
+
+
+def least_time(sizes: Sequence[int], tiles: Sequence[ProductTiles], machine: Gpu, width: int) -> tuple[ProductTiles, float]:
+    """The tiles that take the least time for a product of known sizes, and that time, as ``time_of`` has both."""
+    times = [time_of(sizes, one, machine, width) for one in tiles]
+    return tiles[times.index(min(times))], min(times)
+
+
+def in_one_launch(machine: Gpu, width: int, depth: int, may_turn: bool) -> list[ProductTiles]:
+    """The tiles for devices whose copies are asynchronous of products of elements of so many bytes and so many steps of depth, which
+    threads of a block may share, where there are registers for them, and memory for two steps. ``may_turn``: as of ``fastest``."""
+    table = [one for one in FAST if (may_turn or not one.turned) and registers_of(one, width) <= machine.registers]
+    found = [replace(one, slices=slices) for one in table for slices in (1, 2, 4)
+             if slices == 1 or (slices * prod(one.threads) <= SHARED and depth >= slices * LEAST_PART)]
+    return [one for one in found if stages_of(machine, one, width) > 1]
+
+
+def element_bytes(form: ProductForm) -> int:
+    """The bytes of an element of a product, as its tiles have them."""
+    return max(form.store.buffer.type.element_type.width // 8, 1)
 
 
 def longest_depth(form: ProductForm) -> int:

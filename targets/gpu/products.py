@@ -15,6 +15,7 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import ENOUGH, LANES, LONG, DeepTile, ProductTiles, choose, fastest, longest_depth, sliced, stages_of
 from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_word
 from legato.targets.gpu.steps import Steps
+from legato.targets.gpu.unknown_sizes import TilesFrom, tiles_by_size
 
 WORD = 32          # bits
 MOST_GRID = 65535  # blocks on the axes y and z of a grid
@@ -110,8 +111,7 @@ def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
     product, form = found
     if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
-    packed = dequantizing(kernel, form.right.buffer) is not None      # each block of rows dequantizes the columns' operand again
-    best = None if packed else fastest(form, machine, may_split, may_turn(machine, form))
+    best = by_time(kernel, form, machine, may_split)
     tiles = best or sliced(form) or choose(form)
     if not fits(form, tiles.rows, tiles.columns, machine):
         return None
@@ -124,6 +124,24 @@ def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
     else:
         whole(steps, kernel, machine, product, form, tiles)
     return steps.text()
+
+
+def by_time(kernel: BlockKernel, form: ProductForm, machine: Gpu, may_split: bool) -> ProductTiles | None:
+    """The tiles that take the least time, where a measure of it is known; of sizes that are not known, for as many as the kernel is for."""
+    several = by_size(kernel, form, machine)
+    if several:
+        return [one.tiles for one in several if one.least <= form.least_rows][-1]
+    return None if is_packed(kernel, form) else fastest(form, machine, may_split, may_turn(machine, form))
+
+
+def by_size(kernel: BlockKernel, form: ProductForm, machine: Gpu) -> Sequence[TilesFrom]:
+    """The tiles of a product of unknown sizes, where a measure of their time is known."""
+    return () if is_packed(kernel, form) else tiles_by_size(form, machine, may_turn(machine, form))
+
+
+def is_packed(kernel: BlockKernel, form: ProductForm) -> bool:
+    """Whether each block of rows dequantizes the columns' operand again."""
+    return dequantizing(kernel, form.right.buffer) is not None
 
 
 def split_depth(form: ProductForm, rows: int, columns: int) -> tuple[int, int]:

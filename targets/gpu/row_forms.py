@@ -1,40 +1,49 @@
 """Numbers of rows for which a product of rows in an unknown number gets a form of its own, besides the one for any number.
 
 A language model that decodes has one row, and many when it reads a prompt; a model of images has one image, or a batch of them. One is a
-product like any other of known sizes; many rows of a matmul have the tiles that they would have if they were known. Many images have no
-form: a network has many convolutions, and ResNet-18 of f16 would have 2.5 MB of PTX for 1.0, and take three times as long to compile.
+product like any other of known sizes; many rows of a matmul have the tiles that they would have if they were known. Products whose tiles
+are measured in time (``unknown_sizes``) have those of few, of some, and of many results. Many images of other products have no form: a
+network has many convolutions, and ResNet-18 of f16 would have 2.5 MB of PTX for 1.0, and take three times as long to compile.
 """
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm
 from legato.analysis.structured import StructuredKernel
-from legato.targets.gpu import cooperative, matrix_tiles, product_tiles, tensor_cores, warpgroup_tiles, warpgroups
+from legato.targets.gpu import cooperative, dot_products, matrix_tiles, product_tiles, tensor_cores, warpgroup_tiles, warpgroups
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import BlockTile, rows_for
-from legato.targets.gpu.products import product_in
+from legato.targets.gpu.products import by_size, product_in
 
 ONE = (1, 1)
 
 
 def row_forms(kernel: StructuredKernel, machine: Gpu) -> tuple[tuple[int, int | None], ...]:
     """The least and the most of each form, None for any number, of what is not known of the rows: the rows themselves, images, or
-    places of an image. None for kernels that are no product of unknown rows alone."""
+    places of an image; or of the result. None for kernels that are no product of unknown rows."""
     found = product_in(kernel) if isinstance(kernel, BlockKernel) and kernel.is_plain else None
     if found is None or not isinstance(kernel, BlockKernel):
         return ()
     _, form = found
     unknown = [axis for axis in form.rows if form.block.extents[axis] is None]
-    columns = form.extent(form.columns)
-    if not unknown or columns in (None, 1) or None in (form.extent(form.batch), form.extent(form.depth)):
+    others = (form.extent(form.batch), form.extent(form.columns), form.extent(form.depth))
+    if 1 in (form.extent(form.rows), others[1]):
         return ()
-    tile, forms = largest_tile(kernel, form, machine), []
-    if len(unknown) == 1 and is_copied(form, unknown[0]):
-        forms.append(ONE)
-    is_matmul = sum(form.block.extents[axis] != 1 for axis in form.rows) == 1
-    if tile is not None and is_matmul:
+    several = by_size(kernel, form, machine) if is_plain(form, machine) else ()
+    forms = [(one.least, None) for one in several if one.least]
+    if not unknown or None in others:
+        return tuple(forms)
+    if not several and (tile := largest_tile(kernel, form, machine)) is not None and (
+            sum(form.block.extents[axis] != 1 for axis in form.rows) == 1):
         least = -(-rows_for(form, tile) // form.known_part(form.rows))
-        forms += [(least, None)] if least > 1 else []
-    return tuple(forms)
+        forms = [(least, None)] if least > 1 else []
+    one = [ONE] if len(unknown) == 1 and is_copied(form, unknown[0]) else []
+    return (*one, *forms)
+
+
+def is_plain(form: ProductForm, machine: Gpu) -> bool:
+    """Whether no instruction multiplies several elements of a product at once."""
+    matrices = tensor_cores.intrinsic_of(form, machine) is not None and tensor_cores.is_long(form)
+    return not matrices and not (machine.dot_products and dot_products.intrinsic_of(form))
 
 
 def is_copied(form: ProductForm, axis: int) -> bool:

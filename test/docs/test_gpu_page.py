@@ -1,15 +1,20 @@
 """docs/gpu.md: its kernels compute what numpy does, and its schedule gives the kernel that the page tells of."""
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from emulate import emulated, inputs
+from onnx import TensorProto, helper
 from test_tir_page import lines_of_code
 
 import legato
 from legato.core.ir_helpers import find
 from legato.frontends.script.language.source import remember_text
 from legato.runtime.threads import openmp_runtime
+from legato.tools import legato_compile, legato_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
 
@@ -60,3 +65,21 @@ def test_the_schedule_on_a_cpu(names):
     random = np.random.default_rng(0)
     x, y = (random.random((512, 512), dtype=np.float32) for _ in range(2))
     np.testing.assert_allclose(legato.compile(names["sch"].module)(x, y), x @ y, rtol=1e-4)
+
+
+def test_the_commands_run(tmp_path, monkeypatch, capsys):
+    """Those in blocks of shell code, on a small model; of what runs a model, which may need a device, the options exist."""
+    pytest.importorskip("llvmlite")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines if line.startswith(("legato-compile", "legato-run"))]
+    assert len(commands) > 10
+    monkeypatch.chdir(tmp_path)
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", info[:1], info[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "model.onnx")
+    for tool, *arguments in commands:
+        given = arguments[:next((n for n, one in enumerate(arguments) if one in ("|", ">")), len(arguments))]
+        if tool == "legato-run":
+            legato_run.parser().parse_args(given)
+        else:
+            assert legato_compile.main(given) in (0, None), (given, capsys.readouterr().err)

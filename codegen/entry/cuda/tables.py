@@ -5,9 +5,9 @@ from legato.codegen.entry.cuda.layouts import CudaModel, Driver, KernelRow, Site
 from legato.codegen.entry.texts import Strings, table_text, zeros_text
 from legato.codegen.native.body import constant_text
 from legato.codegen.native.language import fields
-from legato.codegen.nvidia_chips import parse_chip
 from legato.core.dtypes import as_dtype
 from legato.core.mlir import ir
+from legato.core.nvidia_chips import parse_chip
 from legato.dialects.tir.markers import CHIP, GRAPHS, KERNELS, SITES
 from legato.passes.memory.signature import Boundary
 

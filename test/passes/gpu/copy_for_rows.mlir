@@ -1,4 +1,23 @@
-// RUN: legato-opt %s --tir-copy-for-rows | filecheck %s
+// RUN: legato-opt %s --tir-copy-for-rows='target=nvvm{chip=sm_75}' | filecheck %s
+// RUN: legato-opt %s --tir-copy-for-rows | filecheck %s --check-prefix=TIMED
+
+// Where copies are asynchronous, forms of f32 are by the model of their time: of rows, of results where columns are unknown, too, and of images.
+// TIMED: @product_1_row(
+// TIMED: @product_128_rows(
+// TIMED-SAME: tir.form_of = @product, tir.prim_func, tir.rows = array<i64: 128, -1>
+// TIMED: @product(
+// TIMED: @narrow_1_row(
+// TIMED: @narrow_1024_rows(
+// TIMED: @narrow(
+// TIMED: @known(
+// TIMED: @two_262144_rows(
+// TIMED: @two_1048576_rows(
+// TIMED: @two(
+// TIMED: @other(
+// TIMED: @images_1_row(
+// TIMED: @images_16_rows(
+// TIMED: @images(
+// TIMED-NOT: tir.form_of
 
 // One row, with sizes that are known, and many: 128 x 128 tiles of 3072 columns are 24, and 6 along the rows leave 128 blocks.
 // CHECK: func.func private @product_1_row(%{{.*}}: tensor<1x768xf32>, %{{.*}}: tensor<768x3072xf32>, %{{.*}}: tensor<1x3072xf32> {tir.out})

@@ -15,6 +15,8 @@ import legato
 from legato.codegen.cubin import find_ptxas
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
+from legato.targets.gpu import unknown_sizes
+from legato.targets.gpu.product_tiles import FAST
 
 CHIPS = ("sm_80", "sm_90a")
 REGISTERS = 255
@@ -62,6 +64,14 @@ def test_ragged_sizes(chip):
 def test_the_largest_tiles_of_floats(node):
     """A multiprocessor runs two of their blocks where a thread has 128 registers: ptxas would rather spill for it."""
     check(legato.from_onnx(model([node])), "sm_90a")
+
+
+@pytest.mark.parametrize("tiles", [FAST[0], *thorough(FAST[1:], names=1)])
+def test_tiles_of_unknown_sizes(tiles, monkeypatch):
+    """With indices of 32 bits, and of 64."""
+    monkeypatch.setattr(unknown_sizes, "in_one_launch", lambda *given: [one for one in (tiles, FAST[1]) if given[-1] or not one.turned][:1])
+    nodes = [matmul("n", 200, 700, then="Tanh"), conv("n", 24, (14, 14), 72, 3, pad=1), matmul("n", "m", "k")]
+    check(legato.from_onnx(model(nodes)), "sm_80")
 
 
 @pytest.mark.parametrize("sizes, right", [((1024, 4096, 1624), True), *thorough([((2048, 2048, 512), False)], names=2)])

@@ -1,5 +1,7 @@
-"""Products of rows in an unknown number: forms for one row and for many, among which the host chooses; all give numpy's results."""
+"""Products of rows in an unknown number: forms for numbers of rows, among which the host chooses; all give numpy's results."""
 import ctypes
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 import onnxruntime
@@ -13,12 +15,15 @@ from vulkan_driver import FOUND, needs_vulkan
 import legato
 from legato.codegen.jit import jit
 from legato.core.ir_helpers import find
+from legato.targets.gpu import unknown_sizes
+from legato.targets.gpu.product_tiles import FAST
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 DEPTH, COLUMNS = 16, 43 * 128
-MANY = 3 * 128 + 1      # rows from which on tiles of 128 rows are three quarters full, at least; there are blocks enough
+SOME, MANY = 32, 512    # rows from which on tiles of 32 x 32, and of 128 x 64, take less time
+FULL = 3 * 128 + 1      # rows from which on tiles of 128 rows are three quarters full, at least; there are blocks enough
 FAILURE = 200
 
 
@@ -49,7 +54,8 @@ def lowered():
     return prepared(graph("f32"))
 
 
-@pytest.mark.parametrize(("rows", "grid"), [(1, r"\d+ x 1 x 1"), (2, "1 x 86 x 1"), (MANY - 1, "6 x 86 x 1"), (MANY, "4 x 43 x 1")])
+@pytest.mark.parametrize(("rows", "grid"), [(1, r"\d+ x 1 x 1"), (2, "1 x 172 x 1"), (SOME - 1, "4 x 172 x 1"),
+                                            (SOME, "1 x 172 x 1"), (MANY - 1, "16 x 172 x 1"), (MANY, "4 x 86 x 1")])
 def test_the_host_chooses(lowered, rows, grid):
     """By the grid in the error of a launch that fails: nothing is computed."""
     exe = jit(lowered.module, lowered.weights)
@@ -61,7 +67,7 @@ def test_the_host_chooses(lowered, rows, grid):
     driver().standin_reset()
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 65, MANY])
+@pytest.mark.parametrize("rows", [0, 1, 2, SOME - 1, SOME, 65, MANY + 1])
 def test_results(lowered, rows):
     check(jit(lowered.module, lowered.weights), rows, np.float32, 1e-5)
 
@@ -82,19 +88,46 @@ def test_tensor_cores(target, schedules, monkeypatch):
 @pytest.mark.skipif(FOUND is not None, reason=str(FOUND))
 def test_vulkan():
     exe = legato.compile(graph("f32"), "vulkan")
-    for rows in (0, 1, 2, 65, MANY):
+    for rows in (0, 1, 2, 65, FULL):
         check(exe, rows, np.float32, 1e-5)
 
 
+def product_of(x, w, y):
+    """A matmul of f32 with rows n and columns m where they are not known."""
+    dims = [str([int(size) if size != "?" else name for size in one.split("x")]).replace("'", '"') for one, name in ((x, "n"), (w, "m"))]
+    return legato.Module.parse(f"""func.func @main(%x: tensor<{x}xf32> {{relax.dims = {dims[0]}}},
+        %w: tensor<{w}xf32> {{relax.dims = {dims[1]}}}) -> tensor<{y}xf32> {{
+      %0 = "relax.matmul"(%x, %w) : (tensor<{x}xf32>, tensor<{w}xf32>) -> tensor<{y}xf32>
+      return %0 : tensor<{y}xf32> }}""")
+
+
 def test_what_has_one_form():
-    """Two unknown sizes, one column, and a number of rows that is known."""
-    for x, w, y in (("?x16", "16x?", "?x?"), ("?x16", "16x1", "?x1"), ("300x16", "16x256", "300x256")):
-        dims = [str(one.split("x")).replace("'?'", f"'{name}'").replace("'", '"') for one, name in ((x, "n"), (w, "m"))]
-        module = legato.Module.parse(f"""func.func @main(%x: tensor<{x}xf32> {{relax.dims = {dims[0]}}},
-            %w: tensor<{w}xf32> {{relax.dims = {dims[1]}}}) -> tensor<{y}xf32> {{
-          %0 = "relax.matmul"(%x, %w) : (tensor<{x}xf32>, tensor<{w}xf32>) -> tensor<{y}xf32>
-          return %0 : tensor<{y}xf32> }}""".replace('"16"', "16").replace('"1"', "1").replace('"300"', "300").replace('"256"', "256"))
-        assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == 1
+    """One column, and a number of rows that is known."""
+    for sizes in (("?x16", "16x1", "?x1"), ("300x16", "16x256", "300x256")):
+        assert len(find(legato.lower(product_of(*sizes), "nvvm", last="outlined").operation, "gpu.launch_func")) == 1
+
+
+def test_unknown_rows_and_columns():
+    """Forms by the number of results; none for one row."""
+    module = product_of("?x16", "16x?", "?x?")
+    assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == 2
+    exe = compiled(module)
+    for rows, columns in ((0, 5), (1, 1), (9, 33), (64, 65), (300, 900)):
+        x, w = (np.random.default_rng(n).standard_normal(shape).astype(np.float32) for n, shape in enumerate(((rows, 16), (16, columns))))
+        np.testing.assert_allclose(np.asarray(exe(x, w)), x @ w, rtol=1e-4, atol=1e-4)
+
+
+EDGES = [replace(one, slices=slices) for one in FAST for slices in (1, 4) if slices == 1 or slices * prod(one.threads) <= 256]
+
+
+@pytest.mark.parametrize("tiles", EDGES, ids=lambda one: f"{one.rows}x{one.columns}x{one.slices}")
+def test_the_ends_of_tiles(tiles, monkeypatch):
+    """Of rows in an unknown number in each of the tiles that there are: none, one, one less and more than a tile has, and more tiles."""
+    monkeypatch.setattr(unknown_sizes, "in_one_launch", lambda *_: [tiles])
+    depth = 128 * tiles.slices + 5 if tiles.slices > 1 else 37
+    exe = compiled(graph("f32", columns=tiles.columns + 7, depth=depth))
+    for rows in (0, 1, 2, tiles.rows - 1, tiles.rows, tiles.rows + 1, 2 * tiles.rows + 3):
+        check(exe, rows, np.float32, 1e-4, columns=tiles.columns + 7, depth=depth)
 
 
 def convolution(dtype, shape, weight, dims, **attributes):
@@ -113,6 +146,7 @@ IMAGES = {    # shape, filters, sizes of the call, and calls
     "long depth": ((1, 256, 9, 8), (96, 256, 3, 3), {0: "n"}, [(n, 256, 9, 8) for n in (1, 2)]),
     "any size": ((1, 8, 9, 9), (5504, 8, 1, 1), {2: "h", 3: "w"}, [(1, 8, h, w) for h, w in ((1, 1), (3, 1), (5, 7), (20, 20))]),
     "a line of one": ((1, 8, 9), (5504, 8, 1), {2: "n"}, [(1, 8, n) for n in (1, 3, 390)]),
+    "batches": ((1, 256, 3, 3), (64, 256, 3, 3), {0: "n"}, [(n, 256, 3, 3) for n in (0, 2, 7, 8)]),
     "groups": ((1, 16, 6, 6), (256, 8, 3, 3), {0: "n"}, [(n, 16, 6, 6) for n in (0, 1, 3)]),
 }
 
