@@ -43,8 +43,9 @@ PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epi
 PRODUCTS = "tir-lower-matrix-products{target=%s},tir-overlap-outputs,tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
-          "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
-          "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
+          "tir-widen-masked-halves,func.func(convert-linalg-to-loops,"
+          "arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
+          "tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
 VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-flatten-transposes,tir-slice-transfers,"
            "tir-lower-vectors,tir-split-masks{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
