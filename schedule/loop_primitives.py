@@ -4,7 +4,7 @@ from math import prod
 
 from legato.analysis.indices.forms import roots
 from legato.analysis.lanes import lanes_of
-from legato.core.ir_helpers import ancestors, body, find, index, move_before, replace_uses, terminator
+from legato.core.ir_helpers import ancestors, body, find, index, is_made_in, move_before, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, REDUCE, SERIAL, THREAD, THREADS, UNROLLED, VECTORIZED, BlockOp, ForOp, before_end, make_for
 from legato.dialects.tir.walk import blocks
@@ -215,9 +215,15 @@ def bounds_first(order: list[ForOp]) -> None:
     """Moves bounds computed between loops before them."""
     for loop in order:
         for value in loop.bounds:
-            owner = value.owner
-            if not isinstance(owner, ir.Block) and owner.operation.block != order[0].operation.block and not roots(value):
-                owner.operation.move_before(order[0].operation)
+            compute_before(value, order[0].operation)
+
+
+def compute_before(value: ir.Value, loop: ir.Operation) -> None:
+    """Moves the computation of a bound that stands in a loop, and does not depend on it, before the loop."""
+    if is_made_in(value, loop):
+        for operand in value.owner.operation.operands:
+            compute_before(operand, loop)
+        value.owner.operation.move_before(loop)
 
 
 def check_order_free(loop: ForOp) -> None:

@@ -244,3 +244,46 @@ def test_a_tile_that_is_not_whole():
     sch.add_unit_loop(sch.get_block("S"))
     with pytest.raises(ScheduleError, match="blockize: block 'S' has a predicate: its tiles are not all whole"):
         sch.blockize(inner)
+
+
+@T.prim_func
+def from_one(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "float32")
+    C = T.match_buffer(c, (4, n), "float32")
+    for i in range(4):
+        for j in T.serial(1, n + 1):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.spatial(n, j - 1)
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+
+
+def test_a_bound_computed_inside_of_another_loop():
+    """The sum n + 1 went before the loops, the constant that it takes stayed inside: the kernel was no valid IR."""
+    sch = Schedule(from_one)
+    i, j = sch.get_loops(sch.get_block("C"))
+    sch.reorder(j, i)
+    assert sch.module.operation.verify()
+    np.testing.assert_array_equal(legato.compile(sch.module)(X[:4]), X[:4] + 1)
+
+
+@T.prim_func
+def triangle(A: T.Buffer((4, 5, 6), "float32"), C: T.Buffer((4, 5, 6), "float32")):
+    for i in range(4):
+        for j in range(5):
+            for k in range(i + 3):
+                with T.block("C"):
+                    vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                    C[vi, vj, vk] = A[vi, vj, vk] + T.float32(1)
+
+
+def test_a_bound_that_depends_on_a_loop_around():
+    sch = Schedule(triangle)
+    _, j, k = sch.get_loops(sch.get_block("C"))
+    sch.reorder(k, j)
+    assert sch.module.operation.verify()
+    x = np.random.default_rng(2).standard_normal((4, 5, 6)).astype(np.float32)
+    found = np.asarray(legato.compile(sch.module)(x))
+    for i in range(4):
+        np.testing.assert_array_equal(found[i, :, :i + 3], x[i, :, :i + 3] + 1)
