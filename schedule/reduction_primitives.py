@@ -3,14 +3,14 @@ from math import prod
 
 import numpy as np
 
-from legato.analysis.accesses import buffer_of
+from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.points import Points
 from legato.analysis.structured.identities import IDEMPOTENT, is_identity
 from legato.analysis.structured.ops import COMBINERS
-from legato.core.ir_helpers import ancestors, body, copy, defining_op, present
+from legato.core.ir_helpers import ancestors, body, copy, defining_op, only_use, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, loop_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
@@ -19,6 +19,7 @@ from legato.schedule.loop_primitives import nest, require_static
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
+    accesses,
     dependent_axes,
     one_written,
     only_accessed,
@@ -209,9 +210,13 @@ def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Ope
     combiner = defining_op(store.operands[0])
     if combiner is None or combiner.name not in COMBINERS:
         raise ScheduleError(f"rfactor: block '{block.name}' does not combine by one of: {', '.join(c.split('.')[1] for c in COMBINERS)}")
-    if any(reads(operand, buffer) for operand in combiner.operands):
-        return combiner
-    raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
+    if not any(reads(operand, buffer) for operand in combiner.operands):
+        raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
+    loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == buffer]
+    if len(loads) != 1 or only_use(loads[0].results[0]) is None or indices_of(loads[0]) != indices_of(store):
+        raise ScheduleError(f"rfactor: what block '{block.name}' combines depends on what it has written before, or it combines with other "
+                            "elements than it writes")
+    return combiner
 
 
 def reads(value: ir.Value, buffer: ir.Value) -> bool:
