@@ -10,7 +10,7 @@ from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.points import Points
 from legato.analysis.structured.identities import IDEMPOTENT, is_identity
 from legato.analysis.structured.ops import COMBINERS
-from legato.core.ir_helpers import ancestors, body, copy, defining_op, only_use, present
+from legato.core.ir_helpers import ancestors, body, copy, defining_op, index, only_use, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, loop_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
@@ -83,8 +83,8 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
                                  [e for _, e, _ in values], [rebuild(v, mapping) for _, _, v in values])
                 axes = dict(zip([a for a, _, _ in values], new.block.arguments))
                 with before_end(new.block):
-                    olds = zip(block.axes, block.init_block.arguments)
-                    copy(body(block.init_block), {old: axes[name] for name, old in olds if name in axes})
+                    olds = [(name, old) for name, old in zip(block.axes, block.init_block.arguments) if next(iter(old.uses), None)]
+                    copy(body(block.init_block), {old: axes[name] if name in axes else index(0) for name, old in olds})
     drop_init(kernel, block)
     return new
 
