@@ -287,3 +287,55 @@ def test_a_bound_that_depends_on_a_loop_around():
     found = np.asarray(legato.compile(sch.module)(x))
     for i in range(4):
         np.testing.assert_array_equal(found[i, :, :i + 3], x[i, :, :i + 3] + 1)
+
+
+@T.prim_func
+def running(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(vj > 0, B[vi, T.max(vj - 1, 0)], T.float32(0)) + A[vi, vj]
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+
+
+@pytest.mark.parametrize("step", ["parallel", "vectorize", "bind"])
+def test_steps_that_read_what_others_have_written(step):
+    """A running total whose axis says that its values are independent: it was computed in another order, silently."""
+    sch = Schedule(running)
+    i, j = sch.get_loops(sch.get_block("B"))
+    arguments = ("threadIdx.x",) if step == "bind" else ()
+    with pytest.raises(ScheduleError, match=f"{step}: block 'B' may read of 'B' what another step of j has written"):
+        getattr(sch, step)(j, *arguments)
+    sch.reorder(j, i)
+    sch.parallel(i)
+    j0, j1 = sch.split(j, [None, 4])
+    with pytest.raises(ScheduleError, match="reorder: block 'B' may read of 'B' what other steps of j_0 and j_1 have written"):
+        sch.reorder(j1, j0)
+    np.testing.assert_allclose(legato.compile(sch.module)(X), X.cumsum(1) * 2, 1e-5, 1e-5)
+
+
+@T.prim_func
+def running_backwards(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(vj > 0, B[vi, T.max(vj - 1, 0)], T.float32(0)) + A[vi, vj]
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, 7 - vj]
+
+
+def test_a_running_total_in_the_loop_of_its_reader():
+    """Its reader takes the totals from the last one on."""
+    sch = Schedule(running_backwards)
+    i, j = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(ScheduleError, match="compute_at: block 'B' reads of 'B' what it has written for other values of vj"):
+        sch.compute_at(sch.get_block("B"), j)
+    sch.compute_at(sch.get_block("B"), i)
+    np.testing.assert_allclose(legato.compile(sch.module)(X), X.cumsum(1)[:, ::-1], 1e-5, 1e-5)
