@@ -73,9 +73,10 @@ class GpuMachine(Protocol):
     """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.
 
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
-    default; ``grid``: the most blocks on an axis; ``shared_bytes``: the most that a block's shared buffers can take; ``merges``: whether a
-    thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``:
-    whether threads copy to shared memory without waiting; ``matrix_types``: of factors that matrix instructions multiply;
+    default; ``vector_lanes``: the most elements of a vector; ``grid``: the most blocks on an axis; ``shared_bytes``: the most that a
+    block's shared buffers can take; ``merges``: whether a thread's accesses of neighbours become one, without vectors; ``schedules``:
+    whether kernels get default schedules; ``async_copies``: whether threads copy to shared memory without waiting; ``matrix_types``: of
+    factors that matrix instructions multiply;
     ``dynamic_shared_bytes``: the most shared memory that a launch can ask for; ``warpgroups``: whether four warps multiply tiles in shared
     memory together; ``multiplies_bytes``: whether instructions multiply integers of 8 bits and sum them in i32;
     ``multiplies_signed_bytes``: whether those of matrices take signed ones only.
@@ -87,6 +88,8 @@ class GpuMachine(Protocol):
     def warp(self) -> int: ...
     @property
     def block(self) -> int: ...
+    @property
+    def vector_lanes(self) -> int: ...
     @property
     def grid(self) -> int: ...
     @property

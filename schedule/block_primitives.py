@@ -9,7 +9,7 @@ from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, BlockOp, ForOp, b
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest
-from legato.schedule.order import check_moved, place_of, precedes
+from legato.schedule.order import check_moved, check_recurrence, place_of, precedes
 from legato.schedule.reach import has_choices, reaches
 from legato.schedule.state import (
     Kernel,
@@ -99,6 +99,7 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
 
     ``guarded``: the accesses that the region is of may not be done, and then be anywhere, also in front of the first element.
     """
+    check_recurrence(block, [n for n, (begin, _) in begins.items() if begin.terms], what)
     whole = [n for n, extent in enumerate(block.extents) if extent is None and (n not in begins or begins[n][1] == DYNAMIC)]
     bounds = {n: bound_of(block, n, what) for n in whole}
     sizes = {n: bounds[n] if n in bounds else bound_of(block, n, what) if shape[n] == DYNAMIC else shape[n] for n in begins}

@@ -4,11 +4,11 @@ from math import prod
 
 from legato.analysis.indices.forms import roots
 from legato.analysis.lanes import lanes_of
-from legato.core.ir_helpers import ancestors, body, find, index, move_before, replace_uses, terminator
+from legato.core.ir_helpers import ancestors, body, find, index, is_made_in, move_before, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, REDUCE, SERIAL, THREAD, THREADS, UNROLLED, VECTORIZED, BlockOp, ForOp, before_end, make_for
-from legato.dialects.tir.walk import blocks
-from legato.schedule.order import check_starts
+from legato.dialects.tir.walk import blocks, buffer_name
+from legato.schedule.order import carried, check_carried, check_starts
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -198,6 +198,7 @@ def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     for place, loop in zip(places, loops):
         order[place] = loop
     check_starts(chain, order)
+    check_carried(chain, order)
     inside = [op for old in chain[:-1] for op in body(old.block) if arithmetic(op)] + body(inner.block)
     with ir.InsertionPoint(outer), outer.operation.location:
         here = index(0).owner.operation
@@ -215,9 +216,15 @@ def bounds_first(order: list[ForOp]) -> None:
     """Moves bounds computed between loops before them."""
     for loop in order:
         for value in loop.bounds:
-            owner = value.owner
-            if not isinstance(owner, ir.Block) and owner.operation.block != order[0].operation.block and not roots(value):
-                owner.operation.move_before(order[0].operation)
+            compute_before(value, order[0].operation)
+
+
+def compute_before(value: ir.Value, loop: ir.Operation) -> None:
+    """Moves the computation of a bound that stands in a loop, and does not depend on it, before the loop."""
+    if is_made_in(value, loop):
+        for operand in value.owner.operation.operands:
+            compute_before(operand, loop)
+        value.owner.operation.move_before(loop)
 
 
 def check_order_free(loop: ForOp) -> None:
@@ -267,6 +274,9 @@ def check_block(block: BlockOp, loop: ForOp, what: str) -> None:
         raise ScheduleError(f"{what}: no axis of block '{block.name}' takes the loop {loop.name}: all its steps write the same place")
     if any(kind == "opaque" for _, kind in axes):
         raise ScheduleError(f"{what}: block '{block.name}' has an opaque axis over the loop {loop.name}")
+    if (buffer := carried(block, loop)) is not None:
+        raise ScheduleError(f"{what}: block '{block.name}' may read of '{buffer_name(buffer)}' what another step of {loop.name} has "
+                            "written")
 
 
 def private(buffer: ir.Value, loop: ForOp) -> bool:

@@ -3,7 +3,7 @@ and the init of a sum comes first."""
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from legato.analysis.accesses import buffer_of, indices_of
-from legato.analysis.indices.forms import in_loops, moving, roots
+from legato.analysis.indices.forms import in_loops, linear, moving, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import ancestors, everything
 from legato.core.mlir import ir
@@ -62,6 +62,52 @@ def check_moved(block: BlockOp, first: ir.Operation, last: ir.Operation, what: s
 def place_of(access: ir.Operation, axis: int) -> Linear:
     """An index of an access as a form of loop variables, through the axes of the blocks around."""
     return moving(in_loops(indices_of(access)[axis], quotients=False))
+
+
+def own_reads(block: BlockOp) -> Iterator[tuple[ir.Operation, ir.Operation]]:
+    """The loads of a block, each with each store to the same buffer in its body."""
+    initial = block.init_block
+    for load in accesses(block, "memref.load"):
+        for store in accesses(block, "memref.store"):
+            if buffer_of(load) == buffer_of(store) and (initial is None or store.block != initial):
+                yield load, store
+
+
+def carried(block: BlockOp, loop: ForOp) -> ir.Value | None:
+    """A buffer of which a block may read what another step of a loop has written: its loads and stores have no place in common that moves
+    with the loop. None where there is none, and for a block of blocks."""
+    if len(blocks(block.operation)) > 1:
+        return None
+    for load, store in own_reads(block):
+        buffer = buffer_of(load)
+        pairs = [(place_of(load, axis), place_of(store, axis)) for axis in range(len(indices_of(load)))]
+        same = [place for place, written in pairs if place == written]
+        if len(same) < len(pairs) and not any(loop.variable in place.terms for place in same):
+            if any(loop.operation not in ancestors(use.owner.operation) for use in buffer.uses):    # else each step has its own
+                return buffer
+    return None
+
+
+def check_carried(loops: list[ForOp], order: list[ForOp]) -> None:
+    """ScheduleError where a block reads what other steps of several loops have written, and these come in another order."""
+    for block in blocks(loops[-1].operation):
+        found = {loop.operation: buffer for loop in loops if (buffer := carried(block, loop)) is not None}
+        before, after = ([loop.operation for loop in some if loop.operation in found] for some in (loops, order))
+        if before != after:
+            raise ScheduleError(f"reorder: block '{block.name}' may read of '{buffer_name(found[before[0]])}' what other steps of "
+                                f"{' and '.join(one.opview.name for one in before)} have written: their order matters")
+
+
+def check_recurrence(block: BlockOp, moved: Collection[int], what: str) -> None:
+    """ScheduleError where a block reads what it has written for other values of axes, if one of these is ``moved``, and takes its values
+    in another order, or there are several."""
+    arguments = list(block.block.arguments)
+    for load, store in own_reads(block):
+        apart = [one for one in zip(indices_of(load), indices_of(store)) if linear(one[0]) != linear(one[1])]
+        axes = [n for n, axis in enumerate(arguments) if any(axis in roots(place) for one in apart for place in one)]
+        if len(axes) > 1 or {*axes} & {*moved}:
+            raise ScheduleError(f"{what}: block '{block.name}' reads of '{buffer_name(buffer_of(load))}' what it has written for other "
+                                f"values of {', '.join(block.axes[n] for n in axes)}: their order would change")
 
 
 def is_first(store: ir.Operation, other: ir.Operation) -> bool:

@@ -3,19 +3,31 @@ from math import prod
 
 import numpy as np
 
-from legato.analysis.accesses import buffer_of
+from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
+from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.points import Points
 from legato.analysis.structured.identities import IDEMPOTENT, is_identity
 from legato.analysis.structured.ops import COMBINERS
-from legato.core.ir_helpers import ancestors, body, copy, defining_op, present
+from legato.core.ir_helpers import ancestors, body, copy, defining_op, index, only_use, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, loop_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
 from legato.schedule.block_primitives import is_outside_loops
 from legato.schedule.loop_primitives import nest, require_static
-from legato.schedule.state import Kernel, ScheduleError, dependent_axes, one_written, only_accessed, only_block, plain_axes, predicate_of
+from legato.schedule.state import (
+    Kernel,
+    ScheduleError,
+    accesses,
+    dependent_axes,
+    one_written,
+    only_accessed,
+    only_block,
+    plain_axes,
+    predicate_of,
+    within,
+)
 
 MOST_STEPS = 1 << 12
 SOME_STEPS = 4      # of a loop of unknown extent
@@ -28,6 +40,10 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
     around = loops_around(block.operation)
     if loop.operation not in [a.operation for a in around]:
         raise ScheduleError(f"decompose_reduction: the loop {loop.name} is not around block '{block.name}'")
+    for other in within(block.operation, loop.operation):
+        if other.name == "tir.block":
+            raise ScheduleError(f"decompose_reduction: the loop {loop.name} is outside of block '{other.opview.name}', and block "
+                                f"'{block.name}' in it: the init takes a loop in the same block")
     at = [a.operation for a in around].index(loop.operation)
     for outer in around[:at]:
         if any(kind == REDUCE for _, kind in dependent_axes(block, outer.variable)):
@@ -40,13 +56,15 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
     for one in inner:
         if any(r in under for bound in one.bounds for r in roots(bound)):
             raise ScheduleError(f"decompose_reduction: the bounds of the loop {one.name} depend on the loops around it")
-    tests = [a.operands[0] for a in reversed(ancestors(block.operation)) if a.name == "scf.if" and loop.operation in ancestors(a)]
+    tests = [test for a in reversed(within(block.operation, loop.operation)) if a.name == "scf.if" for test in conjuncts(a.operands[0])]
     run_over = [a.variable for a in inner]
     for test in tests:
-        found = roots(test)
-        if any(r in under and r not in run_over for r in found) and any(r not in under for r in found):
-            raise ScheduleError(f"decompose_reduction: whether block '{block.name}' is run depends on loops outside of {loop.name} and on "
-                                "loops that are not the init's: the init would be run where the block is not")
+        found = {r for r in roots(test) if r.owner.owner.operation.name != "func.func"}
+        outside = not found <= {*under}
+        if found & ({*under} - {*run_over}) and (outside or found & {*run_over}):
+            raise ScheduleError(f"decompose_reduction: whether block '{block.name}' is run depends on "
+                                f"{f'loops outside of {loop.name}' if outside else 'loops of the init'} and on loops that are not the "
+                                "init's: the init would be run where the block is not")
     if runs_again(block, around[at:], tests):
         raise ScheduleError(f"decompose_reduction: in one run of the loop {loop.name}, block '{block.name}' is run again for the same "
                             "values of its axes: with the init before the loop, it would add to what it has computed")
@@ -65,8 +83,8 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
                                  [e for _, e, _ in values], [rebuild(v, mapping) for _, _, v in values])
                 axes = dict(zip([a for a, _, _ in values], new.block.arguments))
                 with before_end(new.block):
-                    olds = zip(block.axes, block.init_block.arguments)
-                    copy(body(block.init_block), {old: axes[name] for name, old in olds if name in axes})
+                    olds = [(name, old) for name, old in zip(block.axes, block.init_block.arguments) if next(iter(old.uses), None)]
+                    copy(body(block.init_block), {old: axes[name] if name in axes else index(0) for name, old in olds})
     drop_init(kernel, block)
     return new
 
@@ -157,6 +175,8 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
         raise ScheduleError(f"rfactor: block '{block.name}' has a predicate on loops that the axis {block.axes[number]} is not made of")
     if len(form.terms) == 1 and block.kinds.count(REDUCE) == 1:
         raise ScheduleError(f"rfactor: nothing is left to reduce in block '{block.name}' in one step of {loop.name}: split the loop first")
+    if any(block.extents[a] is None for a in axes):
+        raise ScheduleError(f"rfactor: block '{block.name}' has an axis of unknown extent")
     shape = list(buffer.type.shape)
     shape.insert(axis, extent)
     with ir.InsertionPoint(kernel.top(block)), block.operation.location:
@@ -190,9 +210,13 @@ def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Ope
     combiner = defining_op(store.operands[0])
     if combiner is None or combiner.name not in COMBINERS:
         raise ScheduleError(f"rfactor: block '{block.name}' does not combine by one of: {', '.join(c.split('.')[1] for c in COMBINERS)}")
-    if any(reads(operand, buffer) for operand in combiner.operands):
-        return combiner
-    raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
+    if not any(reads(operand, buffer) for operand in combiner.operands):
+        raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
+    loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == buffer]
+    if len(loads) != 1 or only_use(loads[0].results[0]) is None or indices_of(loads[0]) != indices_of(store):
+        raise ScheduleError(f"rfactor: what block '{block.name}' combines depends on what it has written before, or it combines with other "
+                            "elements than it writes")
+    return combiner
 
 
 def reads(value: ir.Value, buffer: ir.Value) -> bool:
@@ -206,8 +230,6 @@ def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: i
     """The block that combines the partial results."""
     names = [block.axes[a] for a in axes]
     extents = [block.extents[a] for a in axes]
-    if None in extents:
-        raise ScheduleError(f"rfactor: block '{block.name}' has an axis of unknown extent")
     buffer = buffer_of(store)
     with ir.InsertionPoint(behind), block.operation.location:
         loops = nest([*((e, SERIAL, n, None) for n, e in zip(names, extents)), (extent, SERIAL, "rf", None)])

@@ -43,8 +43,9 @@ PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epi
 PRODUCTS = "tir-lower-matrix-products{target=%s},tir-overlap-outputs,tir-lower-dot-products"
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
-          "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
-          "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
+          "tir-widen-masked-halves,func.func(convert-linalg-to-loops,"
+          "arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
+          "tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
 VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-flatten-transposes,tir-slice-transfers,"
            "tir-lower-vectors,tir-split-masks{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
@@ -121,6 +122,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     integers = INTEGERS if target.options.get("schedules") else ""
     weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
+    lanes = "" if target.gpu is None else f"{{lanes={target.gpu.vector_lanes}}}"
     combine = "relax-combine-parallel-matmuls,relax-rotate-halves,relax-share-heads," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
@@ -130,7 +132,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
         ("fused", f"{attention}{FUSE % '{gathers=true}'},tir-count-work" if target.options.get("schedules") else
                   f"{FUSE % ''},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
-        ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},tir-lower-loops,tir-choose-by-rows"),
+        ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},"
+                      f"tir-lower-loops{lanes},tir-choose-by-rows"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
         ("outlined", "func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"

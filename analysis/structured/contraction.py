@@ -218,9 +218,8 @@ def _dims_of_last(heart: StructuredOp, epilogue: tuple[StructuredOp, ...]) -> di
     for reader in epilogue:
         read = next(dim_positions(m) for v, m in zip(reader.op.operands, reader.maps) if v == value)
         by_dim = {d: loop for d, loop in zip(read, where) if d is not None}
-        units = [loop for d, loop in zip(read, where) if d is None]
-        if len(by_dim) + len(units) != len(where):
-            return None
+        if len(by_dim) != len(where):
+            return None    # upstream vectorizes no tile that is read at a constant place
         if any(d not in by_dim and extent != 1 for d, extent in enumerate(reader.extents)) or None in reader.out_loops:
             return None
         dims = {loop: d for d, loop in by_dim.items()}

@@ -115,6 +115,6 @@ def tried(kernel: func.FuncOp, parsed: ir.Module, machine: GpuMachine) -> tuple[
     scheduled, warnings = TriedKernel.of(copy), []
     report = lower_threads.lower_kernel(copy, machine, warnings)
     launched = TriedKernel.of(copy, report, warnings)
-    lower_loops.lower_kernel(copy, [])
+    lower_loops.lower_kernel(copy, [], machine.vector_lanes)
     copy.operation.verify()
     return scheduled, launched

@@ -76,7 +76,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
         for loop in find(one.operation, "tir.for"):
             if loop.opview.kind == PARALLEL:  # inside of a thread, parallel loops are serial
                 loop.attributes["kind"] = ir.StringAttr.get(SERIAL)
-        lower_loops_under(one.operation, kernel.name.value, warnings)
+        lower_loops_under(one.operation, kernel.name.value, warnings, machine.vector_lanes)
         align_vectors(one.operation)
         if machine.merges:
             align_elements(one.operation)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.bounds import leaves_buffer
+from legato.analysis.lanes import MOST_LANES
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, count, find, index, move_before, replace_uses, terminator
@@ -21,7 +22,7 @@ from legato.passes.loops.blocks import inline_block
 from legato.passes.loops.buffers import place_buffers
 from legato.passes.loops.predicates import end_of
 from legato.passes.loops.vectorize import NotVectorizable, vectorize
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 MARKERS = {"pipeline_stages": STAGES, "loads_together": LOADS_TOGETHER, "resident_blocks": RESIDENT_BLOCKS}     # by annotations
 MOST_COPIES = 1024
@@ -38,14 +39,15 @@ class LowerLoops(ModulePass):
     """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. PassFailed for loops bound to threads."""
 
     name: ClassVar[str] = "tir-lower-loops"
+    lanes: int = option(MOST_LANES, "the most elements of a vector")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
-                lower_kernel(kernel, context.warnings)
+                lower_kernel(kernel, context.warnings, self.lanes)
 
 
-def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
+def lower_kernel(kernel: func.FuncOp, warnings: list[str], lanes: int = MOST_LANES) -> None:
     """Lowers one kernel in place."""
     operation = kernel.operation
     found = find(operation, "tir.for", "tir.block", "tir.alloc_buffer", *FIRST_INDEX)
@@ -57,11 +59,11 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
         if access.name in FIRST_INDEX and (problem := leaves_buffer(access)) is not None:
             raise PassFailed(problem, access)
     if any(op.name not in FIRST_INDEX for op in found):
-        lower_nest(kernel, loops, warnings)
+        lower_nest(kernel, loops, warnings, lanes)
     mark_inputs(kernel)
 
 
-def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: list[str]) -> None:
+def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: list[str], lanes: int) -> None:
     """Lowers the loops, blocks and buffers of a kernel."""
     operation = kernel.operation
     for loop in loops:
@@ -71,14 +73,14 @@ def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: lis
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
     place_buffers(operation)
-    lower_loops_under(operation, kernel.name.value, warnings)
+    lower_loops_under(operation, kernel.name.value, warnings, lanes)
 
 
-def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -> None:
-    """Lowers the loops in an op of the kernel ``name``; blocks and buffers are lowered already."""
+def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str], lanes: int) -> None:
+    """Lowers the loops in an op of the kernel ``name``; blocks and buffers are lowered already. ``lanes``: the most of a vector."""
     for loop in find(operation, "tir.for", inner_first=True):
         try:
-            lower_loop(loop.opview)
+            lower_loop(loop.opview, lanes)
         except TooManyLoops as reason:
             warnings.append(f"the loop {loop.opview.name} of @{name} is not unrolled: {reason}")
             to_serial(loop.opview)
@@ -96,10 +98,10 @@ def mark_inputs(kernel: func.FuncOp) -> None:
                 use.owner.operation.attributes["read_only"] = ir.UnitAttr.get()
 
 
-def lower_loop(loop: ForOp) -> None:
+def lower_loop(loop: ForOp, lanes: int) -> None:
     """Lowers a loop without tir.for inside."""
     if loop.kind == VECTORIZED:
-        vectorize(loop)
+        vectorize(loop, lanes)
     elif loop.kind == UNROLLED:
         unroll(loop)
     elif loop.kind == PARALLEL:

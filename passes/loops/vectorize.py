@@ -8,11 +8,12 @@ from legato.core.mlir import arith, ir, math, scf, vector
 from legato.dialects.tir.loops import ForOp, constant_of
 
 
-def vectorize(loop: ForOp) -> None:
-    """Replaces a loop by vector ops. NotVectorizable, before anything is changed, where its body has no vector form."""
-    lanes, extent = lanes_of(loop), loop.extent
+def vectorize(loop: ForOp, most: int = MOST_LANES) -> None:
+    """Replaces a loop by vector ops of at most ``most`` lanes. NotVectorizable, before anything is changed, where its body has no vector
+    form."""
+    lanes, extent = lanes_of(loop, most), loop.extent
     if lanes == 1 and extent != 1:
-        raise NotVectorizable(f"its extent, {extent}, has no divisor up to {MOST_LANES}")
+        raise NotVectorizable(f"its extent, {extent}, has no divisor up to {most}")
     check(loop.block, loop.variable)
     lower = loop.bounds[0]
     with ir.InsertionPoint(loop), loop.operation.location:

@@ -61,7 +61,15 @@ def shared_places(kernel: StructuredKernel, root: StructuredOp) -> Places | None
         for nest in outer:
             del inside[nest]
     usable = all(n.writes_plainly and n.vectorizable and len(n.op.results) == 1 for n in inside) and has_one_tile_each(kernel, root, inside)
+    usable = usable and not moves_elements(root, shared)
     return None if not usable or not shared or all(n.parallel for n in inside) else inside
+
+
+def moves_elements(root: StructuredOp, shared: set[int]) -> bool:
+    """Whether a tile of the root would be the copy of one element: upstream folds it, and a script's handle to it then is one to the
+    reduction that it copies."""
+    alone = all(loop in shared or extent == 1 for loop, extent in enumerate(root.extents))
+    return len(root.body) == 1 and alone and root.out_loops[-1] is not None and root.extents[root.out_loops[-1]] == 1
 
 
 def has_one_tile_each(kernel: StructuredKernel, root: StructuredOp, inside: Places) -> bool:

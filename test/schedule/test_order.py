@@ -244,3 +244,98 @@ def test_a_tile_that_is_not_whole():
     sch.add_unit_loop(sch.get_block("S"))
     with pytest.raises(ScheduleError, match="blockize: block 'S' has a predicate: its tiles are not all whole"):
         sch.blockize(inner)
+
+
+@T.prim_func
+def from_one(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "float32")
+    C = T.match_buffer(c, (4, n), "float32")
+    for i in range(4):
+        for j in T.serial(1, n + 1):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.spatial(n, j - 1)
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+
+
+def test_a_bound_computed_inside_of_another_loop():
+    """The sum n + 1 went before the loops, the constant that it takes stayed inside: the kernel was no valid IR."""
+    sch = Schedule(from_one)
+    i, j = sch.get_loops(sch.get_block("C"))
+    sch.reorder(j, i)
+    assert sch.module.operation.verify()
+    np.testing.assert_array_equal(legato.compile(sch.module)(X[:4]), X[:4] + 1)
+
+
+@T.prim_func
+def triangle(A: T.Buffer((4, 5, 6), "float32"), C: T.Buffer((4, 5, 6), "float32")):
+    for i in range(4):
+        for j in range(5):
+            for k in range(i + 3):
+                with T.block("C"):
+                    vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                    C[vi, vj, vk] = A[vi, vj, vk] + T.float32(1)
+
+
+def test_a_bound_that_depends_on_a_loop_around():
+    sch = Schedule(triangle)
+    _, j, k = sch.get_loops(sch.get_block("C"))
+    sch.reorder(k, j)
+    assert sch.module.operation.verify()
+    x = np.random.default_rng(2).standard_normal((4, 5, 6)).astype(np.float32)
+    found = np.asarray(legato.compile(sch.module)(x))
+    for i in range(4):
+        np.testing.assert_array_equal(found[i, :, :i + 3], x[i, :, :i + 3] + 1)
+
+
+@T.prim_func
+def running(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(vj > 0, B[vi, T.max(vj - 1, 0)], T.float32(0)) + A[vi, vj]
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+
+
+@pytest.mark.parametrize("step", ["parallel", "vectorize", "bind"])
+def test_steps_that_read_what_others_have_written(step):
+    """A running total whose axis says that its values are independent: it was computed in another order, silently."""
+    sch = Schedule(running)
+    i, j = sch.get_loops(sch.get_block("B"))
+    arguments = ("threadIdx.x",) if step == "bind" else ()
+    with pytest.raises(ScheduleError, match=f"{step}: block 'B' may read of 'B' what another step of j has written"):
+        getattr(sch, step)(j, *arguments)
+    sch.reorder(j, i)
+    sch.parallel(i)
+    j0, j1 = sch.split(j, [None, 4])
+    with pytest.raises(ScheduleError, match="reorder: block 'B' may read of 'B' what other steps of j_0 and j_1 have written"):
+        sch.reorder(j1, j0)
+    np.testing.assert_allclose(legato.compile(sch.module)(X), X.cumsum(1) * 2, 1e-5, 1e-5)
+
+
+@T.prim_func
+def running_backwards(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(vj > 0, B[vi, T.max(vj - 1, 0)], T.float32(0)) + A[vi, vj]
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, 7 - vj]
+
+
+def test_a_running_total_in_the_loop_of_its_reader():
+    """Its reader takes the totals from the last one on."""
+    sch = Schedule(running_backwards)
+    i, j = sch.get_loops(sch.get_block("C"))
+    with pytest.raises(ScheduleError, match="compute_at: block 'B' reads of 'B' what it has written for other values of vj"):
+        sch.compute_at(sch.get_block("B"), j)
+    sch.compute_at(sch.get_block("B"), i)
+    np.testing.assert_allclose(legato.compile(sch.module)(X), X.cumsum(1)[:, ::-1], 1e-5, 1e-5)

@@ -130,6 +130,58 @@ def rfactor_with_an_init_that_counts(sch):
     sch.rfactor(sch.split(loops(sch, "B")[1], [None, 8])[1], 0)
 
 
+@T.prim_func
+def sums_of_symbolic_rows(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 8), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i, k in T.grid(n, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+@refuse(sums_of_symbolic_rows, "rfactor: block 'B' has an axis of unknown extent")
+def rfactor_of_an_unknown_number(sch):
+    sch.rfactor(sch.split(loops(sch, "B")[1], [None, 2])[1], 0)
+
+
+@T.prim_func
+def alternating(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(-10)
+            B[vi] = T.max(B[vi], A[vi, vk] - B[vi])
+
+
+@refuse(alternating, "rfactor: what block 'B' combines depends on what it has written before")
+def rfactor_of_a_recurrence(sch):
+    sch.rfactor(sch.split(loops(sch, "B")[1], [None, 4])[1], 0)
+
+
+@T.prim_func
+def where_smaller(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            if vi < 4:
+                B[vi] = A[vi] * 2.0
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = T.if_then_else(vi < 4, B[vi], T.float32(1))
+
+
+@refuse(where_smaller, "compute_inline: block 'B' writes 'B' under a condition, or in a loop")
+def inline_what_is_written_under_a_condition(sch):
+    sch.compute_inline(sch.get_block("B"))
+
+
 @refuse(matmul_relu, "there are the threads .* not 'threadIdx.q'")
 def bind_unknown(sch):
     sch.bind(loops(sch, "D")[0], "threadIdx.q")
@@ -247,8 +299,10 @@ def cache_what_is_written_in_the_same_loops(sch):
 
 @pytest.mark.parametrize(("kernel", "step", "message"), REFUSED, ids=lambda c: getattr(c, "__name__", ""))
 def test_refused_with_the_reason(kernel, step, message):
+    sch = Schedule(kernel)
     with pytest.raises(ScheduleError, match=message):
-        step(Schedule(kernel))
+        step(sch)
+    assert str(Schedule(kernel).replay(sch.trace)) == str(sch), "the refused step changed the kernel"
 
 
 def test_a_refused_step_leaves_the_kernel_as_it_was():

@@ -2,15 +2,16 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from legato.core.mlir import ir
 from legato.dialects.tir import loops
 from legato.dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
 from legato.frontends.script.kernel.arguments import named
+from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.parser import KernelParser, variable
-from legato.frontends.script.kernel.values import Scalar, as_index
+from legato.frontends.script.kernel.values import Scalar, as_index, index_value
 from legato.frontends.script.language.source import Misuse
 
 KINDS = {"spatial": SPATIAL, "S": SPATIAL, "reduce": REDUCE, "R": REDUCE, "opaque": OPAQUE, "O": OPAQUE}
@@ -20,11 +21,21 @@ OLD_KINDS = ("reduce_axis", "range", "scan_axis", "opaque_axis")
 
 @dataclass(frozen=True)
 class BoundAxis:
-    """An axis of a block: its kind, its extent where that is a number, and the value that it is bound to."""
+    """An axis of a block: its kind, its extent where that is a number, the value that it is bound to, and the first value of its range."""
 
     kind: str
     extent: int | None
     value: Any
+    begin: Any = 0
+
+    @property
+    def place(self) -> ir.Value:
+        """The value's distance from the first one: axes of blocks begin at 0."""
+        return as_index(self.value if self.begin == 0 else binary("-", self.value, self.begin))
+
+    def at(self, place: ir.Value) -> Any:
+        """The value at a place."""
+        return index_value(place) if self.begin == 0 else binary("+", index_value(place), self.begin)
 
 
 def axis_kinds(parser: KernelParser, statement: ast.stmt) -> list[str | None]:
@@ -51,7 +62,7 @@ def bind_axes(parser: KernelParser, statement: ast.Assign, axes: dict[str, Bound
         name = variable(parser, node)
         if name in axes:
             raise parser.error(f"the axis '{name}' is bound twice", node)
-        axes[name] = BoundAxis(KINDS[axis.kind], axis.extent, as_index(axis.value))
+        axes[name] = replace(axis, kind=KINDS[axis.kind], value=index_value(as_index(axis.value)))
 
 
 def axes_of(parser: KernelParser, call: ast.expr) -> list[BoundAxis]:
@@ -64,34 +75,39 @@ def axes_of(parser: KernelParser, call: ast.expr) -> list[BoundAxis]:
         kinds, bound = given.get("kinds"), given.get("bindings")
         if not isinstance(kinds, str) or not isinstance(bound, tuple) or len(kinds) != len(bound):
             raise parser.error("T.axis.remap takes a letter for each loop: T.axis.remap(\"SSR\", [i, j, k])", call)
-        return [BoundAxis(one, extent_of(value), value) for one, value in zip(kinds, bound)]
+        return [BoundAxis(one, (loop := loop_bound(value)).extent, value, begin_of(loop.bounds[0])) for one, value in zip(kinds, bound)]
     given = named(parser, call, "dom", "binding", "dtype")
     if "dom" not in given or "binding" not in given:
         raise parser.error("an axis has an extent and a value: T.axis.spatial(128, i)", call)
-    extent = given["dom"]
-    if isinstance(extent, tuple):
-        extent = extent[1] if len(extent) == 2 and extent[0] == 0 else None
-    return [BoundAxis(kind, extent if isinstance(extent, int) else None, given["binding"])]
+    begin, end = found if isinstance(found := given["dom"], tuple) and len(found) == 2 else (0, found)
+    extent = end - begin if isinstance(begin, int) and isinstance(end, int) else None
+    return [BoundAxis(kind, extent, given["binding"], begin if isinstance(begin, int) else begin_of(as_index(begin)))]
 
 
-def extent_of(value: Any) -> int | None:
-    """The extent, where it is a number, of the loop whose variable a value is. Misuse for any other value."""
+def loop_bound(value: Any) -> loops.ForOp:
+    """The loop whose variable a value is. Misuse for any other value."""
     loop = loops.loop_of(value.value) if isinstance(value, Scalar) else None
     if loop is None:
         raise Misuse("T.axis.remap takes loop variables; for other values say T.axis.spatial(extent, value)")
-    return loop.extent
+    return loop
+
+
+def begin_of(bound: ir.Value) -> Any:
+    """The lower bound of a loop, or of an axis, as a value of the script."""
+    number = loops.constant_of(bound)
+    return index_value(bound) if number is None else number
 
 
 def check_axes(parser: KernelParser, name: str, axes: dict[str, BoundAxis], node: ast.AST) -> None:
     """ScriptError where two axes are bound to one loop, or a loop's extent exceeds its axis's."""
     seen: dict[ir.Value, str] = {}
     for axis, bound in axes.items():
-        loop = loops.loop_of(bound.value)
+        loop = loops.loop_of(bound.value.value)
         if loop is None:
             continue
-        if bound.value in seen:
-            raise parser.error(f"the block '{name}' binds the axes {seen[bound.value]} and {axis} both to the loop {loop.name}", node)
-        seen[bound.value] = axis
+        if bound.value.value in seen:
+            raise parser.error(f"the block '{name}' binds the axes {seen[bound.value.value]} and {axis} both to the loop {loop.name}", node)
+        seen[bound.value.value] = axis
         if bound.extent is not None and loop.extent is not None and loop.extent > bound.extent:
             raise parser.error(f"the block '{name}': the axis {axis} has {bound.extent} values, and the loop {loop.name} has "
                                f"{loop.extent} steps", node)

@@ -14,7 +14,7 @@ from legato.frontends.script.kernel.axes import BoundAxis, axis_kinds, bind_axes
 from legato.frontends.script.kernel.notes import noted
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.regions import check_writes, regions
-from legato.frontends.script.kernel.values import condition, index_value
+from legato.frontends.script.kernel.values import condition
 
 
 def block(parser: KernelParser, name: str, node: ast.With) -> None:
@@ -43,14 +43,15 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
         raise parser.error(f"the block '{name}' has an init, but no axis that is reduced (T.axis.reduce)", init)
     check_axes(parser, name, axes, node)
     tests = [condition(w) for w in where if w is not True]
+    places = [axis.place for axis in axes.values()]
     found: dict[str, Any] = {}
     with under(tests):
         kinds, extents = [a.kind for a in axes.values()], [a.extent for a in axes.values()]
-        made = loops.make_block(name, list(axes), kinds, extents, [a.value for a in axes.values()], init is not None)
+        made = loops.make_block(name, list(axes), kinds, extents, places, init is not None)
         noted(parser.source, made.operation, notes)
         if init is not None:
             first = [*given_names(parser, node.body[: node.body.index(init)]), *init.body]
-            with loops.before_end(made.init_block), parser.inside(**axis_values(axes, made.init_block)):
+            with loops.before_end(made.init_block), parser.inside(**axis_values(axes, made.init_block, REDUCE)):
                 parser.statements(first)
         with loops.before_end(made.block), parser.inside(**axis_values(axes, made.block)):
             parser.statements(rest)
@@ -59,9 +60,10 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
         check_writes(parser, made, *found["writes"])
 
 
-def axis_values(axes: dict[str, BoundAxis], inside: ir.Block) -> dict[str, Any]:
-    """The axes' values in a region of the block, by name."""
-    return {axis: index_value(v) for axis, v in zip(axes, inside.arguments)}
+def axis_values(axes: dict[str, BoundAxis], inside: ir.Block, first: str | None = None) -> dict[str, Any]:
+    """The axes' values in a region of the block, by name. ``first``: the kind of axes whose value is their first one there."""
+    return {name: axis.begin if axis.kind == first and axis.begin != 0 else axis.at(v)
+            for (name, axis), v in zip(axes.items(), inside.arguments)}
 
 
 def given_names(parser: KernelParser, statements: list[ast.stmt]) -> list[ast.stmt]:

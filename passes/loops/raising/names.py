@@ -23,7 +23,7 @@ def name_structures(kernel: func.FuncOp) -> None:
         if op.name != "linalg.generic" or name_pool(op):
             continue
         structured = StructuredOp(op)
-        if structured.kind not in (CONTRACTION, WINDOW) or batches(op) > 1 or not sums_products(structured):
+        if structured.kind not in (CONTRACTION, WINDOW) or batches(op) > 1 or not sums_products(structured) or is_turned(op):
             continue
         op.attributes[MARK] = ir.UnitAttr.get()
         try:
@@ -49,10 +49,21 @@ def sums_products(op: StructuredOp) -> bool:
     return set(factors) == set(op.scalars[:2])
 
 
+def index_texts(op: ir.Operation) -> list[list[str]]:
+    """The indices of each operand of a structured op, as text."""
+    return [[str(e) for e in ir.AffineMapAttr(a).value.results] for a in op.attributes["indexing_maps"]]
+
+
 def batches(op: ir.Operation) -> int:
     """The number of loops that index all operands of a contraction; upstream's named ops have at most one."""
-    inside = [{str(e) for e in ir.AffineMapAttr(a).value.results} for a in op.attributes["indexing_maps"]]
-    return len(set.intersection(*inside))
+    return len(set.intersection(*map(set, index_texts(op))))
+
+
+def is_turned(op: ir.Operation) -> bool:
+    """Whether the result of a batched product of two operands is transposed: upstream names it batch_matmul, which has no such result."""
+    left, right, result = index_texts(op)
+    rows, columns = ([n for n, e in enumerate(result) if (e in left, e in right) == own] for own in ((True, False), (False, True)))
+    return batches(op) == 1 and bool(rows and columns) and max(rows) > min(columns)
 
 
 def name_pool(op: ir.Operation) -> bool:
@@ -63,7 +74,7 @@ def name_pool(op: ir.Operation) -> bool:
     arguments = op.regions[0].blocks[0].arguments
     if set(combine.operands) != {arguments[0], arguments[2]} or op.regions[0].blocks[0].operations[1].operands[0] != combine.results[0]:
         return False
-    maps = [[str(e) for e in ir.AffineMapAttr(a).value.results] for a in op.attributes["indexing_maps"]]
+    maps = index_texts(op)
     for layout, spatial in (("nhwc", (1, 2)), ("nchw", (2, 3))):
         build = POOLS.get((layout, combine.name))
         if build is None or maps[1] != ["d4", "d5"] or maps[2] != ["d0", "d1", "d2", "d3"] or len(maps[0]) != 4:

@@ -27,6 +27,17 @@ def batch_matmul(A: T.Buffer((3, "n", 16), "float32"), B: T.Buffer((3, 16, 20), 
             C[vb, vi, vj] += A[vb, vi, vk] * B[vb, vk, vj]
 
 
+@raises_to("linalg.generic", by=lambda a, b: (a @ b).swapaxes(1, 2))    # upstream's batch_matmul has no transposed result
+@T.prim_func
+def batch_matmul_turned(A: T.Buffer((3, 9, 16), "float32"), B: T.Buffer((3, 16, 20), "float32"), C: T.Buffer((3, 20, 9), "float32")):
+    for b, i, j, k in T.grid(3, 9, 20, 16):
+        with T.block("C"):
+            vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
+            with T.init():
+                C[vb, vj, vi] = T.float32(0)
+            C[vb, vj, vi] += A[vb, vi, vk] * B[vb, vk, vj]
+
+
 @raises_to("linalg.matmul", by=np.matmul)
 @T.prim_func
 def matmul_init_apart(A: T.Buffer((12, 16), "float32"), B: T.Buffer((16, 20), "float32"), C: T.Buffer((12, 20), "float32")):
