@@ -54,10 +54,16 @@ def host_flags() -> dict[str, str]:
 def host_features() -> frozenset[str]:
     """The instruction sets of this machine, by LLVM's names, as far as the table knows them. Those on matrices only where the system
     allows this process to use them, for which it is asked."""
-    flags = set(host_flags().get("flags", "").split())
-    found = {feature for feature, flag in FLAGS.items() if flag in flags}
-    matrix = {feature for feature, flag in MATRIX_FLAGS.items() if flag in flags}
-    return frozenset(found | matrix if matrix and tiles_allowed() else found)
+    found, matrix = _features_of(host_flags().get("flags", ""))
+    return found | matrix if matrix and tiles_allowed() else found
+
+
+@functools.cache
+def _features_of(flags: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The instruction sets of Linux's flags, and those on matrices."""
+    given = set(flags.split())
+    found, matrix = ({feature for feature, flag in table.items() if flag in given} for table in (FLAGS, MATRIX_FLAGS))
+    return frozenset(found), frozenset(matrix)
 
 
 def explicit_features(cpu: str) -> frozenset[str]:
@@ -85,8 +91,13 @@ def tiles_allowed() -> bool:
 def host_name() -> str:
     """The nearest CPU name in the table: this machine's own, or an x86-64 level. The machine has all instruction sets of that name. A
     virtual machine may report another model than that of its CPU: one with instructions on matrices is no older than the first of these."""
-    info, has = host_flags(), host_features()
-    own = (info.get("vendor_id"), info.get("cpu family"), info.get("model"))
+    info = host_flags()
+    return _name_of((info.get("vendor_id"), info.get("cpu family"), info.get("model")), host_features())
+
+
+@functools.cache
+def _name_of(own: tuple[str | None, str | None, str | None], has: frozenset[str]) -> str:
+    """The nearest name of a CPU by its vendor, family and model, and by what it has."""
     names = [name for vendor, family, models, name in HOSTS if own[:2] == (vendor, family) and own[2] and int(own[2]) in models]
     if has.issuperset(MATRIX_FLAGS) and not set(names) & set(MATRIX_CPUS):
         names.insert(0, MATRIX_CPUS[0])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from legato.core.emitted_once import members_of
 from legato.core.ir_helpers import present
 from legato.core.mlir import PROVIDER, ext, ir
+from legato.dialects.late_loading import load_early
 from legato.dialects.relax import Relax
 from legato.dialects.tir.dialect import Tir
 
@@ -52,7 +53,7 @@ def make_context(dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:
     context = ir.Context(load_on_create_dialects=["irdl"])
     context.enable_multithreading(False)
     load_dialects(context)      # before MLIR's: the bindings canonicalize our definitions, by the patterns of all dialects that are loaded
-    context.load_all_available_dialects()
+    load_early(context)
     return load_dialects(context, dialects)
 
 

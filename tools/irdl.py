@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from legato.core.emitted_once import definition_of
 from legato.core.mlir import ext, ir
 from legato.dialects.loading import make_context
 from legato.dialects.relax import Relax
@@ -16,6 +17,6 @@ def irdl_text(dialects: Iterable[type[ext.Dialect]] = ()) -> str:
     with context, ir.Location.unknown():
         module = ir.Module.create()
         for dialect in dict.fromkeys((Relax, Tir, *dialects)):
-            for op in dialect._mlir_module.body.operations:  # what the bindings loaded into this context
+            for op in definition_of(dialect).body.operations:
                 module.body.append(op.operation.clone(ip=False))
         return str(module).rstrip("\n")

@@ -28,10 +28,9 @@ class KeepLoops(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:
-            kept = ir.Attribute.parse(KEPT)
             for loop in find(module.operation, "spirv.mlir.loop"):
                 if length(loop) >= LONG and not reaches_registers(loop):
-                    loop.attributes[CONTROL] = kept
+                    loop.attributes[CONTROL] = ir.Attribute.parse(KEPT)     # imports the bindings of spirv
             annotation = ir.Attribute.parse(NOT_UNROLLED)
             for kernel in find(module.operation, "llvm.func"):
                 for branch in whole_steps(list(kernel.regions[0].blocks)):

@@ -1,8 +1,9 @@
 """The description of a CPU for schedules and lowering: a value, made by the target from its options."""
 from dataclasses import dataclass, replace
+from functools import cache
 
 from legato.core import cpu as cpus
-from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS
+from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS, CacheSizes
 from legato.core.errors import LegatoError
 
 CACHE_WAY = 4096  # bytes of the L1 cache by its associativity: the sets that one page reaches
@@ -104,6 +105,10 @@ class Machine:
     def host(cls, threads: int = 1) -> "Machine":
         """This machine's CPU: by its own name, or the highest x86-64 level that it supports. With AMX only if the system allows it."""
         name = cpus.host_name()
-        machine = cls._of(name, cpus.features_of(name) | cpus.host_explicit_features(), threads)
-        caches = cpus.host_caches()
+        return cls._host(name, cpus.features_of(name) | cpus.host_explicit_features(), cpus.host_caches(), threads)
+
+    @classmethod
+    @cache
+    def _host(cls, name: str, features: frozenset[str], caches: CacheSizes | None, threads: int) -> "Machine":
+        machine = cls._of(name, features, threads)
         return machine if caches is None else replace(machine, l1_bytes=caches.l1, l2_bytes=caches.l2, l3_bytes=caches.l3)
