@@ -37,12 +37,12 @@ def elementwise(kernel: Kernel, block: BlockOp, what: str) -> tuple[ir.Operation
 def compute_inline(kernel: Kernel, block: BlockOp) -> None:
     """Replaces each read of the block's buffer by the block's computation, and removes the block."""
     store, buffer = elementwise(kernel, block, "compute_inline")
-    if store.parent != block.operation:
-        raise ScheduleError(f"compute_inline: block '{block.name}' writes '{buffer_name(buffer)}' under a condition, or in a loop: it has "
-                            "no value for each read")
     kernel.allocation(buffer, "compute_inline")
     only_accessed(kernel, buffer, "compute_inline")
     only_writer(kernel, buffer, block, "compute_inline")
+    if store.parent != block.operation:
+        raise ScheduleError(f"compute_inline: block '{block.name}' writes '{buffer_name(buffer)}' under a condition, or in a loop: it has "
+                            "no value for each read")
     top = own_nest(block)
     axes = plain_axes(store, block, "compute_inline")
     if sorted(axes) != list(range(len(block.axes))):
