@@ -25,7 +25,7 @@ class ThreadBuffers:
         if threads is None:
             return False
         taken = self._taken.setdefault(kernel.operation, [])
-        begin = sum(_aligned(_size, ALIGNMENT) for _, _size in taken)
+        begin = sum(_aligned(one, ALIGNMENT) for _, one in taken)
         taken.append((op, size))
         self._bytes, self._threads = max(self._bytes, begin + size), max(self._threads, threads)
         return True
