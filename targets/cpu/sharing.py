@@ -4,7 +4,7 @@ from math import prod
 
 from legato.analysis.structured import StructuredOp
 
-WORTH_IT = 1 << 17   # elements from which on a parallel region pays
+WORTH_IT = 1 << 16   # elements from which on a parallel region pays, most of all where several threads wrote them
 PIECES = 4           # parts for each thread, which takes the next one when it is through
 HEAVY = 4            # weight of an element computed by a math function
 TYPICAL = 512        # assumed extent of a dynamic loop

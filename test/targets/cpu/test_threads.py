@@ -37,6 +37,14 @@ def test_parts_give_what_the_whole_gives():
     assert str(together.lowered("scheduled")).count("scf.forall") >= str(alone.lowered("scheduled")).count("scf.forall") + 8
 
 
+def test_threads_share_what_they_wrote():
+    """A transpose or a copy of 128 rows of 768, which several threads wrote, too: one alone would read another core's cache."""
+    for rows, shared in ((128, True), (64, False)):
+        net = Net("llvm{threads=2}", first=None)
+        net.output(net.op("relax.permute_dims", [net.input((rows, 12, 64))], axes=[1, 0, 2]))
+        assert ("scf.forall" in str(net.lowered("scheduled"))) == shared
+
+
 def test_transposes_in_parts_copy_nothing():
     """Blocks of 16 x 16 stay whole, and what is left of them is written to its place: a kernel needs no memory of its own."""
     shapes = [(4900, 160), (160, 4900), (65536, 21), (21, 65536), (8, 3137, 19), (3, 1000, 100), (6, 129, 257)]
