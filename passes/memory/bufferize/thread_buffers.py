@@ -15,7 +15,7 @@ class ThreadBuffers:
     """The buffers of threads, in all kernels of a module. Each kernel is given one buffer, of ``type``, for all."""
 
     def __init__(self) -> None:
-        self._taken: dict[ir.Operation, list[tuple[ir.Operation, int]]] = {}    # by kernel, with their places
+        self._taken: dict[ir.Operation, list[tuple[ir.Operation, int, int]]] = {}   # by kernel, with where each begins and ends
         self._bytes = self._threads = 0
         self._made: dict[ir.Operation, ir.Value] = {}       # by the function that calls
 
@@ -25,8 +25,8 @@ class ThreadBuffers:
         if threads is None:
             return False
         taken = self._taken.setdefault(kernel.operation, [])
-        begin = sum(_aligned(one, ALIGNMENT) for _, one in taken)
-        taken.append((op, size))
+        begin = _aligned(taken[-1][2], ALIGNMENT) if taken else 0
+        taken.append((op, begin, begin + size))
         self._bytes, self._threads = max(self._bytes, begin + size), max(self._threads, threads)
         return True
 
@@ -46,8 +46,8 @@ class ThreadBuffers:
 
     def give(self, kernel: func.FuncOp, buffer: ir.Value) -> None:
         """Makes parts of a buffer of the kernel's allocations."""
-        index, begin = ir.IndexType.get(), 0
-        for op, size in self._taken[kernel.operation]:
+        index = ir.IndexType.get()
+        for op, begin, _ in self._taken[kernel.operation]:
             loop = next(one for one in ancestors(op) if one.name == "scf.parallel")
             with ir.InsertionPoint(op), op.location:
                 each, first = (arith.ConstantOp(index, number).result for number in (self._each, begin))
@@ -55,7 +55,6 @@ class ThreadBuffers:
                 view = memref.ViewOp(op.results[0].type, buffer, place, [])
             op.results[0].replace_all_uses_with(view.result)
             op.erase()
-            begin += _aligned(size, ALIGNMENT)
 
     def buffer(self, call: ir.Operation) -> ir.Value:
         """The buffer for a call of a kernel, which the calling function allocates."""
