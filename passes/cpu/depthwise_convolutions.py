@@ -1,5 +1,6 @@
 """tir-depthwise-convolutions: depthwise convolutions as loops over rows of the result, a few positions of a row at a time, whose sums stay
-in registers for one vector of channels. Images of one row, of one dimension among them, are shared by threads in parts of the channels.
+in registers for one vector of channels. Images of one row, of one dimension among them, are shared by threads in parts of the row, or of
+the channels where it is short.
 How windows and padding are gone through: ``window_loops``.
 """
 from __future__ import annotations
@@ -18,7 +19,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLine, WindowLoops, WindowRow, tiles_of
+from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLine, WindowLoops, WindowRow, shares_of, tiles_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
@@ -58,13 +59,14 @@ def depthwise_tiles(form: DepthwiseForm, machine: CpuMachine) -> list[Positions]
 
 def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine)).build(form.channels)
+    DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine, tiles)).build(form.channels)
 
 
-def units_of(form: DepthwiseForm, machine: CpuMachine) -> int:
-    """The parts of the channels: one, but of images of one row as many as there are threads, where the parts are alike."""
+def units_of(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions]) -> int:
+    """The parts of the channels: one, but of images of one short row as many as there are threads, where the parts are alike."""
     vectors, rest = divmod(form.channels, machine.lanes(32))
-    many = machine.threads > 1 and prod(axis.count for axis in form.axes[:-1]) == 1 and rest == 0
+    rows = prod(axis.count for axis in form.axes[:-1])
+    many = machine.threads > 1 and rows == 1 and rest == 0 and shares_of(tiles, rows, machine.threads) == 1
     return next((parts for parts in range(machine.threads, vectors + 1) if vectors % parts == 0), 1) if many else 1
 
 
@@ -86,7 +88,7 @@ class DepthwiseLoops(WindowLoops):
             if whole < channels:
                 self._tile(row, tile, start, whole, channels - whole)
 
-        self.each_tile(through_channels)
+        self.each_tile(row, through_channels)
 
     def _tile(self, row: WindowRow, tile: Positions, start: Size, channel: Size, count: int | None) -> None:
         """The positions from ``start`` on, for a vector of channels, of which ``count`` exist (None: all)."""

@@ -36,7 +36,7 @@ from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops, pieces_of
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, tiles_of
+from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, shares_of, tiles_of
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -116,10 +116,12 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         return DirectPlan(summed.positions(machine.registers, form.features), packed, summed.pack,
                           lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
     blocks = replace(blocks, joins=joins)
-    plan = partial(DirectPlan, blocks.positions(machine.registers, columns), blocks.packed_shape(shape), partial(pack, blocks=blocks))
-    if machine.threads > 1 and rows == 1 and blocks.units < machine.threads and form.is_tiled:
+    positions = blocks.positions(machine.registers, columns)
+    plan = partial(DirectPlan, positions, blocks.packed_shape(shape), partial(pack, blocks=blocks))
+    shared = machine.threads == 1 or rows > 1 or shares_of(tiles_of(columns, positions), rows, machine.threads) > 1
+    if not shared and blocks.units < machine.threads and form.is_tiled:
         return None    # there is no work for all threads
-    whole = stays_in_cache(form, machine) and (machine.threads == 1 or rows > 1)
+    whole = stays_in_cache(form, machine) and shared
     units = 1 if whole else max(1, blocks.units)
     if form.per_lane > 1:
         return _integers(form, machine, blocks, units, plan)
@@ -132,7 +134,7 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     parts = parts_of(form, machine, blocks)
     if form.features <= lanes // 4 or parts == 0:
         return None
-    pieces = pieces_of(form, machine, blocks.positions(machine.registers, columns))
+    pieces = pieces_of(form, machine, positions)
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts, pieces),
                 pieces=pieces)
 

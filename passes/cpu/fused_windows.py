@@ -155,7 +155,7 @@ class FusedLoops(DepthwiseLoops):
             if whole < features:
                 when(exceeds(end, whole), lambda: self._tile(row, tile, start, whole, features - whole))
 
-        self.each_tile(through_panel)
+        self.each_tile(row, through_panel)
 
     def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
         """As for all windows, with the rows' places in the ring."""

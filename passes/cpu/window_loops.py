@@ -37,6 +37,8 @@ from legato.passes.cpu.elements import Buffers
 
 MOST_TAPS = 11          # of a window's row, which are written out
 MOST_TILES = 16         # of a row, which are written out: in padding wider than this, they would be too many
+SHARES = 4              # of a row for each thread, at most
+LEAST_TILES = 4         # of a share
 WORTH_IT = 1 << 18      # multiply-adds from which on several threads pay
 
 
@@ -75,6 +77,17 @@ def tiles_of(axis: WindowAxis, most_positions: int, clips: bool = True) -> list[
     return list(_tiles(axis, -(-axis.count // -(-axis.count // most_positions)), clips))
 
 
+def count_of(tiles: Sequence[Positions]) -> int:
+    """The number of tiles of a row."""
+    return sum(tile.repeats for tile in tiles)
+
+
+def shares_of(tiles: Sequence[Positions], rows: int, threads: int) -> int:
+    """The parts of an only row's tiles, of which threads have as many each; 1 where there are rows to share, or few tiles."""
+    each = min(SHARES, count_of(tiles) // (LEAST_TILES * threads))
+    return threads * each if threads > 1 and rows == 1 and each else 1
+
+
 def _tiles(axis: WindowAxis, size: int, clips: bool) -> Iterator[Positions]:
     first, last = axis.inside()
     start = 0
@@ -99,7 +112,8 @@ class WindowSpan:
 @dataclass(frozen=True)
 class WindowRow:
     """A row of the result, or a piece of it. ``number``: in its image; ``unit``: the part of the features that is computed, 0 where all
-    are; ``places``: the position in the loops over images and rows; ``spans``: for each axis but the last; ``start``: of the piece."""
+    are; ``places``: the position in the loops over images and rows; ``spans``: for each axis but the last; ``start``: of the piece;
+    ``share``: the part of its tiles that is computed."""
 
     image: ir.Value
     number: Size
@@ -107,6 +121,7 @@ class WindowRow:
     places: dict[Term, Size]
     spans: tuple[WindowSpan, ...]
     start: Size = 0
+    share: Size = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +159,7 @@ class WindowLoops(ABC):
         *self.across, self.columns = form.axes
         self.rows = prod(axis.count for axis in self.across)    # of an image
         self.chunk = min(chunk or self.rows, self.rows)
+        self.shares = 1    # of the tiles of a row
         self.terms = form.terms
         self.source, self.out = buffers.of(form.source), buffers.of(out)
 
@@ -151,10 +167,17 @@ class WindowLoops(ABC):
         """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
         units, images = self.units, self.source.type.shape[0]
         work = max(images, 1) * macs * prod(axis.count * axis.taps for axis in (*self.across, self.columns))
-        each = in_order if self.machine.threads == 1 or work < WORTH_IT else in_parallel
-        each(times(images_of(self.source), self.pieces * units * self.rows), self._row)
+        if self.machine.threads == 1 or work < WORTH_IT:
+            each = in_order
+        else:
+            each = in_parallel
+            self.shares = shares_of(self.tiles, self.rows, self.machine.threads) if units == self.pieces == 1 else 1
+        each(times(images_of(self.source), self.pieces * units * self.rows * self.shares), self._row)
 
-    def _row(self, number: ir.Value) -> None:
+    def _row(self, number: Size) -> None:
+        share: Size = 0
+        if self.shares > 1:
+            number, share = quotient(number, self.shares), remainder(number, self.shares)
         rows = self.units * self.rows
         image = value_of(quotient(number, self.pieces * rows))
         piece = remainder(quotient(number, rows), self.pieces) if self.pieces > 1 else 0
@@ -166,7 +189,7 @@ class WindowLoops(ABC):
             rest = quotient(rest, axis.count)
         places: dict[Term, Size] = dict(zip(self.terms, [image, *at]))
         self.build_row(WindowRow(image, row, unit, places, tuple(map(span_of, self.across, at)),
-                                 times(piece, self.columns.count // self.pieces)))
+                                 times(piece, self.columns.count // self.pieces), share))
 
     def _unit_and_row(self, number: Size) -> tuple[Size, Size]:
         """The place of a row among all of an image, chunk by chunk. The last chunk may have fewer rows."""
@@ -184,16 +207,26 @@ class WindowLoops(ABC):
     def build_row(self, row: WindowRow) -> None:
         """Builds one row of the result."""
 
-    def each_tile(self, body: Callable[[Positions, Size], None], first: Size = 0) -> None:
-        """Builds ``body(tile, start)`` for the tiles of a row, or of the piece that starts at ``first``."""
+    def each_tile(self, row: WindowRow, body: Callable[[Positions, Size], None]) -> None:
+        """Builds ``body(tile, start)`` for the tiles of a row, or of its share."""
+        before, tiles = 0, count_of(self.tiles)
         for tile in self.tiles:
-            if tile.repeats == 1:
-                body(tile, plus(first, tile.start))
-            else:
-                def at(start: ir.Value, tile: Positions = tile) -> None:
-                    body(tile, plus(first, start))
+            if tile.repeats == 1 and self.shares == 1:
+                body(tile, plus(row.start, tile.start))
+                continue
+            def at(start: ir.Value, tile: Positions = tile) -> None:
+                body(tile, plus(row.start, start))
 
+            def place(share: Size, tile: Positions = tile, before: int = before) -> Size:
+                """Where the share begins, or the one before ends, among these tiles."""
+                number = most(minus(quotient(times(share, tiles), self.shares), before), 0)
+                return plus(tile.start, times(least(number, tile.repeats), tile.positions))
+
+            if self.shares == 1:
                 loop(tile.start, tile.start + tile.repeats * tile.positions, tile.positions, at)
+            else:
+                loop(value_of(place(row.share)), value_of(place(plus(row.share, 1))), tile.positions, at)
+            before += tile.repeats
 
     def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
         """The loops over the rows of a window that lie inside of the image; ``body(line, *sums)`` returns the sums with a row of the image

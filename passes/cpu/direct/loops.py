@@ -11,7 +11,7 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, remainder, times
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow
+from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow, count_of
 
 # (tile, start, tap, line, sums) -> sums
 Products = Callable[[Positions, Size, Size, WindowLine, Sequence[ir.Value]], list[ir.Value]]
@@ -51,7 +51,7 @@ class DirectLoops(WindowLoops):
 
     def visit(self, row: WindowRow, tile: Positions, start: Size) -> tuple[int, Size]:
         """The number of tiles of an image, and that of the one that starts at ``start``."""
-        each, before = (sum(one.repeats for one in tiles) for tiles in (self.tiles, self.tiles[:self.tiles.index(tile)]))
+        each, before = map(count_of, (self.tiles, self.tiles[:self.tiles.index(tile)]))
         number = plus(quotient(minus(minus(start, row.start), tile.start), tile.positions), before)
         return each * self.rows, plus(times(row.number, each), number)
 

@@ -121,7 +121,7 @@ class PointwiseRows(DirectLoops):
             build(counts or [lanes] * panels.vectors)
 
     def _panel(self, row: WindowRow, counts: Sequence[int]) -> None:
-        self.each_tile(partial(self._tile, row, counts))
+        self.each_tile(row, partial(self._tile, row, counts))
 
     def _tile(self, row: WindowRow, counts: Sequence[int], tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for the vectors of a panel, of whose lanes ``counts`` exist. Each step fetches a part of the

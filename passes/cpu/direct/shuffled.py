@@ -28,9 +28,9 @@ class ShuffledLoops(DirectLoops):
         """All groups of a row, those of a vector for all tiles: their filter stays in the cache meanwhile."""
         blocks = self.blocks
         whole = blocks.groups - blocks.groups % blocks.together
-        loop(0, whole, blocks.together, lambda group: self.each_tile(partial(self._tile, row, group, blocks.together)))
+        loop(0, whole, blocks.together, lambda group: self.each_tile(row, partial(self._tile, row, group, blocks.together)))
         if whole < blocks.groups:
-            self.each_tile(partial(self._tile, row, whole, blocks.groups - whole))
+            self.each_tile(row, partial(self._tile, row, whole, blocks.groups - whole))
 
     def _tile(self, row: WindowRow, group: Size, groups: int, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for ``groups`` groups from ``group`` on."""

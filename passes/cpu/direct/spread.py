@@ -84,7 +84,7 @@ class SpreadLoops(DirectLoops):
         def tiles(group: Size, feature: Size, counts: Sequence[int]) -> None:
             block = plus(times(group, blocks.each), quotient(feature, lanes))
             place = plus(times(group, blocks.features), feature)
-            self.each_tile(partial(self._tile, row, block, times(group, self.form.channels), place, counts), row.start)
+            self.each_tile(row, partial(self._tile, row, block, times(group, self.form.channels), place, counts))
 
         def of_group(group: ir.Value) -> None:
             if whole:

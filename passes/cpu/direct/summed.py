@@ -52,7 +52,7 @@ class SummedLoops(DirectLoops):
 
     def build_row(self, row: WindowRow) -> None:
         """A row of the result, group by group: the filter of one stays in the cache meanwhile."""
-        loop(0, self.form.groups, 1, lambda group: self.each_tile(partial(self._tile, row, group)))
+        loop(0, self.form.groups, 1, lambda group: self.each_tile(row, partial(self._tile, row, group)))
 
     def _tile(self, row: WindowRow, group: Size, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, of a group."""

@@ -90,6 +90,18 @@ def test_threads_share_rows(batch, monkeypatch):
     assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 12
 
 
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_threads_share_an_only_row(batch, monkeypatch):
+    """In parts of its tiles, where these are many."""
+    monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
+    cases = [((2, 64, 305), {"kernel_shape": [5], "pads": [2, 2]}), ((1, 37, 299), {"kernel_shape": [3], "pads": [9, 0], "dilations": [7]}),
+             ((1, 48, 401), {"kernel_shape": [4], "pads": [60, 70], "strides": [2]}), ((1, 32, 1, 200), {"pads": [1] * 4})]
+    bytes_, arrays = model(cases, batch)
+    check(bytes_, arrays, "llvm{threads=3}", len(cases))
+    text = str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled"))
+    assert text.count("scf.parallel") == len(cases) and "arith.remui" in text
+
+
 def test_images_of_unknown_width():
     """They have no tiles, and are generic loops on vectors."""
     bytes_, arrays = model(ROWS + VOLUMES, symbolic="w")

@@ -10,6 +10,7 @@ from thoroughly import first_of
 import legato
 from legato.core import cpu
 from legato.passes.cpu.direct.spread import pieces_of
+from legato.passes.cpu.window_loops import shares_of
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
@@ -171,6 +172,22 @@ def test_threads_share_rows(batch, monkeypatch):
     cases = CASES[:3] + CASES[7:10] + CASES[-2:] + [FEW[0], FEW[3], FEW[-1]]    # few on all CPUs: three are not, where vectors have 8 lanes
     text = check(*model(cases, batch), "llvm{threads=3}", cases)
     assert text.count("scf.parallel") == len(cases)
+
+
+@pytest.mark.parametrize("batch", ["", "n"])
+def test_threads_share_an_only_row(batch, monkeypatch):
+    """In parts of its tiles, those beside the image among them, where it is long."""
+    monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
+    found = []
+    monkeypatch.setattr("legato.passes.cpu.window_loops.shares_of", lambda *args: found.append(shares_of(*args)) or found[-1])
+    cases = [((1, 400), 1, 24, 40, {"kernel_shape": [3], "dilations": [40], "pads": [41, 39]}),
+             ((2, 307), 1, 9, 64, {"kernel_shape": [5], "pads": [2, 1], "strides": [2]}),
+             ((1, 150), 8, 4, 4, {"kernel_shape": [3], "pads": [1, 1]}), ((1, 211), 1, 40, 2, {"kernel_shape": [3], "pads": [0, 9]}),
+             ((1, 199), 3, 20, 33, {"kernel_shape": [4], "pads": [3, 0]}),
+             ((1, 1, 260), 1, 20, 64, {"pads": [1] * 4})]
+    text = check(*model(cases, batch), "llvm{threads=3}", cases)
+    assert text.count("scf.parallel") == len(cases)
+    assert min(found) > 1
 
 
 def test_a_residual_is_added():
