@@ -60,15 +60,24 @@ class MatrixFactor:
 
     @classmethod
     def of(cls, value: ir.Value, map_: ir.AffineMap) -> MatrixFactor | None:
-        """The factor behind an operand of a contraction; None unless it is widened and read from memory as it is."""
+        """The factor behind an operand of a contraction; None unless it is widened and read from memory as it is. A row may be repeated for
+        all columns."""
         loops = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
+        if len(loops) != len(map_.results):
+            return None
+        repeated = defining_op(value)
+        if repeated is not None and repeated.name == "vector.broadcast" and isinstance(repeated.operands[0].type, ir.VectorType):
+            value, shape = repeated.operands[0], value.type.shape
+            loops = loops[len(shape) - value.type.rank:]
+            if value.type.shape != shape[-len(loops):]:
+                return None
         long = [(loop, size) for loop, size in zip(loops, value.type.shape) if size != 1]
         kind, op = None, defining_op(value)
         while op is not None and (op.name == "vector.shape_cast" or (op.name in WIDENING and kind is None)):
             kind = WIDENING.get(op.name, kind)
             value = op.operands[0]
             op = defining_op(value)
-        if op is None or op.name != "vector.transfer_read" or kind is None or len(loops) != len(map_.results):
+        if op is None or op.name != "vector.transfer_read" or kind is None:
             return None
         access = Access.of(op)
         if access is None or (kind == "bf16") != isinstance(value.type.element_type, ir.BF16Type):
