@@ -86,11 +86,11 @@ def cpu_stages(target: "Target") -> Stages:
     parts = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"))
     split = f"tir-split-products{{{parts}}}," if parts else ""
     many_rows = f"tir-split-many-rows{{{parts}}}," if parts else ""
-    products = "" if rounded else " columns=true products=true"    # of which only convolutions round both factors
+    layouts = " norms=true" if rounded else " norms=true columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
-        ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % products},"
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
                   "relax-slice-parts,relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},"
                   "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),

@@ -17,6 +17,7 @@ from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
 from legato.passes.graph.functions import CONSTANT, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
+from legato.passes.graph.layout.normalization import group_norm, reshaped_instance_norm
 
 if TYPE_CHECKING:
     from legato.passes.graph.layout.convert_layout import Converter
@@ -293,6 +294,8 @@ def permute_dims(converter: Converter, op: ir.Operation) -> bool:
 
 def reshape(converter: Converter, op: ir.Operation) -> bool:
     """reshape, expand_dims, squeeze: in the held layout if the dimensions that merge are adjacent there."""
+    if reshaped_instance_norm(converter, op):
+        return True
     perm = converter.held(op.operands[0])[1]
     old, new = dims(op.operands[0].type), dims(op.results[0].type)
     if layout.is_identity(perm) or UNKNOWN in new:
@@ -312,6 +315,7 @@ _BY_RULE: dict[Rule, str] = {
     along_axis: "softmax log_softmax cumsum cumprod topk lrn batch_norm",
     reduction: "sum mean prod max min argmax argmin",
     norm: "layer_norm rms_norm",
+    group_norm: "group_norm instance_norm",
     pad: "pad",
     strided_slice: "strided_slice",
     take: "take",

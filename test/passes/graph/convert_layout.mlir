@@ -2,6 +2,7 @@
 // RUN: legato-opt %s --relax-convert-layout='in-place=true columns=true' | filecheck %s --check-prefix=COLUMNS
 // RUN: legato-opt %s --relax-convert-layout | filecheck %s --check-prefix=ALL
 // RUN: legato-opt %s --relax-convert-layout='kernel-layout=OHWI in-place=true' | filecheck %s --check-prefix=OHWI
+// RUN: legato-opt %s --relax-convert-layout='in-place=true norms=true' | filecheck %s --check-prefix=NORMS
 // One permutation at the input, one at the output; those of weights are left to relax-fold-constants.
 
 // CHECK-LABEL: func.func @between
@@ -223,4 +224,32 @@ func.func @depthwise_alone(%x: tensor<1x32x17x17xf32>, %a: tensor<32x1x3x3xf32>,
   %2 = "relax.conv2d"(%1, %b) : (tensor<1x32x15x15xf32>, tensor<64x32x1x1xf32>) -> tensor<1x64x15x15xf32>
   %3 = "relax.conv2d"(%x, %c) {groups = 32 : i64} : (tensor<1x32x17x17xf32>, tensor<32x1x7x7xf32>) -> tensor<1x32x11x11xf32>
   return %0, %2, %3 : tensor<1x32x15x15xf32>, tensor<1x64x15x15xf32>, tensor<1x32x11x11xf32>
+}
+
+// A normalization of two groups, as exporters write it: channels are summed by themselves, then those of a group.
+// CHECK-LABEL: func.func @groups
+// CHECK: "relax.permute_dims"(%{{.*}}) {axes = array<i64: 0, 3, 1, 2>}
+// CHECK: "relax.instance_norm"
+// NORMS-LABEL: func.func @groups
+// NORMS: %[[X:.*]] = "relax.conv2d"(%{{.*}}) {data_layout = "NHWC"
+// NORMS: %[[G:.*]] = "relax.reshape"(%{{.*}}) {{.*}} -> tensor<8xf32>
+// NORMS: %[[B:.*]] = "relax.reshape"(%{{.*}}) {{.*}} -> tensor<8xf32>
+// NORMS: %[[S:.*]] = "relax.mean"(%[[X]]) {axis = array<i64: 1, 2>, keepdims = true} : (tensor<2x6x6x8xf32>) -> tensor<2x1x1x8xf32>
+// NORMS: "relax.mean"(%{{.*}}) {axis = array<i64: 2>, keepdims = true} : (tensor<2x2x4xf32>) -> tensor<2x2x1xf32>
+// NORMS: %[[M:.*]] = "relax.reshape"(%{{.*}}) {{.*}} -> tensor<2x1x1x8xf32>
+// NORMS: %[[D:.*]] = "relax.subtract"(%[[M]], %[[X]])
+// NORMS: "relax.square"(%[[D]])
+// NORMS: "relax.rsqrt"
+// NORMS: %[[F:.*]] = "relax.multiply"(%{{.*}}, %[[G]])
+// NORMS: %[[C:.*]] = "relax.subtract"(%[[X]], %[[M]])
+// NORMS: %[[T:.*]] = "relax.multiply"(%[[C]], %[[F]])
+// NORMS: %[[Y:.*]] = "relax.add"(%[[T]], %[[B]])
+// NORMS: %[[Z:.*]] = "relax.permute_dims"(%[[Y]])
+// NORMS: return %[[Z]]
+func.func @groups(%x: tensor<2x3x8x8xf32>, %w: tensor<8x3x3x3xf32>, %gamma: tensor<2xf32>, %beta: tensor<2xf32>) -> tensor<2x8x6x6xf32> {
+  %0 = "relax.conv2d"(%x, %w) : (tensor<2x3x8x8xf32>, tensor<8x3x3x3xf32>) -> tensor<2x8x6x6xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[2, 2, 144]>} : (tensor<2x8x6x6xf32>) -> tensor<2x2x144xf32>
+  %2 = "relax.instance_norm"(%1, %gamma, %beta) : (tensor<2x2x144xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2x144xf32>
+  %3 = "relax.reshape"(%2) {shape = #relax.dims<[2, 8, 6, 6]>} : (tensor<2x2x144xf32>) -> tensor<2x8x6x6xf32>
+  return %3 : tensor<2x8x6x6xf32>
 }

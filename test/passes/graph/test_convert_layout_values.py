@@ -14,7 +14,11 @@ def conv(x, out, inputs, size=1, **attributes):
     return relax.conv2d(x, weights(out, inputs, size, size), **attributes)
 
 
-CONVERT = (ConvertLayout(in_place=True), FoldConstants())
+def as_groups(y, groups, shape):
+    return relax.reshape(relax.instance_norm(relax.reshape(y, groups), weights(groups[1]), weights(groups[1])), shape)
+
+
+CONVERT = (ConvertLayout(in_place=True, norms=True), FoldConstants())
 
 
 def converted(body, shape=(2, 4, 8, 8), passes=CONVERT):
@@ -44,6 +48,10 @@ THROUGH = {
     "softmax": lambda y: relax.softmax(y, axis=-3),
     "lrn": lambda y: relax.lrn(y, 3),
     "batch norm": lambda y: relax.batch_norm(y, weights(8), weights(8), relax.constant(np.ones(8, "f")), relax.constant(np.ones(8, "f"))),
+    "group norm": lambda y: relax.group_norm(y, weights(8), weights(8), num_groups=4),
+    "group norm of one": lambda y: relax.group_norm(y, weights(8), weights(8), num_groups=1, epsilon=0.25),
+    "instance norm": lambda y: relax.instance_norm(y, weights(8), weights(8)),
+    "groups as instances": lambda y: as_groups(y, [2, 4, 72], [2, 8, 6, 6]),
     "layer norm": lambda y: relax.layer_norm(y, weights(8), weights(8), axes=[1]),
     "concat": lambda y: relax.concat([y, relax.relu(y), y], 1),
     "concat of rows": lambda y: relax.concat([y, y], -2),
@@ -76,9 +84,11 @@ def test_layout_goes_through(after):
 BARRIERS = {
     "matmul": lambda y: relax.matmul(y, weights(6, 5)),
     "flatten": lambda y: relax.reshape(y, [2, 8 * 36]),
+    "groups that stay": lambda y: relax.instance_norm(relax.reshape(y, [2, 4, 72]), weights(4), weights(4)),
+    "groups across images": lambda y: as_groups(y, [1, 4, 144], [2, 8, 6, 6]),
+    "groups to other sizes": lambda y: as_groups(y, [2, 4, 72], [2, 8, 4, 9]),
     "take": lambda y: relax.take(y, relax.constant(np.array([1, 0], np.int64)), axis=1),
     "norm over two axes": lambda y: relax.layer_norm(y, weights(6, 6), weights(6, 6), axes=[2, 3]),
-    "instance norm": lambda y: relax.instance_norm(y, weights(8), weights(8)),
 }
 
 
