@@ -5,7 +5,8 @@ A channel is summed by itself first, so that vectors of neighbouring channels ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,52 +19,49 @@ from legato.passes.graph.functions import permutation_of
 from legato.passes.graph.layout import layout
 from legato.passes.graph.layout.layout import Perm
 
-if TYPE_CHECKING:
-    from legato.passes.graph.layout.convert_layout import Converter
+
+@dataclass(frozen=True)
+class ReshapedNorm:
+    """An instance_norm of groups of channels between reshapes, of an image that was permuted for it: exporters write a group_norm so."""
+
+    op: ir.Operation
+    image: ir.Value
+    """The image before it was permuted."""
+    perm: Perm
+    """Its layout."""
+    groups: int
+    channels: int
+
+    @classmethod
+    def of(cls, last: ir.Operation) -> ReshapedNorm | None:
+        """What ends in this reshape; None for another one."""
+        op = defining_op(last.operands[0]) if only_use(last.operands[0]) is not None else None
+        split = None if op is None or op.name != "relax.instance_norm" else defining_op(op.operands[0])
+        permuted = None if split is None or split.name != "relax.reshape" else defining_op(split.operands[0])
+        if op is None or split is None or permuted is None or permuted.name != "relax.permute_dims":
+            return None
+        sizes, grouped = dims(split.operands[0].type), dims(op.operands[0].type)
+        perm, groups = layout.invert(permutation_of(permuted)), grouped[1]
+        if dims(last.results[0].type) != sizes or grouped[0] != sizes[0] or not takes_layout(perm, sizes, groups):
+            return None
+        return cls(op, permuted.operands[0], perm, groups, sizes[1])
+
+    def build(self) -> ir.Value:
+        """The result, in the image's layout."""
+        each = self.channels // self.groups
+        with self.op.location:
+            parameters = [value if each == 1 else relax.reshape(relax.broadcast_to(relax.expand_dims(value, [1]), [self.groups, each]),
+                                                                [self.channels]) for value in list(self.op.operands)[1:]]
+            return normalized(self.image, self.perm, self.groups, parameters, relax.attributes_of(self.op)["epsilon"])
 
 
-def group_norm(converter: Converter, op: ir.Operation) -> bool:
-    """group_norm and instance_norm of images, in the held layout."""
-    if not converter.norms:
-        return False
-    x, gamma, beta = op.operands
-    tensor, perm = converter.held(x)
-    attrs, sizes = relax.attributes_of(op), dims(x.type)
-    groups = attrs.get("num_groups", sizes[1])
-    if not _are_held(perm, sizes, groups):
-        return False
-    parameters = [converter.plain(value) for value in (gamma, beta)]
-    converter.hold(op.results[0], _normalized(tensor, perm, groups, parameters, attrs["epsilon"]), perm)
-    return True
-
-
-def reshaped_instance_norm(converter: Converter, op: ir.Operation) -> bool:
-    """A reshape after an instance_norm of groups of channels, which a reshape made of a permuted image: exporters write a group_norm so."""
-    norm = defining_op(op.operands[0]) if converter.norms and only_use(op.operands[0]) is not None else None
-    split = None if norm is None or norm.name != "relax.instance_norm" else defining_op(norm.operands[0])
-    image = None if split is None or split.name != "relax.reshape" else defining_op(split.operands[0])
-    if norm is None or split is None or image is None or image.name != "relax.permute_dims":
-        return False
-    sizes, grouped = dims(split.operands[0].type), dims(norm.operands[0].type)
-    perm, groups = layout.invert(permutation_of(image)), grouped[1]
-    if dims(op.results[0].type) != sizes or grouped[0] != sizes[0] or not _are_held(perm, sizes, groups):
-        return False
-    each = sizes[1] // groups
-    parameters = [value if each == 1 else relax.reshape(relax.broadcast_to(relax.expand_dims(value, [1]), [groups, each]), [sizes[1]])
-                  for value in list(norm.operands)[1:]]
-    with norm.location:
-        made = _normalized(image.operands[0], perm, groups, parameters, relax.attributes_of(norm)["epsilon"])
-    converter.hold(op.results[0], made, perm)
-    return True
-
-
-def _are_held(perm: Perm, sizes: Sequence, groups: int) -> bool:
-    """Whether an image is held with its channels last, and in how many groups they are is known."""
+def takes_layout(perm: Perm, sizes: Sequence, groups: Any) -> bool:
+    """Whether an image of such sizes has its channels last, in a known number of groups."""
     known = isinstance(sizes[1], int) and isinstance(groups, int) and UNKNOWN not in sizes
     return known and perm[0] == 0 and perm[-1] == 1 and len(perm) > 2 and sizes[1] % groups == 0
 
 
-def _normalized(tensor: ir.Value, perm: Perm, groups: int, parameters: Sequence[ir.Value], epsilon: float) -> ir.Value:
+def normalized(tensor: ir.Value, perm: Perm, groups: int, parameters: Sequence[ir.Value], epsilon: float) -> ir.Value:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, in f32 for f16 and bf16."""
     dtype = numpy_dtype(tensor.type.element_type)
     wide = np.dtype(np.float32) if dtype.itemsize < 4 else dtype

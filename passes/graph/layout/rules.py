@@ -17,7 +17,7 @@ from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
 from legato.passes.graph.functions import CONSTANT, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
-from legato.passes.graph.layout.normalization import group_norm, reshaped_instance_norm
+from legato.passes.graph.layout.normalization import ReshapedNorm, normalized, takes_layout
 
 if TYPE_CHECKING:
     from legato.passes.graph.layout.convert_layout import Converter
@@ -219,6 +219,18 @@ def norm(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
+def group_norm(converter: Converter, op: ir.Operation) -> bool:
+    """group_norm and instance_norm, as several ops."""
+    tensor, perm = converter.held(op.operands[0])
+    attrs, sizes = relax.attributes_of(op), dims(op.operands[0].type)
+    groups = attrs.get("num_groups", sizes[1])
+    if not converter.norms or not takes_layout(perm, sizes, groups):
+        return False
+    parameters = [converter.plain(operand) for operand in list(op.operands)[1:]]
+    converter.hold(op.results[0], normalized(tensor, perm, groups, parameters, attrs["epsilon"]), perm)
+    return True
+
+
 def pad(converter: Converter, op: ir.Operation) -> bool:
     """pad, with its amounts permuted, those of the begins and those of the ends."""
     tensor, perm = converter.held(op.operands[0])
@@ -294,7 +306,9 @@ def permute_dims(converter: Converter, op: ir.Operation) -> bool:
 
 def reshape(converter: Converter, op: ir.Operation) -> bool:
     """reshape, expand_dims, squeeze: in the held layout if the dimensions that merge are adjacent there."""
-    if reshaped_instance_norm(converter, op):
+    groups = ReshapedNorm.of(op) if converter.norms else None
+    if groups is not None:
+        converter.hold(op.results[0], groups.build(), groups.perm)
         return True
     perm = converter.held(op.operands[0])[1]
     old, new = dims(op.operands[0].type), dims(op.results[0].type)
