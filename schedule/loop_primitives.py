@@ -141,6 +141,7 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
                 values.insert(0, arith.RemUIOp(rest, size).result)
                 rest = arith.DivUIOp(rest, size).result
             values.insert(0, rest)
+            values = [index(0) if extent == 1 else value for value, extent in zip(values, extents)]
     for loop, value in zip(loops, values):
         loop.variable.replace_all_uses_with(value)
     for loop in loops[:-1]:

@@ -223,6 +223,14 @@ def test_a_parallel_loop_of_one_step_split_into_more(factors):
     np.testing.assert_array_equal(legato.compile(sch.module)(terms[None]), terms)
 
 
+def test_a_loop_of_one_step_fused():
+    """No axis over it takes the value of the fused loop, which may be parallel though that axis reduces."""
+    sch = Schedule(one_term)
+    sch.parallel(sch.fuse(*sch.get_loops(sch.get_block("D"))))
+    terms = np.arange(8, dtype=F)
+    np.testing.assert_array_equal(legato.compile(sch.module)(terms[None]), terms)
+
+
 @T.prim_func
 def conv(X: T.Buffer((1, 10, 10, 4), "float32"), W: T.Buffer((3, 3, 4, 32), "float32"), Y: T.Buffer((1, 8, 8, 32), "float32")):
     for n, h, w, f, kh, kw, c in T.grid(1, 8, 8, 32, 3, 3, 4):
