@@ -47,7 +47,8 @@ def split(kernel: Kernel, loop: ForOp, factors: list[int]) -> list[ForOp]:
     with ir.InsertionPoint(outermost(loop, [loop.bounds[1]])), loop.operation.location:
         bounds = [f if f != -1 else (index(0), steps_of(loop.bounds[1], known)) for f in factors]
     with ir.InsertionPoint(loop), loop.operation.location:
-        made = nest([(b, SERIAL if n else loop.kind, f"{loop.name}_{n}", None if n else loop.thread) for n, b in enumerate(bounds)])
+        kind = SERIAL if extent == 1 and bounds[0] != 1 and loop.kind in (PARALLEL, VECTORIZED) else loop.kind  # one step depends on none
+        made = nest([(b, SERIAL if n else kind, f"{loop.name}_{n}", None if n else loop.thread) for n, b in enumerate(bounds)])
         into = made[-1].block
         with before_end(into):
             value = made[0].variable
@@ -140,6 +141,7 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
                 values.insert(0, arith.RemUIOp(rest, size).result)
                 rest = arith.DivUIOp(rest, size).result
             values.insert(0, rest)
+            values = [index(0) if extent == 1 else value for value, extent in zip(values, extents)]
     for loop, value in zip(loops, values):
         loop.variable.replace_all_uses_with(value)
     for loop in loops[:-1]:

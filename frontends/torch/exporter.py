@@ -2,7 +2,7 @@
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
@@ -22,7 +22,8 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
     cannot be exported."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    with warnings.catch_warnings(), torch.no_grad(), _decomposing():    # with gradients, torch computes attention otherwise
+    # with gradients, torch computes attention otherwise
+    with warnings.catch_warnings(), torch.no_grad(), _decomposing(), _recurrent_loops():
         warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
@@ -57,6 +58,29 @@ def _decomposing() -> Iterator[None]:
             yield
         finally:
             _decomp.create_onnx_friendly_decomposition_table = of_torch
+
+
+@contextmanager
+def _recurrent_loops() -> Iterator[None]:
+    """Makes loops the kernels of LSTM and GRU by which torch finds the sizes of their results: others unroll the steps, and fix their
+    number. torch's exporter has it so while it captures a module, but torch keeps a kernel that it has called before."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    ops = torch.ops.aten.lstm.input, torch.ops.aten.gru.input
+    try:
+        from torch.export import _patches  # pyright: ignore[reportMissingImports]
+        loops = _patches.register_lstm_while_loop_decomposition(), _patches.register_gru_while_loop_decomposition()
+    except (ImportError, AttributeError):
+        yield
+        return
+    with ExitStack() as stack:
+        for op in ops:
+            stack.callback(getattr(op, "_dispatch_cache", {}).clear)
+        for one in loops:
+            stack.enter_context(one)
+        for op in ops:
+            getattr(op, "_dispatch_cache", {}).clear()
+        yield
 
 
 def _reason(error: BaseException) -> str:

@@ -62,11 +62,16 @@ def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extent
     return tile, around
 
 
+def copies_one_element(nest: StructuredOp, extents: Sequence[int]) -> bool:
+    """Whether the op behind a handle copies one element: upstream folds it, and the handle then is one to the op that it copies from."""
+    return len(nest.body) == 1 and not nest.is_fill and all(extent == 1 for extent in extents)
+
+
 def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[int], limit: int | None = None) -> bool:
     """Tiles one nest for vectors; False where it stays scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic
     one."""
     inner = None if not nest.iterator_types or nest.is_copy or obstacle(nest) else vector_loop(nest)
-    if inner is None:
+    if inner is None or copies_one_element(nest, extents):
         return False
     other = crossing_loop(nest, inner)
     if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:

@@ -55,6 +55,7 @@ ALONG_AN_AXIS = {
     "kthvalue": lambda x: torch.kthvalue(x.nan_to_num(7, 8, 9) + torch.linspace(0, 1, x.shape[1]), 3).values,
     "diagonal": lambda x: x.diagonal(1), "diag": lambda x: torch.diag(x, -1), "trace": lambda x: torch.trace(x[:, 1:4]),
     "amax_of_all": torch.amax, "aminmax": torch.aminmax, "norm_of_number": lambda x: torch.linalg.vector_norm(x.sum()),
+    "norms_of_all_that_keep_axes": lambda x: [torch.linalg.vector_norm(x.nan_to_num(1, 2, 3), n, keepdim=True) for n in (2, 0, 3, inf)],
     "sort_of_number": lambda x: torch.sort(x.sum()), "topk_of_number": lambda x: torch.topk(x.sum(), 1),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([2, 0, 2]), x[:, :3].clone(), "mean"),
     "put": lambda x: x.put(torch.tensor([1, -2, 1]), x.reshape(-1)[:3].clone(), accumulate=True),

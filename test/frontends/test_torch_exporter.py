@@ -74,8 +74,9 @@ def test_complex_numbers():
 
 
 def test_results_of_other_sizes_are_errors():
-    with pytest.raises(legato.LegatoError, match=r"makes torch.float32\[\] of 'linalg_vector_norm', which is torch.float32\[1\]"):
-        same(lambda x: torch.linalg.norm(x, 2, None, True), torch.randn(3))
+    attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    with pytest.raises(legato.LegatoError, match=r"makes torch.float32\[1, 3, 32\] of 'getitem_1', which is torch.float32\[1, 4, 3\]"):
+        same(lambda x: attend(x, x, x)[1], torch.randn(1, 4, 3, 16))
 
 
 class Function(torch.nn.Module):

@@ -202,6 +202,36 @@ def test_primitive(kernel, primitive):
 
 
 @T.prim_func
+def one_term(A: T.Buffer((1, 8), "float32"), D: T.Buffer((8,), "float32")):
+    for k, i in T.grid(1, 8):
+        with T.block("D"):
+            vk, vi = T.axis.remap("RS", [k, i])
+            with T.init():
+                D[vi] = T.float32(0)
+            D[vi] = D[vi] + A[vk, vi]
+
+
+@pytest.mark.parametrize("factors", [[2, None], [1, None]])
+def test_a_parallel_loop_of_one_step_split_into_more(factors):
+    """It may be parallel though it reduces; the two steps that it becomes, of which one does nothing, are not."""
+    sch = Schedule(one_term)
+    loop, _ = sch.get_loops(sch.get_block("D"))
+    sch.parallel(loop)
+    outer, _ = sch.split(loop, factors)
+    assert sch.get(outer).opview.kind == ("parallel" if factors[0] == 1 else "serial")
+    terms = np.arange(8, dtype=F)
+    np.testing.assert_array_equal(legato.compile(sch.module)(terms[None]), terms)
+
+
+def test_a_loop_of_one_step_fused():
+    """No axis over it takes the value of the fused loop, which may be parallel though that axis reduces."""
+    sch = Schedule(one_term)
+    sch.parallel(sch.fuse(*sch.get_loops(sch.get_block("D"))))
+    terms = np.arange(8, dtype=F)
+    np.testing.assert_array_equal(legato.compile(sch.module)(terms[None]), terms)
+
+
+@T.prim_func
 def conv(X: T.Buffer((1, 10, 10, 4), "float32"), W: T.Buffer((3, 3, 4, 32), "float32"), Y: T.Buffer((1, 8, 8, 32), "float32")):
     for n, h, w, f, kh, kw, c in T.grid(1, 8, 8, 32, 3, 3, 4):
         with T.block("conv"):

@@ -22,6 +22,7 @@ from legato.frontends.torch.decompositions.placing import PLACING
 from legato.frontends.torch.decompositions.pools import POOLS
 from legato.frontends.torch.decompositions.products import PRODUCTS
 from legato.frontends.torch.decompositions.quantization import QUANTIZATION
+from legato.frontends.torch.decompositions.recurrent import RECURRENT
 from legato.frontends.torch.decompositions.reductions import REDUCTIONS
 from legato.frontends.torch.decompositions.resizing import RESIZING
 from legato.frontends.torch.decompositions.scans import SCANS
@@ -36,8 +37,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS, **LAYERS,
-        **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA,
-        **of_transformers()})
+        **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS, **RESIZING, **SCANS,
+        **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

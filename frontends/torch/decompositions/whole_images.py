@@ -58,5 +58,13 @@ def _average(axes: int) -> Callable[..., Any]:
     return pool
 
 
-CONVOLUTIONS = {aten.convolution.default: _convolution}
+def _volumes(x: Any, weight: Any, bias: Any = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
+             dilation: Sequence[int] = (1,), groups: int = 1) -> Any:
+    """A convolution of volumes without a bias, for which the exporter makes one of two axes."""
+    if bias is not None:
+        return NotImplemented
+    return aten.convolution.default(x, weight, None, stride, padding, dilation, False, [0], groups)
+
+
+CONVOLUTIONS = {aten.convolution.default: _convolution, aten.conv3d.default: _volumes}
 AVERAGES = {aten.avg_pool2d.default: _average(2), aten.avg_pool3d.default: _average(3)}

@@ -65,3 +65,25 @@ def test_a_row_that_becomes_a_column(target):
     """Its tile was the copy of one element, which upstream folds: the script went on with a handle to nothing."""
     a, b = (RANDOM.standard_normal((rows, 33)).astype(np.float32) for rows in (1, 4))
     np.testing.assert_allclose(legato.compile(turned_row, target=target)(a, b), b @ a.T, 1e-4, 1e-5)
+
+
+@T.prim_func
+def turned_number(A: T.Buffer((1, 33), "float32"), B: T.Buffer((1, 33), "float32"), D: T.Buffer((1, 1), "float32")):
+    C = T.alloc_buffer((1, 1), "float32")
+    for i, j, k in T.grid(1, 1, 33):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+    for i, j in T.grid(1, 1):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vj, vi] = C[vi, vj]
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{cpu=x86-64-v3}"])
+def test_a_transpose_of_one_element(target):
+    """Upstream folds it: the script's handle to it became one to the product, which had been vectorized."""
+    a, b = (RANDOM.standard_normal((1, 33)).astype(np.float32) for _ in range(2))
+    np.testing.assert_allclose(legato.compile(turned_number, target=target)(a, b), b @ a.T, 1e-4, 1e-5)
