@@ -100,7 +100,7 @@ class PartProducts:
             self.numbers = (PanelNumbers if as_panels else ColumnNumbers)(self.weights, packing, self.vectors)
         else:
             self.numbers = SplitNumbers(self.weights, packing, self.vectors)
-        self.in_f32 = RowsInF32(self.left, self._source, packing, self.vectors, self.numbers)
+        self.in_f32 = RowsInF32(self.left, self._source, self.rows, packing, self.vectors, self.numbers)
         self.multiply()
 
     def multiply(self) -> None:
