@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from legato.core import search
-from legato.core.mlir import arith, func, ir
+from legato.core.constants import constant
+from legato.core.mlir import func, ir
 from legato.core.search import walk
 
 T = TypeVar("T")
@@ -167,8 +168,9 @@ def in_program_order(op: ir.Operation) -> list[ir.Operation]:
 
 
 def index(value: int) -> ir.Value:
-    """An index constant at the insertion point."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
+    """An index constant at the insertion point, or in ``shared_constants``."""
+    type_ = ir.IndexType.get()
+    return constant(ir.IntegerAttr.get(type_, value), type_)
 
 
 def marked(value: ir.Value, marker: str) -> ir.Value:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from legato.core.constants import constant, filled
 from legato.core.ir_helpers import marked
 from legato.core.mlir import arith, ir, vector
 from legato.core.vector_loops import Size, value_of
@@ -13,14 +14,14 @@ PARTS = "tir.parts"    # of a contraction: its factors are in parts, the first o
 def no_sums(rows: int, columns: int) -> ir.Value:
     """The sums that a product begins with."""
     type_ = ir.VectorType.get([rows, columns], ir.F32Type.get())
-    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, 0.0))).result
+    return filled(type_, ir.FloatAttr.get(type_.element_type, 0.0))
 
 
 def read_matrix(buffer: ir.Value, at: Sequence[Size], shape: Sequence[int]) -> ir.Value:
     """A factor of this shape from the last dimensions of a buffer."""
     rank, element = buffer.type.rank, buffer.type.element_type
     minor = ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_dim(d) for d in range(rank - len(shape), rank)])
-    padding = arith.ConstantOp(element, ir.FloatAttr.get(element, 0.0)).result
+    padding = constant(ir.FloatAttr.get(element, 0.0), element)
     type_ = ir.VectorType.get(list(shape), element)
     return vector.TransferReadOp(type_, buffer, [*map(value_of, at)], ir.AffineMapAttr.get(minor), padding, _in_bounds(len(shape))).result
 

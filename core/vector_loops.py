@@ -1,6 +1,7 @@
 """Short names for the ops that loops on vectors are made of, where these are written by hand. All build at the insertion point."""
 from collections.abc import Callable, Sequence
 
+from legato.core.constants import constant, filled
 from legato.core.cpu_table import LINE
 from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import index
@@ -129,16 +130,16 @@ class Vectors:
 
     def number(self, value: float) -> ir.Value:
         """A scalar constant."""
-        return arith.ConstantOp(self.f32, ir.FloatAttr.get(self.f32, value)).result
+        return constant(ir.FloatAttr.get(self.f32, value), self.f32)
 
     def splat(self, value: float) -> ir.Value:
         """A vector constant."""
-        return arith.ConstantOp(self.type, ir.DenseElementsAttr.get_splat(self.type, ir.FloatAttr.get(self.f32, value))).result
+        return filled(self.type, ir.FloatAttr.get(self.f32, value))
 
     def constant(self, value: float, element: ir.Type) -> ir.Value:
         """A vector constant of another element."""
         number = ir.FloatAttr.get(element, value) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, int(value))
-        return arith.ConstantOp(self.of(element), ir.DenseElementsAttr.get_splat(self.of(element), number)).result
+        return filled(self.of(element), number)
 
     def spread(self, scalar: ir.Value) -> ir.Value:
         """A vector whose elements are a scalar."""

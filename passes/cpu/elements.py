@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from legato.analysis.structured.elements import BodyScalar, Index, Term, elementwise, yielded
 from legato.analysis.structured.kernel import KernelOps
+from legato.core.constants import filled
 from legato.core.ir_helpers import defining_op, present, splat
 from legato.core.mlir import arith, bufferization, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, least, minus, plus, read, value_of
@@ -82,7 +83,7 @@ class Elements:
 
     def _constant(self, op: ir.Operation) -> ir.Value:
         type_ = self.vectors.of(op.results[0].type)
-        return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, op.attributes["value"])).result
+        return filled(type_, op.attributes["value"])
 
     def _positions(self, term: Term) -> ir.Value:
         first = self.vectors.spread(self._at(term))
@@ -95,7 +96,7 @@ class Elements:
         dense = splat(tensor, "arith.constant")
         if dense is not None:
             type_ = self.vectors.of(tensor.type.element_type)
-            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, dense.get_splat_value())).result
+            return filled(type_, dense.get_splat_value())
         buffer, places = self.buffers.of(tensor), [self._at(term) for term in at]
         if self.lane not in at:
             return self.vectors.spread(read(buffer, *places))

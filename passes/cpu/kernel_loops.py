@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from legato.core.constants import shared_constants
 from legato.core.ir_helpers import body, defining_op, present, terminator
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import relax, tir
@@ -16,7 +17,7 @@ def into_loops(function: func.FuncOp, location: ir.Location, tensors: Iterable[i
     """Replaces the ops of a kernel by what ``build`` builds, which writes the result's buffer. ``tensors``: those that it reads."""
     block = function.body.blocks[0]
     end, out = terminator(block), list(block.arguments)[-1]
-    with ir.InsertionPoint(end), location:
+    with ir.InsertionPoint(end), location, shared_constants(block):
         buffers = Buffers(tensors, out)
         build(buffers)
         end.operands[0] = bufferization.ToTensorOp(out.type, buffers.of(out), restrict=True, writable=True).result

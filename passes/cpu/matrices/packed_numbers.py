@@ -21,7 +21,7 @@ class WeightNumbers(ABC):
         self.weights, self.packing, self.vectors = weights, packing, vectors
 
     @abstractmethod
-    def pair(self, block: Size, panel: Size, step: Size, row: Size, column: int) -> list[ir.Value]:
+    def pair(self, block: Size, panel: Size, step: Size, row: Size, column: Size) -> list[ir.Value]:
         """Vectors of numbers of a row of a step, below half of its rows, and of that which it is a pair with."""
 
     def _panel(self, block: Size, panel: Size) -> Size:
@@ -37,12 +37,12 @@ class SplitNumbers(WeightNumbers):
         in_rows = ir.MemRefType.get([*outer, side * columns * pair], weights.type.element_type)
         self.in_rows = memref.CollapseShapeOp(in_rows, weights, [[0], [1], [2], [3, 4, 5]]).result
 
-    def pair(self, block: Size, panel: Size, step: Size, row: Size, column: int) -> list[ir.Value]:
+    def pair(self, block: Size, panel: Size, step: Size, row: Size, column: Size) -> list[ir.Value]:
         v, bits = self.vectors, ir.IntegerType.get_signless(32)
         words, halves = v.of(bits), ir.VectorType.get([PAIR * v.lanes], ir.BF16Type.get())
         found: list[list[ir.Value]] = []
         for part in range(self.packing.parts):
-            place = [self._panel(block, panel), step, part, plus(times(row, COLUMNS * PAIR), column * PAIR)]
+            place = [self._panel(block, panel), step, part, plus(times(row, COLUMNS * PAIR), times(column, PAIR))]
             both = vector.BitCastOp(words, vector.LoadOp(halves, self.in_rows, [*map(value_of, place)]).result).result
             even = arith.shli(both, v.constant(16, bits))
             odd = arith.andi(both, v.constant(int(UPPER.view(np.int32)), bits))
@@ -53,7 +53,7 @@ class SplitNumbers(WeightNumbers):
 class WholeNumbers(WeightNumbers):
     """A weight that is packed in f32."""
 
-    def pair(self, block: Size, panel: Size, step: Size, row: Size, column: int) -> list[ir.Value]:
+    def pair(self, block: Size, panel: Size, step: Size, row: Size, column: Size) -> list[ir.Value]:
         return [self.vectors.load(self.weights, *self.place(block, panel, step, plus(row, k * DEPTH), column)) for k in range(PAIR)]
 
     @abstractmethod
