@@ -8,7 +8,7 @@ from legato.core.vector_loops import Size, Vectors, below, least, loop, minus, p
 from legato.passes.cpu.matrices.packed_numbers import WeightNumbers
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, STEP, PartsPacking
 
-TOGETHER = 2            # rows that are multiplied at once
+TOGETHER = 4            # rows that are multiplied at once
 
 
 class RowsInF32:

@@ -29,7 +29,7 @@
 // A row with a number that is no sum of parts is multiplied in f32.
 // CHECK: arith.cmpi uge
 // CHECK: scf.if
-// CHECK-COUNT-4: math.fma
+// CHECK-COUNT-8: math.fma
 // CHECK-NOT: math.fma
 // CHECK: } else {
 // CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
