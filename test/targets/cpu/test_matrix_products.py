@@ -74,6 +74,14 @@ def test_shapes_around_tiles(left, right, target):
     products.check()
 
 
+@pytest.mark.parametrize("rows", [33, 65, "n"])
+def test_a_row_that_is_left_is_computed_by_matrices(rows):
+    products = Products(AMX)
+    products.add(numbers("bf16", 1 if rows == "n" else rows, 64), numbers("bf16", 64, 96), rows="n" if rows == "n" else "")
+    lowered = products.net.lowered()
+    assert not find(lowered.operation, "llvm.intr.fma", "llvm.fmul"), "sums of products without AMX"
+
+
 @pytest.mark.parametrize("target", first_of([*HERE.values()][::-1]), ids=[*HERE][::-1])
 @pytest.mark.parametrize("rows", [0, 1, 5, 16, 31, 32, 33, 77, 128])
 def test_rows_known_at_run_time(rows, target):
