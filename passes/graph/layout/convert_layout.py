@@ -84,10 +84,13 @@ class Converter:
                     set_operand(op, number, self.plain(operand))
 
     def is_wanted(self, perm: Perm) -> bool:
-        """Whether the layout holds images with channels first as wanted, in a function that has images."""
+        """Whether the layout holds images with channels first as wanted, but for the order of their positions, in a function that has
+        images: a Resize is along one axis after the other, each with its own rows."""
         first = {3: "NCW", 4: "NCHW", 5: "NCDHW"}.get(len(perm), "")
         wanted = layout.for_axes(self.data_layout, first)
-        return self.has_images and bool(first) and first != wanted and perm == layout.between(first, wanted)
+        if not self.has_images or not first or first == wanted:
+            return False
+        return all(perm.index(axis) == layout.between(first, wanted).index(axis) for axis in (0, 1))
 
     def perm_of(self, value: ir.Value) -> Perm | None:
         """The layout that the value is held in; None if it is its own."""

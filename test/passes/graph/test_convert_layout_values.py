@@ -136,6 +136,16 @@ def test_channels_first_and_back():
     assert permutations(module) == 0
 
 
+def test_positions_in_another_order():
+    """A Resize works on columns as rows: of tokens that become an image, no permutation is left but that of the result."""
+    def body(x):
+        y = relax.permute_dims(relax.reshape(relax.permute_dims(x, [0, 2, 1]), [2, 8, 6, 5]), [0, 1, 3, 2])
+        rows = relax.take(y, relax.constant(np.array([0, 1, 1, 4, 3], np.int64)), axis=2)
+        return conv(relax.permute_dims(rows, [0, 1, 3, 2]), 4, 8, 3)
+
+    assert permutations(converted(body, (2, 30, 8), (Canonicalize(), *CONVERT, Canonicalize()))) == 1
+
+
 def test_dynamic_sizes():
     module = build([["n", 4, "h", "h"]], lambda x: relax.reshape(relax.relu(conv(x, 8, 4, 3)), ["n", 2, 4, "h - 2", "h - 2"]))
     check(module, [ConvertLayout(in_place=True), FoldConstants()], [[3, 4, 7, 7]])
