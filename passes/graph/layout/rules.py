@@ -17,7 +17,9 @@ from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
 from legato.passes.graph.functions import CONSTANT, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
+from legato.passes.graph.layout.blocks import moved_blocks
 from legato.passes.graph.layout.normalization import ReshapedNorm, normalized, takes_layout
+from legato.passes.graph.layout.one_element import as_product, read_elements
 
 if TYPE_CHECKING:
     from legato.passes.graph.layout.convert_layout import Converter
@@ -46,9 +48,9 @@ def convolution(converter: Converter, op: ir.Operation) -> bool:
         return False
     if converter.perm_of(image) is None and op.name != "relax.conv2d_integer" and not any(attrs["padding"]):
         if converter.in_place:
-            image, wanted["strides"] = _read_elements(image, weight, attrs)
+            image, wanted["strides"] = read_elements(image, weight, attrs)
         alone = converter.products and not _feeds_images(op.results[0])
-        made = _product(image, weight, wanted["strides"], attrs) if alone else None
+        made = as_product(image, weight, wanted["strides"], attrs) if alone else None
         if made is not None:
             replace_uses(op.results[0], made)
             return True
@@ -81,38 +83,6 @@ def is_faster_by_columns(op: ir.Operation, attrs: dict[str, Any], is_held: bool)
     return axes is not None and gains_by_columns(features, 0 if is_depthwise else channels, axes, alone)
 
 
-def _read_elements(image: ir.Value, weight: ir.Value, attrs: dict[str, Any]) -> tuple[ir.Value, list[int]]:
-    """The image without what an unpadded convolution by one element steps over, which is not to be permuted, and the strides left."""
-    steps = {axis: attrs["strides"][i] for i, axis in enumerate(spatial_axes(attrs["data_layout"]))}
-    alone = all(dims(weight.type)[axis] == 1 for axis in spatial_axes(attrs["kernel_layout"]))
-    if not alone or max(steps.values()) == 1:
-        return image, attrs["strides"]
-    sizes = dims(image.type)
-    axes = [axis for axis, step in steps.items() if step != 1]
-    read = relax.strided_slice(image, begin=[0] * len(axes), end=[sizes[axis] for axis in axes], strides=[steps[axis] for axis in axes],
-                               axes=axes)
-    return read, [1] * len(steps)
-
-
-def _product(image: ir.Value, weight: ir.Value, strides: list[int], attrs: dict[str, Any]) -> ir.Value | None:
-    """An unpadded convolution by one element of a channels-first image of f32, with no more features than channels and pixels, as a product
-    of its weights with the image as it is; None for another one."""
-    batch, channels, *sizes = dims(image.type)
-    features, inputs, *taps = dims(weight.type)
-    plain = attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI") and set(taps) == set(strides) == {1}
-    if not plain or not isinstance(image.type.element_type, ir.F32Type):
-        return None
-    if not all(isinstance(size, int) for size in (channels, features, *sizes)):
-        return None
-    groups, pixels = attrs["groups"], product(sizes)
-    if features > min(channels, pixels):
-        return None
-    own = [groups] if groups > 1 else []
-    weights = relax.reshape(weight, [*own, features // groups, inputs])
-    made = relax.matmul(weights, relax.reshape(image, [batch, *own, inputs, pixels]))
-    return relax.reshape(made, [batch, features, *sizes])
-
-
 def _feeds_images(value: ir.Value) -> bool:
     """Whether convolutions or pools read a value, or what elementwise ops make of it."""
     seen, left = set(), [value]
@@ -126,11 +96,6 @@ def _feeds_images(value: ir.Value) -> bool:
                 seen.add(op)
                 left.append(op.results[0])
     return False
-
-
-def spatial_axes(letters: str) -> list[int]:
-    """The spatial axes of a layout."""
-    return [axis for axis, letter in enumerate(letters) if letter in "DHW"]
 
 
 def pool(converter: Converter, op: ir.Operation) -> bool:
@@ -267,6 +232,15 @@ def take(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
+def blocks(converter: Converter, op: ir.Operation) -> bool:
+    """depth_to_space and space_to_depth: of images with their channels last, whatever layout they are held in."""
+    perm, last = converter.held(op.operands[0])[1], (0, 2, 3, 1)
+    if layout.is_identity(perm) or UNKNOWN in (*dims(op.operands[0].type), *dims(op.results[0].type)):
+        return False
+    converter.hold(op.results[0], moved_blocks(op, converter.place(op.operands[0], last)), last)
+    return True
+
+
 def matmul(converter: Converter, op: ir.Operation) -> bool:
     """matmul of a held image and a constant matrix: along the dimension that its rows or columns are in the
     layout, with the dimensions behind that as one. Of rank 3, values are sequences as often as images, and matrices linear layers."""
@@ -333,6 +307,7 @@ _BY_RULE: dict[Rule, str] = {
     pad: "pad",
     strided_slice: "strided_slice",
     take: "take",
+    blocks: "depth_to_space space_to_depth",
     matmul: "matmul",
     permute_dims: "permute_dims",
     reshape: "reshape expand_dims squeeze",

@@ -63,6 +63,9 @@ THROUGH = {
     "pixels in a row": lambda y: relax.reshape(y, [2, 8, 36]),
     "split channels": lambda y: relax.reshape(y, [2, 2, 4, 6, 6]),
     "shuffle": lambda y: relax.reshape(relax.permute_dims(relax.reshape(y, [2, 2, 4, 6, 6]), [0, 2, 1, 3, 4]), [2, 8, 6, 6]),
+    "blocks to channels": lambda y: relax.space_to_depth(y, block=3),
+    "channels to blocks": lambda y: relax.depth_to_space(y, block=2),
+    "channels to blocks of a channel": lambda y: relax.depth_to_space(y, block=2, mode="CRD"),
     "patches": lambda y: relax.permute_dims(relax.reshape(y, [2, 8, 36]), [0, 2, 1]),
     "own transposition": lambda y: relax.matmul(relax.permute_dims(y, [0, 2, 3, 1]), weights(8, 5)),
     "pools": lambda y: relax.avg_pool2d(relax.max_pool2d(y, [2, 2], padding=[1, 0, 0, 1]), [3, 2], strides=[2, 1], ceil_mode=True),
@@ -71,13 +74,16 @@ THROUGH = {
 }
 
 
+MOVING = [THROUGH[name] for name in ("shuffle", "blocks to channels", "channels to blocks", "channels to blocks of a channel")]
+
+
 @pytest.mark.parametrize("after", THROUGH.values(), ids=THROUGH.keys())
 def test_layout_goes_through(after):
-    """Between a convolution and a pool after it, or the result, nothing is permuted but what a shuffle itself moves."""
+    """Between a convolution and a pool after it, or the result, nothing is permuted but what shuffles and blocks themselves move."""
     module = converted(lambda x: after(conv(x, 8, 4, 3)))
     result = module.function().type.results[0]
     held_to_the_end = result.rank > 2
-    allowed = 1 + held_to_the_end + (after is THROUGH["shuffle"])
+    allowed = 1 + held_to_the_end + (after in MOVING)
     assert permutations(module) <= allowed, str(module)
 
 
