@@ -31,6 +31,7 @@ from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.fuse_pointwise_depthwise import calls_to_merge
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.matrices.concats import ConcatCalls
 from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, form_of, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
@@ -72,11 +73,11 @@ class MatrixConvolutions(ModulePass):
         merging = calls_to_merge(module, context.kernels, machine)
         with module.context, ir.Location.unknown():
             found: list[ConvolutionCalls] = []
-            others: list[RoundingCalls | MaximaCalls] = []
+            others: list[RoundingCalls | MaximaCalls | ConcatCalls] = []
             for kernel in tir.schedulable(module.module):
                 form, sites = form_of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
                 if machine.rounds_factors and kernel.name.value not in widening:    # whose calls may end
-                    made_of = (kind.of(context.kernels.of(kernel), sites) for kind in (RoundingCalls, MaximaCalls))
+                    made_of = (kind.of(context.kernels.of(kernel), sites) for kind in (RoundingCalls, MaximaCalls, ConcatCalls))
                     others += [one for one in made_of if one is not None]
                 if form is None or not is_worth_it(form, machine) or not are_constant(form.filter, sites):
                     continue

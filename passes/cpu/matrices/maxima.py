@@ -23,6 +23,7 @@ class MaximaCalls:
     calls: Sequence[ir.Operation]
     pool: ir.Operation
     operands: ClassVar[frozenset[int]] = frozenset([0])     # the images
+    needed: ClassVar[frozenset[int]] = operands
 
     @classmethod
     def of(cls, kernel: StructuredKernel, calls: Sequence[ir.Operation]) -> MaximaCalls | None:

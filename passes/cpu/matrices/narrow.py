@@ -1,6 +1,6 @@
 """What only convolutions read, stored in bf16: it takes half the memory. Read as an image, it is rounded to bf16 anyhow; what is added to
 the result of a convolution is rounded once more. Convolutions write it, and kernels that round it with their last op (``rounding``); it
-passes through those of maxima (``maxima``).
+passes through those of maxima (``maxima``) and of tensors beside each other (``concats``).
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.relax import origins
 from legato.dialects.relax.calls import fresh_name
 from legato.passes.cpu.kernel_loops import retype
+from legato.passes.cpu.matrices.concats import ConcatCalls
 from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 
@@ -61,7 +62,8 @@ def form_of(kernel: StructuredKernel) -> ImageConvolutionForm | None:
     return GroupedConvolutionForm.of(kernel) if kernel.convolution is None else kernel.convolution
 
 
-Narrowable = ConvolutionCalls | RoundingCalls | MaximaCalls
+Passing = MaximaCalls | ConcatCalls     # what they read is bf16 only where what they return is
+Narrowable = ConvolutionCalls | RoundingCalls | Passing
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,12 @@ class NarrowCalls:
         if isinstance(kernel, ConvolutionCalls):
             for number in sorted(self.reads):
                 read_narrow(kernel, number)
-        if isinstance(kernel, MaximaCalls) and self.reads:
-            images, _ = kernel.function.arguments
-            for call in kernel.calls:
-                _count_narrow(call, images.type.shape)
-            images.set_type(ir.RankedTensorType.get(images.type.shape, ir.BF16Type.get()))
+        if isinstance(kernel, Passing):
+            for number in self.reads:
+                read = kernel.function.arguments[number]
+                for call in kernel.calls:
+                    _count_narrow(call, read.type.shape)
+                read.set_type(ir.RankedTensorType.get(read.type.shape, ir.BF16Type.get()))
         if self.writes:
             write_narrow(kernel)
 
@@ -93,11 +96,12 @@ def narrow_calls(found: Sequence[Narrowable], exact: Collection[str] | None) -> 
     kernels = {call: one for one in found for call in one.calls}
     writers = {call: None for call in kernels if exact is None or call.attributes["callee"].value in exact}
     readers = {(call, number): call.operands[number] for call, one in kernels.items() for number in one.operands}
-    passes = {call for call, one in kernels.items() if isinstance(one, MaximaCalls)}    # whose result is bf16 where what they read is
+    passes = {call: one.needed for call, one in kernels.items() if isinstance(one, Passing)}
     before = None
     while before != (len(writers), len(readers)):
         before = len(writers), len(readers)
-        writers = {call: None for call in writers if _is_read_by(call, readers) and (call not in passes or (call, 0) in readers)}
+        writers = {call: None for call in writers
+                   if _is_read_by(call, readers) and all((call, number) in readers for number in passes.get(call, ()))}
         readers = {place: value for place, value in readers.items()
                    if defining_op(value) in writers and (place[0] not in passes or place[0] in writers)}
     made = []
@@ -149,7 +153,7 @@ def write_narrow(one: Narrowable) -> None:
     out = list(one.function.arguments)[-1]
     type_ = ir.RankedTensorType.get(out.type.shape, ir.BF16Type.get())
     out.set_type(type_)
-    if isinstance(one, (RoundingCalls, MaximaCalls)):
+    if not isinstance(one, ConvolutionCalls):
         one.round() if isinstance(one, RoundingCalls) else one.narrow()
         retype(one.function, out, type_.shape, type_.element_type)
     for call in one.calls:

@@ -288,6 +288,35 @@ def test_maxima_between_convolutions_are_bf16(batch, cpu):
     assert ["bf16" in pool for pool in pools] == [False, True]
 
 
+@pytest.mark.skipif(not ROUNDS, reason="the CPU multiplies no pairs of bf16")
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("batch, threads", [(2, 2), ("n", 1)])
+def test_tensors_beside_each_other_are_bf16(batch, threads, cpu):
+    """What is f32 among them, as an input is, is rounded on the way: the same as where another output keeps them in f32."""
+    rng = np.random.default_rng(5)
+    values = [numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32) / 12, name)
+              for name, shape in (("w", (20, 16, 3, 3)), ("v", (33, 16, 1, 1)), ("u", (24, 69, 3, 3)), ("t", (16, 24, 1, 1)))]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4), helper.make_node("Conv", ["x", "v"], ["b"]),
+             helper.make_node("Relu", ["b"], ["r"]), helper.make_node("Concat", ["a", "x", "r"], ["k"], axis=1),
+             helper.make_node("Conv", ["k", "u"], ["c"]), helper.make_node("Concat", ["c", "c"], ["l"], axis=2),
+             helper.make_node("Conv", ["l", "t"], ["y"])]
+    x = rng.standard_normal((2, 16, 9, 12)).astype(np.float32)
+    x[0, 0, 4, 4], x[1, 3, 0, 0] = np.nan, -np.inf
+
+    def compiled(names: Sequence[str]) -> tuple[Any, str]:
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *x.shape[1:]])],
+                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+        target = f"llvm{{{ROUNDED},cpu={cpu},threads={threads}}}"
+        return legato.compile(legato.from_onnx(model), target)(x), str(legato.lower(legato.from_onnx(model), target, last="fused"))
+
+    (kept, *_), lowered = compiled(["y", "k", "l"])
+    result, narrow = compiled(["y"])
+    np.testing.assert_array_equal(np.from_dlpack(result), np.from_dlpack(kept))
+    calls = [[line for line in text.splitlines() if "call @kernel_concat" in line] for text in (lowered, narrow)]
+    assert [[call.count("bf16>") for call in found] for found in calls] == [[0, 0], [4, 4]]    # two operands, memory, result
+
+
 def test_f32_after_convolutions_of_bf16_stays_f32():
     """Without the option: what is computed in f32 from a convolution's result and added to another's is not rounded."""
     rng = np.random.default_rng(6)
