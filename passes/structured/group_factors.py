@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.contraction import VIEWS
-from legato.analysis.structured.groups import ENOUGH_ROWS, fills_registers
+from legato.analysis.structured.groups import fills_registers
 from legato.analysis.structured.ops import PARALLEL
 from legato.analysis.structured.pair_product import in_order
 from legato.core.interfaces import CpuMachine
@@ -25,6 +25,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 from legato.passes.structured.pack_weights import calls_by_callee
 
 PAIR = 2
+WORTH_PAIRS = 8     # rows from which on columns that are not constant are put into pairs
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def packs_pairs(op: StructuredOp, form: ContractionForm, calls: Sequence[ir.Oper
     if not machine.has("avx512bf16") or machine.has("amx-bf16") or not in_order(op, form) or _is_constant(op.inputs[form.weight], calls):
         return False
     rows, columns = 0 if form.row is None else form.extents[form.row], form.extents[form.column]
-    return rows is not None and rows >= ENOUGH_ROWS and (columns is None or columns >= machine.lanes(form.bits))
+    return rows is not None and rows >= WORTH_PAIRS and (columns is None or columns >= machine.lanes(form.bits))
 
 
 def convolves_groups(op: StructuredOp, form: ContractionForm, calls: Sequence[ir.Operation], machine: CpuMachine) -> bool:

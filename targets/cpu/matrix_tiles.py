@@ -5,7 +5,7 @@ neighbouring elements (pairs of bf16, four bytes) deep, and multiplies them by f
 columns, has accumulators of fewer of either.
 """
 from legato.analysis.structured import ContractionForm
-from legato.analysis.structured.groups import SIDE, depth_of, fills_registers
+from legato.analysis.structured.groups import ENOUGH_ROWS_OF_BYTES, SIDE, depth_of, fills_registers
 from legato.analysis.structured.ops import bits_of
 from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
@@ -24,8 +24,8 @@ def matrix_depth(form: ContractionForm, machine: Machine) -> int | None:
     if isinstance(element, ir.BF16Type):    # in groups only where it gains: tir-group-factors
         return depth_of(groups) if machine.has("amx-bf16") else None
     rows = 1 if form.row is None else form.extents[form.row]
-    gains = machine.has("amx-int8") and bits_of(element) == 8 and fills_registers(rows, form.extents[form.column], groups)
-    return depth_of(groups) if gains else None
+    gains = fills_registers(rows, form.extents[form.column], groups, ENOUGH_ROWS_OF_BYTES)
+    return depth_of(groups) if gains and machine.has("amx-int8") and bits_of(element) == 8 else None
 
 
 def matrix_tiles(rows: int | None, columns: int, width: int | None = None) -> RegisterTiles:

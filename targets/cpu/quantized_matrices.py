@@ -5,7 +5,7 @@ memory behind the last row, and what it adds up there is not used.
 """
 from __future__ import annotations
 
-from legato.analysis.structured.groups import ENOUGH_ROWS, SIDE
+from legato.analysis.structured.groups import SIDE
 from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import ir, memref, vector
 from legato.core.vector_loops import Size, loop, plus, quotient, rounded_up, scratch, times
@@ -14,6 +14,7 @@ from legato.targets.cpu.quantized_loops import QuantizedProduct
 from legato.targets.cpu.quantized_pairs import PAIR, QuantizedPairs
 
 TILE = 2 * SIDE         # rows that are multiplied at once, and columns
+ENOUGH_ROWS = 8         # from which on they are faster than vectors
 
 
 def fills_matrices(product: QuantizedProduct, machine: Machine) -> bool:

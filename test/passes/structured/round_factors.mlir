@@ -41,38 +41,53 @@ func.func private @variable(%x: tensor<16x64xf32>, %w: tensor<64x96xf32>, %out: 
   return %1 : tensor<16x96xf32>
 }
 
-// Of few rows, matrix registers are not filled, and only a large weight is rounded: less is read.
+// Of one row, matrix registers are not filled, and only a large weight is rounded: less is read.
 // AMX-LABEL: func.func @few
-// AMX: call @row(%arg0, %{{.*}}, %arg1) : (tensor<3x512xf32>, tensor<512x512xbf16>, tensor<3x512xf32>) -> tensor<3x512xf32>
-// AMX: call @small(%arg0, %{{.*}}, %arg2) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
-func.func @few(%x: tensor<3x512xf32>, %a: tensor<3x512xf32>, %b: tensor<3x511xf32>) -> (tensor<3x512xf32>, tensor<3x511xf32>)
+// AMX: call @row(%arg0, %{{.*}}, %arg1) : (tensor<1x512xf32>, tensor<512x512xbf16>, tensor<1x512xf32>) -> tensor<1x512xf32>
+// AMX: call @small(%arg0, %{{.*}}, %arg2) : (tensor<1x512xf32>, tensor<512x511xf32>, tensor<1x511xf32>) -> tensor<1x511xf32>
+func.func @few(%x: tensor<1x512xf32>, %a: tensor<1x512xf32>, %b: tensor<1x511xf32>) -> (tensor<1x512xf32>, tensor<1x511xf32>)
     attributes {relax.function} {
   %w = "relax.constant"() {value = dense<1.0> : tensor<512x512xf32>} : () -> tensor<512x512xf32>
   %v = "relax.constant"() {value = dense<1.0> : tensor<512x511xf32>} : () -> tensor<512x511xf32>
-  %0 = call @row(%x, %w, %a) : (tensor<3x512xf32>, tensor<512x512xf32>, tensor<3x512xf32>) -> tensor<3x512xf32>
-  %1 = call @small(%x, %v, %b) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
-  return %0, %1 : tensor<3x512xf32>, tensor<3x511xf32>
+  %0 = call @row(%x, %w, %a) : (tensor<1x512xf32>, tensor<512x512xf32>, tensor<1x512xf32>) -> tensor<1x512xf32>
+  %1 = call @small(%x, %v, %b) : (tensor<1x512xf32>, tensor<512x511xf32>, tensor<1x511xf32>) -> tensor<1x511xf32>
+  return %0, %1 : tensor<1x512xf32>, tensor<1x511xf32>
 }
-// Pairs in the lanes of vectors are faster from two rows on.
-// LANES: call @row({{.*}}) : (tensor<3x512xf32>, tensor<512x512xbf16>, tensor<3x512xf32>)
-// LANES: call @small({{.*}}) : (tensor<3x512xf32>, tensor<512x511xbf16>, tensor<3x511xf32>)
-// LANES-LABEL: func.func private @row(
-// LANES: arith.truncf
-// LANES: ins(%{{.*}}, %arg1 : tensor<3x512xbf16>, tensor<512x512xbf16>)
 // AMX-LABEL: func.func private @row(
 // AMX-NOT: truncf
-// AMX: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<3x512xf32>, tensor<512x512xbf16>) outs(%{{.*}} : tensor<3x512xf32>)
+// AMX: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<1x512xf32>, tensor<512x512xbf16>) outs(%{{.*}} : tensor<1x512xf32>)
 // AMX-NEXT: ^bb0(%[[X:.*]]: f32, %[[W:.*]]: bf16, %{{.*}}: f32):
 // AMX-NEXT: %[[WIDE:.*]] = arith.extf %[[W]] : bf16 to f32
 // AMX-NEXT: arith.mulf %[[X]], %[[WIDE]] : f32
-func.func private @row(%x: tensor<3x512xf32>, %w: tensor<512x512xf32>, %out: tensor<3x512xf32> {tir.out, bufferization.writable = true})
-    -> tensor<3x512xf32> attributes {tir.prim_func} {
+func.func private @row(%x: tensor<1x512xf32>, %w: tensor<512x512xf32>, %out: tensor<1x512xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x512xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<3x512xf32>) -> tensor<3x512xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<3x512xf32>, tensor<512x512xf32>) outs(%0 : tensor<3x512xf32>) -> tensor<3x512xf32>
-  return %1 : tensor<3x512xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x512xf32>) -> tensor<1x512xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<1x512xf32>, tensor<512x512xf32>) outs(%0 : tensor<1x512xf32>) -> tensor<1x512xf32>
+  return %1 : tensor<1x512xf32>
 }
-func.func private @small(%x: tensor<3x512xf32>, %w: tensor<512x511xf32>, %out: tensor<3x511xf32> {tir.out, bufferization.writable = true})
+func.func private @small(%x: tensor<1x512xf32>, %w: tensor<512x511xf32>, %out: tensor<1x511xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x511xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x511xf32>) -> tensor<1x511xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<1x512xf32>, tensor<512x511xf32>) outs(%0 : tensor<1x511xf32>) -> tensor<1x511xf32>
+  return %1 : tensor<1x511xf32>
+}
+
+// Pairs are faster from two rows on, on matrices and in the lanes of vectors.
+// AMX-LABEL: func.func @some
+// AMX: call @rows({{.*}}) : (tensor<3x512xf32>, tensor<512x511xbf16>, tensor<3x511xf32>)
+// LANES-LABEL: func.func @some
+// LANES: call @rows({{.*}}) : (tensor<3x512xf32>, tensor<512x511xbf16>, tensor<3x511xf32>)
+// LANES-LABEL: func.func private @rows(
+// LANES: arith.truncf
+// LANES: ins(%{{.*}}, %arg1 : tensor<3x512xbf16>, tensor<512x511xbf16>)
+func.func @some(%x: tensor<3x512xf32>, %b: tensor<3x511xf32>) -> tensor<3x511xf32> attributes {relax.function} {
+  %v = "relax.constant"() {value = dense<1.0> : tensor<512x511xf32>} : () -> tensor<512x511xf32>
+  %0 = call @rows(%x, %v, %b) : (tensor<3x512xf32>, tensor<512x511xf32>, tensor<3x511xf32>) -> tensor<3x511xf32>
+  return %0 : tensor<3x511xf32>
+}
+func.func private @rows(%x: tensor<3x512xf32>, %w: tensor<512x511xf32>, %out: tensor<3x511xf32> {tir.out, bufferization.writable = true})
     -> tensor<3x511xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
   %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<3x511xf32>) -> tensor<3x511xf32>
