@@ -22,6 +22,7 @@ from legato.passes.cpu.window_loops import span_of
 SHARE = 4               # of the second cache, its inverse, that the inputs of a thread's positions take
 IMAGES = 4              # filters, in copies of an image, that each of several threads may read
 MOST_IDLE = 1.1         # of the rounds that threads take for tiles, over the tiles
+LEAST_SHARE = 32        # positions of a row that a thread copies, at least
 WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
 
 
@@ -63,6 +64,8 @@ class PairConvolution:
         self.cold = flattened(weights) if is_cold(weights) else None
         work = form.groups * geometry.positions * geometry.taps[0] * geometry.taps[1] * geometry.run * self.features
         self.threads = machine.threads if work >= WORTH_IT else 1
+        is_long = geometry.height == 1 and not geometry.column and geometry.columns >= LEAST_SHARE * self.threads
+        self.shares = self.threads if is_long else 1    # of an only row, which threads copy apart
         if self._keeps_rows():
             self.chunks = max(self.chunks, self.threads)
             self.chunk = -(-self.count // self.chunks)
@@ -119,13 +122,13 @@ class PairConvolution:
         if geometry.column:
             self.copy = OverlappingCopy(self.form, geometry, self.vectors, self.source, self.length)
         else:
-            self.copy = ImageCopy(self.form, geometry, self.vectors, self.source, self.depth, self.length)
+            self.copy = ImageCopy(self.form, geometry, self.vectors, self.source, self.depth, self.length, self.shares)
         self.read, self.pairs = self.copy.memory, self.copy.pairs
 
     def _image(self, image: ir.Value) -> None:
         for a in range(0 if self.in_place else self.geometry.phases[0]):
             for b in range(self.geometry.phases[1]):
-                self._each(self.geometry.height, lambda row, _, a=a, b=b: self.copy.row(image, row, a, b))
+                self._each(self.geometry.height * self.shares, lambda item, _, a=a, b=b: self.copy.row(image, item, a, b))
         self._each(self.form.groups * self.chunks * self.panels, lambda item, thread: self._item(image, item, thread))
 
     def _each(self, count: int, body: Callable[[ir.Value, Size], None]) -> None:

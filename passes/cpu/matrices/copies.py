@@ -7,18 +7,20 @@ import numpy as np
 
 from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.mlir import arith, ir, memref
-from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times
+from legato.core.vector_loops import Size, Vectors, below, exceeds, if_else, loop, minus, plus, quotient, remainder, times, value_of, when
 from legato.passes.cpu.matrices.geometry import CopyGeometry
 from legato.passes.cpu.matrices.steps import rounded, scratch_rows
 
 
 class ImageCopy:
     """Memory for the copy of one image of a convolution, made at the insertion point. ``depth``: the elements of a position in a group, of
-    which those after its own are zeros; ``length``: the positions of a phase. ``pairs``: the copy as [positions, depth / 2, 2], group by
-    group."""
+    which those after its own are zeros; ``length``: the positions of a phase; ``shares``: the parts of a row that are copied apart.
+    ``pairs``: the copy as [positions, depth / 2, 2], group by group."""
 
-    def __init__(self, form: ImageConvolutionForm, geometry: CopyGeometry, vectors: Vectors, source: ir.Value, depth: int, length: int):
+    def __init__(self, form: ImageConvolutionForm, geometry: CopyGeometry, vectors: Vectors, source: ir.Value, depth: int, length: int,
+                 shares: int = 1):
         self.form, self.geometry, self.vectors, self.depth, self.length = form, geometry, vectors, depth, length
+        self.shares = shares
         self.channels = form.filter_shape[2]
         self.group = geometry.phases[0] * geometry.phases[1] * length      # positions
         self.memory, self.pairs = scratch_rows(form.groups * self.group, depth)
@@ -27,14 +29,15 @@ class ImageCopy:
         last = len(outer)
         self.image = memref.CollapseShapeOp(row, source, [*([d] for d in range(last)), [last, last + 1]]).result
 
-    def row(self, image: ir.Value, row: ir.Value, a: int, b: int) -> None:
-        """Copies one row of a phase, for all groups."""
+    def row(self, image: ir.Value, item: ir.Value, a: int, b: int) -> None:
+        """Copies one row of a phase, or a share of it, for all groups."""
+        row, share = (item, 0) if self.shares == 1 else (quotient(item, self.shares), remainder(item, self.shares))
         if self.form.groups == 1:
-            self._row(image, row, a, b, 0)
+            self._row(image, row, share, a, b, 0)
         else:
-            loop(0, self.form.groups, 1, lambda group: self._row(image, row, a, b, group))
+            loop(0, self.form.groups, 1, lambda group: self._row(image, row, share, a, b, group))
 
-    def _row(self, image: ir.Value, row: ir.Value, a: int, b: int, group: Size) -> None:
+    def _row(self, image: ir.Value, row: Size, share: Size, a: int, b: int, group: Size) -> None:
         """Copies one row of a phase for a group: the image's row ``row * step + a``, and for each position the elements from column
         ``position * step + b`` on, those of one column, or of all that a window reads."""
         geometry, begins, (_, height, width, _) = self.geometry, self.form.begins, self.form.source_shape
@@ -67,10 +70,18 @@ class ImageCopy:
                     for c in range(0, self.depth, self.vectors.lanes):
                         self._part(image, y, plus(before, columns[w] * between + c), plus(start, w), c, low, high)
 
+        def begin_of(share: Size) -> Size:
+            return plus(first, quotient(times(share, end - first), self.shares))
+
         def exists() -> None:
-            at_edge(0, first)
-            loop(first, end, 1, copied)
-            at_edge(end, pitch)
+            if self.shares == 1:
+                at_edge(0, first)
+                loop(first, end, 1, copied)
+                at_edge(end, pitch)
+                return
+            when(below(share, 1), lambda: at_edge(0, first))
+            loop(value_of(begin_of(share)), value_of(begin_of(plus(share, 1))), 1, copied)
+            when(exceeds(share, self.shares - 2), lambda: at_edge(end, pitch))
 
         def is_padding() -> None:
             loop(0, pitch, 1, zeros)
