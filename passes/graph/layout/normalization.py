@@ -57,7 +57,7 @@ class ReshapedNorm:
 
 def takes_layout(perm: Perm, sizes: Sequence, groups: Any) -> bool:
     """Whether an image of such sizes has its channels last, in a known number of groups."""
-    known = isinstance(sizes[1], int) and isinstance(groups, int) and UNKNOWN not in sizes
+    known = isinstance(sizes[1], int) and isinstance(groups, int) and groups > 0 and UNKNOWN not in sizes
     return known and perm[0] == 0 and perm[-1] == 1 and len(perm) > 2 and sizes[1] % groups == 0
 
 

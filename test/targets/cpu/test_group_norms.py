@@ -71,3 +71,21 @@ def test_halves_are_normalized_in_f32(form):
         scale = np.abs(np.asarray(wanted)).max()
         found = np.from_dlpack(result).astype(np.float32)
         np.testing.assert_allclose(found / scale, np.asarray(wanted) / scale, atol=8e-3, err_msg=str(case))
+
+
+@pytest.mark.parametrize("shape", [(0, 8, 5, 5), (2, 0, 5, 5)])
+def test_no_images_and_no_channels(shape):
+    """Nothing is divided by their number."""
+    _, channels, *sizes = shape
+    filters = numpy_helper.from_array(np.ones((channels, 3, 3, 3), np.float32), "w")
+    ones = numpy_helper.from_array(np.ones(channels, np.float32), "ones")
+    there, back = (numpy_helper.from_array(np.array(value, np.int64), name)
+                   for name, value in (("there", [shape[0], channels, 25]), ("back", shape)))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4), helper.make_node("Reshape", ["c", "there"], ["r"], allowzero=1),
+             helper.make_node("InstanceNormalization", ["r", "ones", "ones"], ["i"]),
+             helper.make_node("Reshape", ["i", "back"], ["y"], allowzero=1)]
+    graph = helper.make_graph(nodes, "empty", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [shape[0], 3, *sizes])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [filters, ones, there, back])
+    bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+    result = legato.compile(legato.from_onnx(bytes_), "llvm")(np.zeros((shape[0], 3, *sizes), np.float32))
+    assert np.from_dlpack(result).shape == shape
