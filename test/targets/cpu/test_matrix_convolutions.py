@@ -261,6 +261,15 @@ def test_what_convolutions_pass_on_is_bf16(threads, sizes, cpu, monkeypatch):
     assert len(calls) == 2 and all(call.count("x48xbf16>") == 4 for call in calls)      # image, what is added, memory, result
 
 
+def with_outputs(names: Sequence[str], nodes: Sequence[Any], values: Sequence[Any], x: np.ndarray, batch: int | str,
+                 target: str) -> tuple[Any, str]:
+    """What a model of these outputs computes of ``x``, of which ``batch`` is the number of images, and its IR after fusion."""
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *x.shape[1:]])],
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
+    return legato.compile(legato.from_onnx(model), target)(x), str(legato.lower(legato.from_onnx(model), target, last="fused"))
+
+
 @pytest.mark.skipif(not ROUNDS, reason="the CPU multiplies no pairs of bf16")
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("batch", [2, "n"])
@@ -274,15 +283,9 @@ def test_maxima_between_convolutions_are_bf16(batch, cpu):
     x = rng.standard_normal((2, 16, 9, 12)).astype(np.float32)
     x[0, 0, 4, 4], x[1, 3, 0, 0] = np.nan, -np.inf
 
-    def compiled(names: Sequence[str]) -> tuple[Any, str]:
-        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *x.shape[1:]])],
-                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
-        target = f"llvm{{{ROUNDED},cpu={cpu}}}"
-        return legato.compile(legato.from_onnx(model), target)(x), str(legato.lower(legato.from_onnx(model), target, last="fused"))
-
-    (kept, _), lowered = compiled(["y", "p"])
-    result, narrow = compiled(["y"])
+    target = f"llvm{{{ROUNDED},cpu={cpu}}}"
+    (kept, _), lowered = with_outputs(["y", "p"], nodes, values, x, batch, target)
+    result, narrow = with_outputs(["y"], nodes, values, x, batch, target)
     np.testing.assert_array_equal(np.from_dlpack(result), np.from_dlpack(kept))
     pools = [next(line for line in text.splitlines() if "call @kernel_max_pool2d" in line) for text in (lowered, narrow)]
     assert ["bf16" in pool for pool in pools] == [False, True]
@@ -303,15 +306,9 @@ def test_tensors_beside_each_other_are_bf16(batch, threads, cpu):
     x = rng.standard_normal((2, 16, 9, 12)).astype(np.float32)
     x[0, 0, 4, 4], x[1, 3, 0, 0] = np.nan, -np.inf
 
-    def compiled(names: Sequence[str]) -> tuple[Any, str]:
-        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *x.shape[1:]])],
-                                  [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
-        target = f"llvm{{{ROUNDED},cpu={cpu},threads={threads}}}"
-        return legato.compile(legato.from_onnx(model), target)(x), str(legato.lower(legato.from_onnx(model), target, last="fused"))
-
-    (kept, *_), lowered = compiled(["y", "k", "l"])
-    result, narrow = compiled(["y"])
+    target = f"llvm{{{ROUNDED},cpu={cpu},threads={threads}}}"
+    (kept, *_), lowered = with_outputs(["y", "k", "l"], nodes, values, x, batch, target)
+    result, narrow = with_outputs(["y"], nodes, values, x, batch, target)
     np.testing.assert_array_equal(np.from_dlpack(result), np.from_dlpack(kept))
     calls = [[line for line in text.splitlines() if "call @kernel_concat" in line] for text in (lowered, narrow)]
     assert [[call.count("bf16>") for call in found] for found in calls] == [[0, 0], [4, 4]]    # two operands, memory, result
