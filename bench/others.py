@@ -21,8 +21,8 @@ IMAGES = ("densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet", "m
           "shufflenet_v2_x1_0", "squeezenet1_1", "swin_t", "vgg11")
 
 
-def _convolved(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> nn.Module:
-    return nn.Sequential(nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
+def _convolved(inputs: int, outputs: int) -> nn.Module:
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
 
 
 class UNet(nn.Module):
@@ -147,8 +147,8 @@ def _tokens(count: int, batch: int = 1) -> torch.Tensor:
     return torch.randint(0, 1000, (batch, count))
 
 
-def _bert(**sizes: int) -> nn.Module:
-    return Part(transformers.BertModel(transformers.BertConfig(num_hidden_layers=4, **sizes), add_pooling_layer=False))
+def _bert() -> nn.Module:
+    return Part(transformers.BertModel(transformers.BertConfig(num_hidden_layers=4), add_pooling_layer=False))
 
 
 def _qwen() -> tuple[nn.Module, Tensors]:

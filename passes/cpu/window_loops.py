@@ -209,24 +209,22 @@ class WindowLoops(ABC):
 
     def each_tile(self, row: WindowRow, body: Callable[[Positions, Size], None]) -> None:
         """Builds ``body(tile, start)`` for the tiles of a row, or of its share."""
-        before, tiles = 0, count_of(self.tiles)
-        for tile in self.tiles:
+        for number, tile in enumerate(self.tiles):
             if tile.repeats == 1 and self.shares == 1:
                 body(tile, plus(row.start, tile.start))
                 continue
+
             def at(start: ir.Value, tile: Positions = tile) -> None:
                 body(tile, plus(row.start, start))
 
-            def place(share: Size, tile: Positions = tile, before: int = before) -> Size:
-                """Where the share begins, or the one before ends, among these tiles."""
-                number = most(minus(quotient(times(share, tiles), self.shares), before), 0)
-                return plus(tile.start, times(least(number, tile.repeats), tile.positions))
+            first, end = (value_of(self._begin_of(share, number)) for share in (row.share, plus(row.share, 1)))
+            loop(first, end, tile.positions, at)
 
-            if self.shares == 1:
-                loop(tile.start, tile.start + tile.repeats * tile.positions, tile.positions, at)
-            else:
-                loop(value_of(place(row.share)), value_of(place(plus(row.share, 1))), tile.positions, at)
-            before += tile.repeats
+    def _begin_of(self, share: Size, number: int) -> Size:
+        """Where a share begins, or the one before ends, among the repeats of the tile ``number``."""
+        tile, before = self.tiles[number], count_of(self.tiles[:number])
+        first = most(minus(quotient(times(share, count_of(self.tiles)), self.shares), before), 0)
+        return plus(tile.start, times(least(first, tile.repeats), tile.positions))
 
     def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
         """The loops over the rows of a window that lie inside of the image; ``body(line, *sums)`` returns the sums with a row of the image

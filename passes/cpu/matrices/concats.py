@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel
-from legato.core.ir_helpers import marked
-from legato.core.mlir import arith, func, ir, linalg
-from legato.dialects.tir.markers import FLUSHES
+from legato.core.mlir import func, ir
+from legato.passes.cpu.matrices.rounding import rounded_into
 
 INSERT = "tensor.insert_slice"
 OTHERS = ("arith.constant", "tensor.dim", "affine.apply", "arith.addi", "arith.muli")
@@ -70,11 +69,4 @@ def _rounded(source: ir.Value, insert: ir.Operation) -> ir.Value:
     attributes = {name: insert.attributes[name] for name in kept} | {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, *segments])}
     type_ = ir.RankedTensorType.get(source.type.shape, bf16)
     memory = ir.Operation.create("tensor.extract_slice", [type_], [into, *sizes], attributes).results[0]
-    rank = type_.rank
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
-    kinds = ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank)
-    made = linalg.GenericOp([type_], [source], [memory], ir.ArrayAttr.get([identity, identity]), kinds)
-    block = made.regions[0].blocks.append(source.type.element_type, bf16)
-    with ir.InsertionPoint(block):
-        linalg.YieldOp([marked(arith.TruncFOp(bf16, block.arguments[0]).result, FLUSHES)])
-    return made.results[0]
+    return rounded_into(source, memory)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel
-from legato.core.ir_helpers import defining_op, marked
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import arith, func, ir, linalg, tensor
-from legato.dialects.tir.markers import FLUSHES
+from legato.passes.cpu.matrices.rounding import rounded_into
 
 POOLS = {"linalg.pooling_nwc_max": linalg.PoolingNwcMaxOp, "linalg.pooling_nhwc_max": linalg.PoolingNhwcMaxOp,
          "linalg.pooling_ndhwc_max": linalg.PoolingNdhwcMaxOp}
@@ -76,11 +76,6 @@ class MaximaCalls:
             made = POOLS[pool.name]([result.type], [pool.operands[0], span], [fill.results[0]], strides=pool.attributes["strides"],
                                     dilations=pool.attributes["dilations"])
             linalg.fill_builtin_region(made.operation)
-            identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(shape)))
-            kinds = ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * len(shape))
-            rounded = linalg.GenericOp([out.type], [made.results[0]], [out], ir.ArrayAttr.get([identity, identity]), kinds)
-            block = rounded.regions[0].blocks.append(f32, bf16)
-            with ir.InsertionPoint(block):
-                linalg.YieldOp([marked(arith.TruncFOp(bf16, block.arguments[0]).result, FLUSHES)])
-        result.replace_all_uses_with(rounded.results[0])
+            rounded = rounded_into(made.results[0], out)
+        result.replace_all_uses_with(rounded)
         pool.erase()

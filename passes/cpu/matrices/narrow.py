@@ -77,15 +77,8 @@ class NarrowCalls:
     def apply(self) -> None:
         """Changes the kernel, of which a convolution's ops are replaced after this, and its calls."""
         kernel = self.kernel
-        if isinstance(kernel, ConvolutionCalls):
-            for number in sorted(self.reads):
-                read_narrow(kernel, number)
-        if isinstance(kernel, Passing):
-            for number in self.reads:
-                read = kernel.function.arguments[number]
-                for call in kernel.calls:
-                    _count_narrow(call, read.type.shape)
-                read.set_type(ir.RankedTensorType.get(read.type.shape, ir.BF16Type.get()))
+        for number in sorted(self.reads):
+            read_narrow(kernel, number)
         if self.writes:
             write_narrow(kernel)
 
@@ -140,12 +133,12 @@ def _count_narrow(call: ir.Operation, shape: Sequence[int]) -> None:
         origins.set_work(call, work[0], work[1] - 2 * prod(shape))
 
 
-def read_narrow(one: ConvolutionCalls, number: int) -> None:
-    """Lets a kernel, whose ops are replaced after this, read an operand of bf16."""
-    argument = one.form.kernel.function.arguments[number]
+def read_narrow(one: Narrowable, number: int) -> None:
+    """Lets a kernel, whose ops are replaced or changed after this, read an operand of bf16."""
+    argument = one.function.arguments[number]
     for call in one.calls:
         _count_narrow(call, argument.type.shape)
-    retype(one.form.kernel.function, argument, argument.type.shape, ir.BF16Type.get())
+    retype(one.function, argument, argument.type.shape, ir.BF16Type.get())
 
 
 def write_narrow(one: Narrowable) -> None:

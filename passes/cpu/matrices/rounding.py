@@ -64,6 +64,18 @@ class RoundingCalls:
         last.op.erase()
 
 
+def rounded_into(value: ir.Value, memory: ir.Value) -> ir.Value:
+    """A tensor of f32, rounded to bf16 in the memory of another."""
+    rank, bf16 = value.type.rank, ir.BF16Type.get()
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
+    kinds = ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank)
+    made = linalg.GenericOp([memory.type], [value], [memory], ir.ArrayAttr.get([identity, identity]), kinds)
+    block = made.regions[0].blocks.append(value.type.element_type, bf16)
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([marked(arith.TruncFOp(bf16, block.arguments[0]).result, FLUSHES)])
+    return made.results[0]
+
+
 def _keeps_order(op: StructuredOp) -> bool:
     """Whether all that an elementwise op reads is in the order in which it writes: a transpose writes single elements, and the narrower
     these, the slower."""

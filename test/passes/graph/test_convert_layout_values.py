@@ -152,6 +152,12 @@ def test_positions_in_another_order():
     assert permutations(converted(body, (2, 30, 8), (Canonicalize(), *CONVERT, Canonicalize()))) == 1
 
 
+def test_no_groups_of_no_channels():
+    module = converted(lambda x: as_groups(relax.max_pool2d(relax.permute_dims(x, [0, 3, 1, 2]), [2, 2]), [2, 0, 49], [2, 0, 7, 7]),
+                       (2, 8, 8, 0))
+    assert "instance_norm" in names(module)
+
+
 def test_dynamic_sizes():
     module = build([["n", 4, "h", "h"]], lambda x: relax.reshape(relax.relu(conv(x, 8, 4, 3)), ["n", 2, 4, "h - 2", "h - 2"]))
     check(module, [ConvertLayout(in_place=True), FoldConstants()], [[3, 4, 7, 7]])

@@ -10,6 +10,7 @@ from thoroughly import first_of
 
 import legato
 from legato.core import cpu
+from legato.passes.cpu.window_loops import shares_of
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
@@ -96,10 +97,12 @@ def test_threads_share_an_only_row(batch, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     cases = [((2, 64, 305), {"kernel_shape": [5], "pads": [2, 2]}), ((1, 37, 299), {"kernel_shape": [3], "pads": [9, 0], "dilations": [7]}),
              ((1, 48, 401), {"kernel_shape": [4], "pads": [60, 70], "strides": [2]}), ((1, 32, 1, 200), {"pads": [1] * 4})]
+    found = []
+    monkeypatch.setattr("legato.passes.cpu.window_loops.shares_of", lambda *args: found.append(shares_of(*args)) or found[-1])
     bytes_, arrays = model(cases, batch)
     check(bytes_, arrays, "llvm{threads=3}", len(cases))
     text = str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled"))
-    assert text.count("scf.parallel") == len(cases) and "arith.remui" in text
+    assert text.count("scf.parallel") == len(cases) and min(found) > 1
 
 
 def test_images_of_unknown_width():
