@@ -55,7 +55,8 @@ def dot_of_halves(op, x, y, sums):
 
     def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
         halves = ir.VectorType.get([2 * sums.type.shape[0]], ir.BF16Type.get())
-        return call_intrinsic(DPBF16[sums.type.shape[0]], [sums, *(vector.BitCastOp(halves, value).result for value in (x, y))])
+        factors = [vector.BitCastOp(halves, value).result for value in (y, x)]    # the last may be one pair in memory, which x often is
+        return call_intrinsic(DPBF16[sums.type.shape[0]], [sums, *factors])
 
     return _by_registers(step, x, y, sums, 16)
 

@@ -1,7 +1,10 @@
 """Products of two activations of bf16, whose columns are put into pairs at run time where the CPU multiplies these, against numpy."""
+import shutil
+
 import ml_dtypes
 import numpy as np
 import pytest
+from assembly import innermost_loops
 from onnx import TensorProto, helper
 
 import legato
@@ -102,3 +105,13 @@ def test_pairs_are_multiplied_by_instructions(rows, columns):
     text = str(legato.lower(module, "llvm{cpu=znver4}", last="llvm"))
     assert text.count("llvm.x86.avx512bf16.dpbf16ps.512") >= rows // 2 and "kernel_matmul_elementwise" not in text
     assert Machine.named("x86-64-v4").multiplies_pairs or "dpbf16ps" not in str(legato.lower(module, "llvm{cpu=x86-64-v4}", last="llvm"))
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump")
+@pytest.mark.parametrize("columns", [16, 32])
+def test_pairs_of_one_vector_are_repeated_as_they_are_read(columns, tmp_path):
+    """A row's pair that one product takes comes from memory into all lanes by its instruction; one that two take, by its own."""
+    module = built([helper.make_node("MatMul", ["a", "b"], ["y"])], [("a", (28, 64)), ("b", (64, columns))])
+    legato.compile(module, "llvm{cpu=znver4}").save(tmp_path / "model.legato")
+    products = [text for loop in innermost_loops(tmp_path / "model.legato") for text in loop if text.startswith("vdpbf16ps")]
+    assert len(products) >= 14 and all(("{1to16}" in text) == (columns == 16) for text in products)
