@@ -19,7 +19,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import CUBIN, MAIN_PROFILED, OUT_OF_BOUNDS, PRIM_FUNC, PROFILED
 from legato.passes.memory.signature import Boundary
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -32,15 +32,16 @@ class EmitEntry(ModulePass):
     """Adds the interface for callers: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal."""
 
     name: ClassVar[str] = "tir-emit-entry"
+    flush_denormals: bool = option(False, "a call takes denormal numbers for zeros, in operands and results")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            emit_entry(module.module)
+            emit_entry(module.module, self.flush_denormals)
 
 
-def emit_entry(module: ir.Module) -> None:
-    """Works on one module. LegatoError unless it has been through ``tir-plan-memory`` and the lowering to the LLVM dialect, and if it
-    has an entry already."""
+def emit_entry(module: ir.Module, flushes: bool = False) -> None:
+    """Works on one module. ``flushes``: whether calls take denormal numbers for zeros. LegatoError unless it has been through
+    ``tir-plan-memory`` and the lowering to the LLVM dialect, and if it has an entry already."""
     functions = {op.attributes["sym_name"].value: op for op in module.body.operations if op.operation.name == "llvm.func"}
     main = functions.get("main")
     if main is None or "main_sizes" not in functions:
@@ -54,7 +55,7 @@ def emit_entry(module: ir.Module) -> None:
         calls = described_calls(profiled)
         del profiled.attributes[PROFILED]
     threads, is_checked = pool_threads(module), OUT_OF_BOUNDS in functions
-    own = ir.Module.parse(model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked))
+    own = ir.Module.parse(model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked, flushes))
     called = [root for name in [*_symbols(module), *_symbols(own), *(POOL_SYMBOLS if threads > 1 else ())]
               if name not in functions or not is_defined(functions[name]) if (root := needs_wrapper(name)) is not None]
     wrappers = [wrapper_text(create_on_device if is_for_cuda(main) else create, linkage=""), *map(wrapper_text, dict.fromkeys(called))]

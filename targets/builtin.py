@@ -54,7 +54,7 @@ NVIDIA_PRECISIONS = (None, "f32", "tf32")
 SUBGROUP, SUBGROUPS = 32, ("4", "8", "16", "32", "64", "128")      # threads, where nothing is said; and what can be
 HOST, NONE = "host", "none"         # of a Vulkan target's matrices: those of this machine's device, and none
 PARTS = {None: 3, "bf16x6": 3, "bf16x3": 2}     # of bf16 that numbers of f32 are split into, by matmul-precision
-FLAGS = ("check-bounds", "fill-memory")   # off where they are None
+FLAGS = ("flush-denormals", "check-bounds", "fill-memory")   # off where they are None
 
 
 def _machine(options: Mapping[str, Any]) -> Machine:
@@ -119,7 +119,7 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *
                                                    *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_SCATTER, *CPU_TOPK,
                                                    *CPU_TOPK_BY_RANK, *CPU_TOPK_IN_COLUMNS, *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),
               options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
-                       "matmul-precision": None, "check-bounds": None, "fill-memory": None},
+                       "matmul-precision": None, "flush-denormals": None, "check-bounds": None, "fill-memory": None},
               make_machine=_machine, schedule_function=classified(schedule), packing_function=classified(choose_packing),
               attention_function=classified(choose_attention), winograd_function=classified(choose_winograd),
               stages=cpu_stages,
@@ -128,6 +128,7 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *
                   "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
                   "bf16x3 and bf16x6 for products of f32 as three or six of parts of bf16 by AMX, with 16 and 24 bits, f32 for none so "
                   "(else those of six that are faster are), "
+                  "flush-denormals=true for numbers below the normal ones as zeros, "
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False,
              rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_QUANTIZED, *GPU_SCATTER, *GPU_SUPPRESSION, *GPU_TOPK),

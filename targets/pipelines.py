@@ -88,6 +88,7 @@ def cpu_stages(target: "Target") -> Stages:
     many_rows = f"tir-split-many-rows{{{parts}}}," if parts else ""
     layouts = " norms=true" if rounded else " norms=true columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
+    entry = "tir-emit-entry{flush-denormals=true}" if target.options.get("flush-denormals") else "tir-emit-entry"
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
@@ -109,7 +110,7 @@ def cpu_stages(target: "Target") -> Stages:
                        "tir-profile-main"),
         ("llvm", f"tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
-                 f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
+                 f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},{entry}"),
     )
 
 

@@ -2,13 +2,14 @@
 from legato.codegen.entry.abi import Object, TVMFFIAny, TVMFFIFunctionCall
 from legato.codegen.entry.arenas import give_arena, take_arena
 from legato.codegen.entry.check import RIGHT, check
+from legato.codegen.entry.denormals import flush_denormals
 from legato.codegen.entry.donated import check_donors, give_back
 from legato.codegen.entry.faults import faults, refuse_access
 from legato.codegen.entry.kept_results import keep_result, result_tensor
 from legato.codegen.entry.layouts import COUNTS, OUTPUTS, REQUIREMENTS, Instance, main_sizes, run_main
 from legato.codegen.entry.messages import refuse, refuse_memory, refuse_number, require
 from legato.codegen.entry.values import drop_object, drop_values, set_value
-from legato.codegen.native.language import Int32, Words, address, stack, use_model
+from legato.codegen.native.language import Int32, Words, address, stack, use_float_mode, use_model
 from legato.core.tvm_ffi_abi import TENSOR
 
 
@@ -33,7 +34,12 @@ def call(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -
         drop_results(results, 0)
         return refuse_memory(size)
     before = faults() if COUNTS.checked != 0 else 0
+    mode = stack(Words)
+    if COUNTS.flushes != 0:
+        flush_denormals(mode)
     code = run_main(instance, data, arena, symbols, results)
+    if COUNTS.flushes != 0:
+        use_float_mode(mode)
     give_arena(instance, arena)
     if COUNTS.checked != 0 and faults() != before:
         code = refuse_access()

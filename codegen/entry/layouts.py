@@ -12,7 +12,7 @@ LINE = 8               # words of a cache line
 
 class Counts(Struct):
     """Numbers of inputs, outputs etc. ``sizes``: computed by @main_sizes. ``packed``: functions that main calls. ``threads``: of a parallel
-    loop. ``checked``: 1 if kernels check their indices."""
+    loop. ``checked``: 1 if kernels check their indices. ``flushes``: 1 if denormal numbers are zeros."""
 
     inputs: int
     outputs: int
@@ -23,6 +23,7 @@ class Counts(Struct):
     requirements: int
     threads: int
     checked: int
+    flushes: int
 
 
 class InputRow(Struct):

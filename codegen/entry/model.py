@@ -32,10 +32,11 @@ from legato.passes.memory.signature import Boundary, BoundaryValue, donors, line
 
 
 def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None, threads: int,
-               is_checked: bool = False) -> str:
+               is_checked: bool = False, flushes: bool = False) -> str:
     """A module with the tables and ``@legato.main``, which calls ``@main`` (in the LLVM dialect already), and the declarations it
     needs. ``calls``: the description of the calls that ``@main_profiled`` records; None if there is no such function. ``threads``: of its
-    parallel loops, 1 if it has none. ``is_checked``: whether kernels check their indices."""
+    parallel loops, 1 if it has none. ``is_checked``: whether kernels check their indices. ``flushes``: whether
+    they take denormal numbers for zeros."""
     texts = [constant_text("legato_metadata", metadata, "external")]
     texts += [constant_text("legato_calls", calls, "external")] if calls is not None else []
     texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
@@ -47,7 +48,8 @@ def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | 
     texts += [zeros_text("fault", Fault)] if is_checked else []
     declared = [f"llvm.func @main({', '.join(types)}) -> i32"]
     declared += [f"llvm.func @main_profiled({', '.join([*types, '!llvm.ptr'])}) -> i32"] if calls is not None else []
-    return "\n".join([*texts, *_tables(main, boundary, threads, is_checked), _call_of_main(main, boundary, calls is not None), *declared])
+    texts += _tables(main, boundary, threads, is_checked, flushes)
+    return "\n".join([*texts, _call_of_main(main, boundary, calls is not None), *declared])
 
 
 def _request_of_tiles() -> str:
@@ -79,7 +81,7 @@ def _frame_counts(main: ir.OpView) -> dict[str, int]:
     return {"held": held, "arenas": arenas}
 
 
-def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool) -> list[str]:
+def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool, flushes: bool) -> list[str]:
     strings = Strings()
     strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
     late = [text.value for text in main.attributes[LATE_SYMBOLS]] if LATE_SYMBOLS in main.attributes else []
@@ -109,7 +111,7 @@ def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool)
     packed = [{"name": strings.add(name), "length": len(name.encode())} for name in packed_functions(main)]
     counts = {"inputs": len(boundary.inputs), "outputs": len(outputs), "symbols": len(symbols), "sizes": sizes,
               "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required), "threads": threads,
-              "checked": int(is_checked)}
+              "checked": int(is_checked), "flushes": int(flushes)}
     return [
         table_text(Counts, "counts", [counts]), table_text(InputRow, "inputs", inputs), table_text(AxisRow, "axes", axes),
         table_text(OutputRow, "outputs", outputs),

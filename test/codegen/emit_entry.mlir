@@ -1,4 +1,6 @@
 // RUN: legato-opt %s --split-input-file --tir-emit-entry --verify-diagnostics | filecheck %s
+// RUN: legato-opt %s --split-input-file --tir-emit-entry="flush-denormals=true" --verify-diagnostics | filecheck %s --check-prefix=FLUSH
+// RUN: legato-compile --print-pipeline=llvm --target 'llvm{flush-denormals=true}' | filecheck %s --check-prefix=PIPELINE
 
 // Kernels and main become internal. Exported are the function that makes instances, the metadata, and the place for the weights' digest.
 // CHECK: llvm.func internal @k(%arg0: !llvm.ptr) attributes {passthrough = ["noinline"]}
@@ -9,7 +11,9 @@
 // CHECK-SAME: \22weights\22:[{\22name\22:\22w\22,\22dtype\22:\22float32\22,\22shape\22:[4]}]
 // CHECK-SAME: \22target\22:{\22cpu\22:\22x86-64-v3\22,\22features\22:\22+avx2,+fma\22},\22openmp\22:false
 // CHECK: llvm.mlir.global external constant @legato_weights_digest("legato weights digest: 00000000000000000000000000000000\00")
-// CHECK: @legato.counts(dense<{{\[}}[1, 1, 1, 3, 1, 0, 0, 1, 0]]>
+// CHECK: @legato.counts(dense<{{\[}}[1, 1, 1, 3, 1, 0, 0, 1, 0, 0]]>
+// FLUSH: @legato.counts(dense<{{\[}}[1, 1, 1, 3, 1, 0, 0, 1, 0, 1]]>
+// PIPELINE: tir-emit-entry{flush-denormals=true}
 // CHECK: @legato.inputs(dense<{{.*}}, 67590, 2, 0, 1]]>
 // CHECK: @legato.axes(dense<{{\[}}[0, 1, 0], [-1, 1, 4]]>
 // CHECK: @legato.outputs(dense<{{\[}}[73730, 2, 1, 4, -1]]>
