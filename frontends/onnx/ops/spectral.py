@@ -1,6 +1,4 @@
-"""Fourier transforms as products with matrices of cosines and sines, in f64, because large terms cancel."""
-import math
-
+"""Fourier transforms: DFT and STFT."""
 import numpy as np
 
 from legato.core.mlir import ir
@@ -9,18 +7,9 @@ from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops import run_time_spectral
-from legato.frontends.onnx.ops.run_time_spectral import part
+from legato.frontends.onnx.ops.fourier import real_inverse, transform
+from legato.frontends.onnx.ops.run_time_resize import as_f64
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import MADE_ELEMENTS
-
-
-def _waves(node, length: int, bins: int, sign: int, scale: float, window: np.ndarray | None = None) -> tuple[ir.Value, ir.Value]:
-    """The real and imaginary part of the transform's matrix, [length, bins]."""
-    if length * bins > MADE_ELEMENTS:
-        raise Refused(f"a transform of {length} values to {bins} would take too large a matrix")
-    angles = 2 * math.pi / length * (np.outer(np.arange(length), np.arange(bins)) % length)
-    factor = scale if window is None else scale * window[:, None]
-    return node.constant_value(np.cos(angles) * factor), node.constant_value(sign * np.sin(angles) * factor)
 
 
 def _parts(node) -> int:
@@ -39,16 +28,19 @@ def _sizes(node, *indices: int) -> list[Size]:
     return [size for index in given for size in ([UNKNOWN] if node.by_data(index) else node.sizes(index, "a size"))]
 
 
-def _joined(node, real: ir.Value, imaginary: ir.Value) -> ir.Value:
-    axis = real.type.rank
-    parts = (relax.astype(part, dtype=node.dtype()) for part in (real, imaginary))
-    return relax.concat([relax.expand_dims(part, axis=[axis]) for part in parts], axis=axis)
-
-
 def _moved(x: ir.Value, source: int, to: int) -> ir.Value:
+    """x with an axis at another place."""
     axes = [a for a in range(x.type.rank) if a != source]
     axes.insert(to, source)
     return x if axes == list(range(x.type.rank)) else relax.permute_dims(x, axes=axes)
+
+
+def _made(node, y: ir.Value, axis: int) -> ir.Value:
+    """The result: its bins at an axis, of [..., 2, bins] in f64."""
+    last = y.type.rank - 1
+    order = list(range(last - 1))
+    order.insert(axis, last)
+    return relax.astype(relax.permute_dims(y, axes=[*order, last - 1]), dtype=node.dtype())
 
 
 def _fitted(x: ir.Value, axis: int, length: int) -> ir.Value:
@@ -85,15 +77,9 @@ def dft(node):
     length = node.dims()[axis] if length is None else length
     if not isinstance(length, int) or length < 1:
         raise Refused(f"an axis of size {length} is transformed; only a size known at import is supported")
-    x = _fitted(node.x(), axis, length)
+    x = as_f64(_moved(_fitted(node.x(), axis, length), axis, rank - 1))       # [..., 1 or 2, length]
     bins = length // 2 + 1 if onesided else length
-    cosines, sines = _waves(node, length, bins, 1 if inverse else -1, 1 / length if inverse else 1)
-    real = _moved(part(x, 0), axis, rank - 2)
-    a, b = relax.matmul(real, cosines), relax.matmul(real, sines)
-    if parts == 2:
-        imaginary = _moved(part(x, 1), axis, rank - 2)
-        a, b = relax.subtract(a, relax.matmul(imaginary, sines)), relax.add(b, relax.matmul(imaginary, cosines))
-    return _joined(node, _moved(a, rank - 2, axis), _moved(b, rank - 2, axis))
+    return _made(node, transform(node, x, bins, 1 if inverse else -1, 1 / length if inverse else 1), axis)
 
 
 def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
@@ -101,17 +87,9 @@ def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
     if not isinstance(bins, int) or _parts(node) != 2:
         raise Refused(f"an inverse from one side of shape {list(node.dims())} is not supported, only of complex numbers of a known count")
     length = 2 * (bins - 1) if length is None else length
-    bins = length // 2 + 1
-    x = _fitted(node.x(), axis, bins)
-    both = np.full((bins, 1), 2.0)  # except the first bin, and the last if it is its own mirror image
-    both[0] = 1
-    if length % 2 == 0:
-        both[-1] = 1
-    angles = 2 * math.pi / length * (np.outer(np.arange(bins), np.arange(length)) % length)
-    matrices = (node.constant_value(f(angles) * both / length) for f in (np.cos, np.sin))
-    real, imaginary = (relax.matmul(_moved(part(x, i), axis, rank - 2), matrix) for i, matrix in enumerate(matrices))
-    y = relax.astype(_moved(relax.subtract(real, imaginary), rank - 2, axis), dtype=node.dtype())
-    return relax.expand_dims(y, axis=[rank - 1])
+    x = as_f64(_moved(_fitted(node.x(), axis, length // 2 + 1), axis, rank - 1))
+    y = relax.astype(real_inverse(node, x, length), dtype=node.dtype())
+    return relax.expand_dims(_moved(y, rank - 2, axis), axis=[rank - 1])
 
 
 @op("STFT", 17)
@@ -129,16 +107,14 @@ def stft(node):
         raise Malformed(f"frame_step = {step}, frame_length = {size} and a window of the shape {found} do not fit")
     if length < size:
         raise Malformed(f"a signal of {length} values has no frame of {size}")
-    bins = size // 2 + 1 if onesided else size
-    cosines, sines = _waves(node, size, bins, -1, 1, window)
     starts = np.arange(0, length - size + 1, step)
     places = node.constant_value(starts[:, None] + np.arange(size))
     x = node.x() if node.rank() == 3 else relax.expand_dims(node.x(), axis=[2])
-    frames = [relax.take(part(x, i), places, axis=1) for i in range(parts)]  # [batch, frames, size]
-    a, b = relax.matmul(frames[0], cosines), relax.matmul(frames[0], sines)
-    if len(frames) == 2:
-        a, b = relax.subtract(a, relax.matmul(frames[1], sines)), relax.add(b, relax.matmul(frames[1], cosines))
-    return _joined(node, a, b)
+    frames = relax.take(as_f64(relax.permute_dims(x, axes=[0, 2, 1])), places, axis=2)      # [batch, parts, frames, size]
+    frames = relax.permute_dims(frames, axes=[0, 2, 1, 3])
+    if window is not None:
+        frames = relax.multiply(frames, node.constant_value(window))
+    return _made(node, transform(node, frames, size // 2 + 1 if onesided else size, -1), 2)
 
 
 ENTRIES = (dft, stft)
