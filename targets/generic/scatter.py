@@ -71,15 +71,16 @@ def scatter_elements(k, x, indices, updates, out):
 
 @kernel("relax.scatter_nd")
 def scatter_nd(k, x, indices, updates, out):
-    """Updates at tuples of indices."""
+    """Updates at tuples of indices, each read once for its slice."""
     kind, rows, depth = element(k.input_types[1]), indices.type.rank - 1, indices.type.shape[-1]
     sizes = [dim(x, t) for t in range(depth)]
 
     def body(here: list[ir.Value], result: ir.Value) -> ir.Value:
-        named = [place(extract(indices, [*here[:rows], index_value(t)]), kind, sizes[t]) for t in range(depth)]
-        return _written(k, result, extract(updates, here), [*named, *here[rows:]])
+        named = [place(extract(indices, [*here, index_value(t)]), kind, sizes[t]) for t in range(depth)]
+        return loop_nest(dims(updates)[rows:], result, lambda inner, value: _written(
+            k, value, extract(updates, [*here, *inner]), [*named, *inner]))
 
-    return loop_nest(dims(updates), started(x, out), body)
+    return loop_nest(dims(updates)[:rows], started(x, out), body)
 
 
 RULES = (scatter_elements, scatter_nd)
