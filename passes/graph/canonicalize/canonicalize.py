@@ -11,6 +11,7 @@ from legato.passes.graph.canonicalize import (
     dequantized,
     division,
     fusions,
+    indices,
     integers,
     shapes,
 )
@@ -20,7 +21,7 @@ from legato.passes.graph.require_sizes import ErasedRequirements
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (algebra, division, shapes, convolutions, affine, branches, fusions, attention, integers, dequantized)
+FAMILIES = (algebra, division, shapes, convolutions, affine, branches, fusions, attention, integers, dequantized, indices)
 MAX_SWEEPS = 64
 
 

@@ -346,3 +346,21 @@ func.func @taps_in_padding(%x: tensor<1x1x16x12xf32>) -> (tensor<1x1x16x12xf32>,
   %2 = "relax.conv2d"(%x, %i) {padding = array<i64: 36, 0, 36, 0>, dilations = array<i64: 36, 1>} : (tensor<1x1x16x12xf32>, tensor<1x1x3x1xf32>) -> tensor<1x1x16x12xf32>
   return %0, %1, %2 : tensor<1x1x16x12xf32>, tensor<1x1x4x12xf32>, tensor<1x1x16x12xf32>
 }
+
+// Indices that graph networks repeat for each feature are those of slices; others, and of fewer features than there are, stay.
+// CHECK-LABEL: func.func @edges(
+// CHECK: "relax.take"(%arg0, %{{.*}}) : (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?xi64, #relax.dims<["e"]>>)
+// CHECK: "relax.scatter_nd"(%arg0, %{{.*}}, %{{.*}}) {reduction = "add"}
+// CHECK: "relax.scatter_elements"
+// CHECK: "relax.gather_elements"
+func.func @edges(%x: tensor<?x8xf32, #relax.dims<["v", 8]>>, %from: tensor<?x1xi64, #relax.dims<["e", 1]>>, %to: tensor<?x1xi64, #relax.dims<["e", 1]>>)
+    -> (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x5xf32, #relax.dims<["e", 5]>>) {
+  %0 = "relax.broadcast_to"(%from) {shape = #relax.dims<["e", 8]>} : (tensor<?x1xi64, #relax.dims<["e", 1]>>) -> tensor<?x8xi64, #relax.dims<["e", 8]>>
+  %1 = "relax.broadcast_to"(%to) {shape = #relax.dims<["e", 8]>} : (tensor<?x1xi64, #relax.dims<["e", 1]>>) -> tensor<?x8xi64, #relax.dims<["e", 8]>>
+  %2 = "relax.gather_elements"(%x, %0) {axis = 0 : i64} : (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xi64, #relax.dims<["e", 8]>>) -> tensor<?x8xf32, #relax.dims<["e", 8]>>
+  %3 = "relax.scatter_elements"(%x, %1, %2) {axis = 0 : i64, reduction = "add"} : (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xi64, #relax.dims<["e", 8]>>, tensor<?x8xf32, #relax.dims<["e", 8]>>) -> tensor<?x8xf32, #relax.dims<["v", 8]>>
+  %4 = "relax.scatter_elements"(%x, %1, %2) {axis = 1 : i64, reduction = "add"} : (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xi64, #relax.dims<["e", 8]>>, tensor<?x8xf32, #relax.dims<["e", 8]>>) -> tensor<?x8xf32, #relax.dims<["v", 8]>>
+  %5 = "relax.broadcast_to"(%from) {shape = #relax.dims<["e", 5]>} : (tensor<?x1xi64, #relax.dims<["e", 1]>>) -> tensor<?x5xi64, #relax.dims<["e", 5]>>
+  %6 = "relax.gather_elements"(%x, %5) {axis = 0 : i64} : (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x5xi64, #relax.dims<["e", 5]>>) -> tensor<?x5xf32, #relax.dims<["e", 5]>>
+  return %3, %4, %6 : tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x5xf32, #relax.dims<["e", 5]>>
+}

@@ -1,0 +1,38 @@
+"""Patterns of relax-canonicalize: elements at indices that are the same for whole slices, as graph networks repeat them."""
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import UNKNOWN, dims
+from legato.passes.graph.rewriter import GraphRewriter
+
+
+def gathered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """``gather_elements`` at indices that are repeated along all other axes: slices are taken."""
+    x, indices = op.operands
+    axis = relax.attributes_of(op)["axis"] % x.type.rank
+    vector = _of_slices(r, indices, axis, x)
+    return None if vector is None else relax.take(x, vector, axis=axis)
+
+
+def scattered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """``scatter_elements`` along the first axis likewise: slices are stored, or combined."""
+    x, indices, updates = op.operands
+    attributes = relax.attributes_of(op)
+    vector = _of_slices(r, indices, 0, x) if attributes["axis"] % x.type.rank == 0 and dims(updates.type) == dims(indices.type) else None
+    if vector is None:
+        return None
+    return relax.scatter_nd(x, relax.expand_dims(vector, axis=[1]), updates, reduction=attributes["reduction"])
+
+
+def _of_slices(r: GraphRewriter, indices: ir.Value, axis: int, x: ir.Value) -> ir.Value | None:
+    """The indices along an axis, if they are the same at all places of the other axes, which are those of x."""
+    repeated = r.find(indices, "broadcast_to")
+    if repeated is None or repeated.operands[0].type.rank != x.type.rank:
+        return None
+    given, sizes, of_x = (dims(value.type) for value in (repeated.operands[0], indices, x))
+    others = [a for a in range(len(sizes)) if a != axis]
+    if given[axis] != sizes[axis] or UNKNOWN in (*given, *sizes) or any(given[a] != 1 or sizes[a] != of_x[a] for a in others):
+        return None
+    return relax.reshape(repeated.operands[0], [given[axis]])
+
+
+PATTERNS = (("gather_elements", gathered_slices), ("scatter_elements", scattered_slices))
