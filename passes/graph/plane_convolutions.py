@@ -4,10 +4,10 @@ The slices that a window covers are channels of the image: ``y[d]`` is the convo
 cost what each of its elements is multiplied with a few times. Schedules of images multiply pairs of bf16, and step over what windows that
 do not overlap leave out.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from legato.analysis.structured.convolution import ENOUGH_FEATURES, are_few
 from legato.core.interfaces import CpuMachine
@@ -66,9 +66,11 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
     if weight is None or weight.name != CONSTANT:
         return False
     features, channels, *taps = op.operands[1].type.shape
-    if multiplies_pairs(op, machine) or (machine.rounds_factors and machine.multiplies_pairs and features >= ENOUGH_FEATURES):
-        return True
     attrs = relax.attributes_of(op)
+    if multiplies_pairs(op, machine):
+        return True
+    if machine.rounds_factors and machine.multiplies_pairs and features >= ENOUGH_FEATURES:
+        return machine.has("amx-bf16") or not overlaps(attrs, taps) or channels % machine.lanes(32) != 0
     strides, padding = attrs["strides"], attrs["padding"]
     if prod(taps) == 1 or strides[2] == 1 or are_few(features, channels, machine.lanes(32)):
         return False
@@ -78,6 +80,11 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
         return True
     streams = op.results[0].type.shape[4] < POSITIONS and prod(op.operands[1].type.shape) * 4 > machine.l2_bytes
     return not streams and (machine.registers < MANY or all(step >= size for step, size in zip(strides, taps)))
+
+
+def overlaps(attrs: Mapping[str, Any], taps: Sequence[int]) -> bool:
+    """Whether windows are some of which Winograd's algorithm multiplies fewer numbers, in the slices of a volume as they are."""
+    return taps[0] > 1 and (*taps[1:], *attrs["strides"][1:], *attrs["dilations"][1:]) == (3, 3, 1, 1, 1, 1)
 
 
 def skipped(taps: Sequence[int], strides: Sequence[int], padding: Sequence[int]) -> list[int]:
@@ -106,10 +113,13 @@ def slices(x: ir.Value, taps: Sequence[int], strides: Sequence[int], padding: Se
         ends, steps = [x.type.shape[axis + 2] for axis in alone], [strides[axis] for axis in alone]
         x = relax.strided_slice(x, begin=[0] * len(alone), end=ends, strides=steps, axes=[axis + 2 for axis in alone])
     x = relax.permute_dims(x, axes=[0, 2, 3, 4, 1])
-    batch, depth, *sizes, channels = dims.dims(x.type)
+    (batch, _, *sizes, channels), depth = dims.dims(x.type), x.type.shape[1]
     count = (padding[0] + depth + padding[3] - 1 - dilations[0] * (taps[0] - 1)) // strides[0] + 1
-    if padding[0] or padding[3]:
-        firsts = [tap * dilations[0] - padding[0] for tap in range(taps[0])]
+    firsts = [tap * dilations[0] - padding[0] for tap in range(taps[0])]
+    padded = [first for first in firsts if first < 0 or first + (count - 1) * strides[0] >= depth]
+    if len(padded) > 1:
+        x = relax.pad(x, pads=[0, padding[0], 0, 0, 0, 0, padding[3], 0, 0, 0])
+    if len(padded) == 1:
         parts = [padded_slices(x, first, count, strides[0]) for first in firsts]
         gathered = parts[0] if len(parts) == 1 else relax.concat(parts, 4)
     else:

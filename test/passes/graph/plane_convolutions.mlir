@@ -1,6 +1,8 @@
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=znver4}" | filecheck %s
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=FEW
 // RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=x86-64-v2}" | filecheck %s --check-prefix=PLAIN
+// RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=znver4 matmul-precision=bf16}" | filecheck %s --check-prefix=LANES
+// RUN: legato-opt %s --relax-plane-convolutions="target=llvm{cpu=sapphirerapids matmul-precision=bf16}" | filecheck %s --check-prefix=MATRICES
 
 // Windows that do not overlap: the slices that a window covers are channels, of an image for each slice of the result. Where a tap is in the
 // padding there are zeros.
@@ -68,4 +70,30 @@ func.func @few(%x: tensor<1x3x9x40x60xf32>) -> tensor<1x2x4x19x29xf32> {
   %w = "relax.constant"() {value = dense<0.5> : tensor<2x3x3x3x3xf32>} : () -> tensor<2x3x3x3x3xf32>
   %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 2, 2, 2>} : (tensor<1x3x9x40x60xf32>, tensor<2x3x3x3x3xf32>) -> tensor<1x2x4x19x29xf32>
   return %0 : tensor<1x2x4x19x29xf32>
+}
+
+// Where factors are rounded to bf16, matrix registers multiply images; in the lanes of vectors, Winograd's algorithm takes slices of volumes as
+// they are. A volume is padded once if windows read padding at both of its ends.
+// LANES-LABEL: func.func @rounded(
+// LANES: "relax.conv3d"
+// LANES: "relax.conv2d"
+// LANES: "relax.conv2d"
+// LANES: "relax.conv2d"
+// MATRICES-LABEL: func.func @rounded(
+// MATRICES: %[[LAST:.*]] = "relax.permute_dims"(%arg0)
+// MATRICES-NEXT: %[[PADDED:.*]] = "relax.pad"(%[[LAST]]) {pads = array<i64: 0, 1, 0, 0, 0, 0, 1, 0, 0, 0>}
+// MATRICES-COUNT-3: "relax.strided_slice"(%[[PADDED]])
+// MATRICES-NEXT: tensor.concat dim(4)
+// MATRICES: "relax.conv2d"
+// MATRICES-NOT: "relax.conv3d"
+func.func @rounded(%x: tensor<1x32x8x12x12xf32>, %y: tensor<1x24x8x12x12xf32>)
+    -> (tensor<1x64x8x12x12xf32>, tensor<1x64x8x12x12xf32>, tensor<1x64x8x6x6xf32>, tensor<1x64x8x12x12xf32>) {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<64x32x3x3x3xf32>} : () -> tensor<64x32x3x3x3xf32>
+  %v = "relax.constant"() {value = dense<0.5> : tensor<64x24x3x3x3xf32>} : () -> tensor<64x24x3x3x3xf32>
+  %u = "relax.constant"() {value = dense<0.5> : tensor<64x32x1x3x3xf32>} : () -> tensor<64x32x1x3x3xf32>
+  %0 = "relax.conv3d"(%x, %w) {padding = array<i64: 1, 1, 1, 1, 1, 1>} : (tensor<1x32x8x12x12xf32>, tensor<64x32x3x3x3xf32>) -> tensor<1x64x8x12x12xf32>
+  %1 = "relax.conv3d"(%y, %v) {padding = array<i64: 1, 1, 1, 1, 1, 1>} : (tensor<1x24x8x12x12xf32>, tensor<64x24x3x3x3xf32>) -> tensor<1x64x8x12x12xf32>
+  %2 = "relax.conv3d"(%x, %w) {strides = array<i64: 1, 2, 2>, padding = array<i64: 1, 1, 1, 1, 1, 1>} : (tensor<1x32x8x12x12xf32>, tensor<64x32x3x3x3xf32>) -> tensor<1x64x8x6x6xf32>
+  %3 = "relax.conv3d"(%x, %u) {padding = array<i64: 0, 1, 1, 0, 1, 1>} : (tensor<1x32x8x12x12xf32>, tensor<64x32x1x3x3xf32>) -> tensor<1x64x8x12x12xf32>
+  return %0, %1, %2, %3 : tensor<1x64x8x12x12xf32>, tensor<1x64x8x12x12xf32>, tensor<1x64x8x6x6xf32>, tensor<1x64x8x12x12xf32>
 }
