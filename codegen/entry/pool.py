@@ -32,7 +32,7 @@ PARTS = 8                   # parts of a loop for each thread, where it has so m
 # one thread computes; to wake a sleeping one takes about 50 microseconds on a virtual machine
 IDLE = 300_000
 STRAGGLER = 15_000          # nanoseconds that the caller spins for the last parts, besides the time that one takes
-POLLS = 15                  # of so many polls and one, one looks at the clock
+POLLS = 31                  # of so many polls and one, one yields and looks at the clock; a part that begins meanwhile waits
 FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98     # the number of the system call
 FUTEX_WAIT, FUTEX_WAKE = 128, 129     # of one process
 SIG_BLOCK, SIG_SETMASK = 0, 2

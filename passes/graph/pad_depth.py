@@ -26,7 +26,7 @@ WORTH_IT = 1 << 12    # elements of a matrix, from which on a row's product take
 @dataclass(frozen=True)
 class PadDepth(ModulePass):
     """Pads both factors of products of bf16, or of f32 that are rounded to it, to whole pairs, where the CPU multiplies these in the lanes
-    of vectors (AVX512-BF16), or to whole matrices (AMX). Products of one row stay, and with AMX of few rows."""
+    of vectors (AVX512-BF16), or to whole matrices (AMX). With AMX products of few rows stay."""
 
     name: ClassVar[str] = "relax-pad-depth"
     target: TargetText = option("llvm", "the target whose CPU may multiply pairs of bf16")
@@ -50,7 +50,7 @@ def missing(op: ir.Operation, machine: CpuMachine) -> int:
         return 0
     *_, depth, columns = weight.shape
     rows = dims.product(dims.dims(op.results[0].type)[:-1])
-    if columns < machine.lanes(32) or depth * columns < WORTH_IT or rows == 1:
+    if columns < machine.lanes(32) or depth * columns < WORTH_IT:
         return 0
     if not machine.has("amx-bf16"):
         return depth % PAIR

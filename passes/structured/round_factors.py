@@ -1,9 +1,9 @@
 """tir-round-factors: contractions in f32 read their factors rounded to bf16, where the CPU multiplies those faster.
 
-Weights are rounded here, once. Of one row, and of few with AMX, by a weight that comes from memory, only the weight is rounded, which
-halves what is read: the product is in f32. Else the other factor is rounded by an op in front of the contraction, which
-``tir-split-kernels`` makes a kernel of, and ``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in
-f32, are added up in f32 as before.
+Weights are rounded here, once. The other factor is rounded by an op in front of the contraction, which ``tir-split-kernels`` makes a
+kernel of, and ``tir-fuse`` a part of the kernel that computes the factor. The products, which are exact in f32, are added up in f32 as
+before. Of few rows that no instruction multiplies in pairs (of one row with AMX), by a weight that comes from memory, only the weight is
+rounded, which halves what is read: the product is in f32.
 """
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ LARGE = 1 << 18     # elements of a weight that is not found in the second cache
 
 @dataclass(frozen=True)
 class RoundFactors(ModulePass):
-    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies pairs of bf16; of one row, or too few
-    for matrix registers, only the weight, if it is large."""
+    """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU multiplies pairs of bf16; of rows too few for
+    matrix registers (AMX), and of columns that fill no vector, only the weight, if it is large."""
 
     name: ClassVar[str] = "tir-round-factors"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -66,8 +66,7 @@ def round_factors(op: StructuredOp, kernel: func.FuncOp, calls: Sequence[ir.Oper
     form = ContractionForm.of_op(op)
     if form is None or op.summed_product is None:
         return False
-    rows = 1 if form.row is None else form.extents[form.row]
-    pairs = fits_pairs(op, form, ir.F32Type, machine) and rows != 1
+    pairs = fits_pairs(op, form, ir.F32Type, machine)
     if not pairs and not reads_much(op, form):
         return False
     argument = _argument(op.inputs[form.weight])

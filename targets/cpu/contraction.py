@@ -74,7 +74,7 @@ class _ContractionScript:
         width = inner[column] if inner else None
         self.depth = inner[column - 1] if len(inner) > 2 and inner[column - 1] > 1 else None  # of a step on matrices
         self.tiles = tiles_of(form, machine, width, self.depth is not None)
-        self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine, self.depth is None)
+        self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine, self.depth is not None)
         self.rest: _Rest | None = None
         if self.part:
             loop, size = self.part

@@ -9,31 +9,36 @@ WORTH_IT = 1 << 20  # multiply-adds from which on a parallel region pays
 GRAIN = 1 << 19     # multiply-adds of a part, at least
 PIECES = (4, 3, 2, 1)    # parts for each thread, which takes the next one when it is through: others may use its core
 TYPICAL = 128  # assumed extent of a dynamic loop
-READ_ONCE = 4  # rows of f32 that are multiplied while the factor that they share is read: fewer take as long as so many
+READ_ONCE = 4  # rows of f32, or of pairs of bf16, that are multiplied while the factor that they share is read: fewer take as long
 FAR_ROWS = 64  # likewise where that factor is read from memory
 
 
-def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine, peels: bool = True) -> tuple[int, int] | None:
+def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine, matrices: bool = False) -> tuple[int, int] | None:
     """The loop to split among the machine's threads and the size of a part; None where one thread is as fast.
 
     ``tile``: rows and columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay
     static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile are in no part;
-    without ``peels`` there are none.
+    of ``matrices``, which instructions multiply, there are none.
     """
     work = prod(extent or TYPICAL for extent in form.extents)
-    if not form.filters and not form.batch and form.heart.memory_bits >= 32:
+    if not form.filters and not form.batch and (form.heart.memory_bits >= 32 or _reads_pairs(form, matrices)):
         rows = prod(form.extents[loop] or TYPICAL for loop in form.rows)
         work = max(work, work * READ_ONCE // max(rows, 1))
     threads = machine.threads
     if threads < 2 or work < WORTH_IT:
         return None
-    peels = peels and not form.filters and form.group is None
+    peels = not matrices and not form.filters
     far = _size(form, form.columns) * form.heart.memory_bits // 8 > machine.l2_bytes
     found = [(_busy(form, loop, part, used, far), gain, -number, used, loop, part) for number, pieces in enumerate(PIECES) if pieces == 1
              or work >= threads * pieces * GRAIN
              for used, gain, loop, part in _candidates(form, tile, threads * pieces, pieces > 1, peels)]
     best = max(found, default=None)
     return best[-2:] if best and best[-3] * threads > 1.3 else None
+
+
+def _reads_pairs(form: ContractionForm, matrices: bool) -> bool:
+    """Whether the factors are pairs of 16 bits in the lanes of vectors, which are multiplied as fast as they are read."""
+    return form.group is not None and not matrices and form.heart.memory_bits == 16
 
 
 def _busy(form: ContractionForm, loop: int, part: int, used: float, far: bool) -> float:

@@ -41,7 +41,10 @@ func.func private @variable(%x: tensor<16x64xf32>, %w: tensor<64x96xf32>, %out: 
   return %1 : tensor<16x96xf32>
 }
 
-// Of one row, matrix registers are not filled, and only a large weight is rounded: less is read.
+// Of one row, matrix registers are not filled, and only a large weight is rounded: less is read. Pairs in the lanes of vectors are of both.
+// LANES-LABEL: func.func @few
+// LANES: call @row(%arg0, %{{.*}}, %arg1) : (tensor<1x512xf32>, tensor<512x512xbf16>, tensor<1x512xf32>) -> tensor<1x512xf32>
+// LANES: call @small(%arg0, %{{.*}}, %arg2) : (tensor<1x512xf32>, tensor<512x511xbf16>, tensor<1x511xf32>) -> tensor<1x511xf32>
 // AMX-LABEL: func.func @few
 // AMX: call @row(%arg0, %{{.*}}, %arg1) : (tensor<1x512xf32>, tensor<512x512xbf16>, tensor<1x512xf32>) -> tensor<1x512xf32>
 // AMX: call @small(%arg0, %{{.*}}, %arg2) : (tensor<1x512xf32>, tensor<512x511xf32>, tensor<1x511xf32>) -> tensor<1x511xf32>
@@ -53,6 +56,9 @@ func.func @few(%x: tensor<1x512xf32>, %a: tensor<1x512xf32>, %b: tensor<1x511xf3
   %1 = call @small(%x, %v, %b) : (tensor<1x512xf32>, tensor<512x511xf32>, tensor<1x511xf32>) -> tensor<1x511xf32>
   return %0, %1 : tensor<1x512xf32>, tensor<1x511xf32>
 }
+// LANES-LABEL: func.func private @row(
+// LANES: arith.truncf
+// LANES: ins(%{{.*}}, %arg1 : tensor<1x512xbf16>, tensor<512x512xbf16>)
 // AMX-LABEL: func.func private @row(
 // AMX-NOT: truncf
 // AMX: linalg.generic {{.*}} ins(%arg0, %arg1 : tensor<1x512xf32>, tensor<512x512xbf16>) outs(%{{.*}} : tensor<1x512xf32>)
@@ -74,7 +80,7 @@ func.func private @small(%x: tensor<1x512xf32>, %w: tensor<512x511xf32>, %out: t
   return %1 : tensor<1x511xf32>
 }
 
-// Pairs are faster from two rows on, on matrices and in the lanes of vectors.
+// Pairs are faster from two rows on, on matrices and in the lanes of vectors; in these also of one row.
 // AMX-LABEL: func.func @some
 // AMX: call @rows({{.*}}) : (tensor<3x512xf32>, tensor<512x511xbf16>, tensor<3x511xf32>)
 // LANES-LABEL: func.func @some

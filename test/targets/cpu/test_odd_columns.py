@@ -109,3 +109,18 @@ def test_threads_share_whole_tiles(cpu_name, threads, dtype):
     check(net, arrays, expected, TOLERANCE[dtype])
     text = str(net.lowered("scheduled").operation)
     assert text.count("scf.forall") >= 4
+
+
+@pytest.mark.parametrize("rows", [1, 5, 37])
+def test_threads_share_whole_tiles_of_groups(rows):
+    """Likewise of bytes in groups of four, and of bf16 in pairs where the CPU multiplies these."""
+    net, arrays, expected = Net("llvm{threads=2 matmul-precision=bf16}", first=None), [], []
+    for depth, columns in ((1056, 1001), (300, 7003)):
+        x, w = RNG.integers(0, 256, (rows, depth)).astype(np.uint8), RNG.integers(-128, 128, (depth, columns)).astype(np.int8)
+        net.output(net.op("relax.matmul_integer", [net.input(x.shape, "ui8"), net.weight(w)]))
+        a, v = numbers(rows, depth), numbers(depth, columns) / np.float32(np.sqrt(depth))
+        net.output(net.op("relax.matmul", [net.input(a.shape), net.weight(v)]))
+        arrays += [x, a]
+        expected += [x.astype(np.float64) @ w, a.astype(np.float64) @ v]
+    check(net, arrays, expected, TOLERANCE["bf16"])
+    assert str(net.lowered("scheduled").operation).count("scf.forall (") == 4
