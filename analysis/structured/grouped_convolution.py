@@ -7,6 +7,7 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.convolution import ConvolutionForm
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Index
+from legato.analysis.structured.kernel import StructuredKernel
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.window import WindowAxis
 from legato.core.ir_helpers import present
@@ -64,6 +65,12 @@ class GroupedConvolutionForm:
         """The zeros before the first row, and the first column."""
         rows, columns = self.axes
         return rows.begin, columns.begin
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The zeros after the last row, and the last column, that windows read."""
+        rows, columns = (axis.reads(0, axis.count)[3] for axis in self.axes)
+        return rows, columns
 
     @property
     def strides(self) -> tuple[int, int]:
@@ -134,3 +141,8 @@ class GroupedConvolutionForm:
 
 
 ImageConvolutionForm = ConvolutionForm | GroupedConvolutionForm
+
+
+def image_convolution(kernel: StructuredKernel) -> ImageConvolutionForm | None:
+    """The form of a kernel with a convolution of images, in groups or not; None for another kernel."""
+    return GroupedConvolutionForm.of(kernel) if kernel.convolution is None else kernel.convolution

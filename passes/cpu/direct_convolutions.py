@@ -4,8 +4,9 @@ How windows and padding are gone through: ``window_loops``.
 - Where a group, or a convolution without groups, has features for more than a quarter of a vector's lanes, an element of the image is
   multiplied with a vector of the filter for one or two vectors of features (``direct.spread``). All features of a row are computed one
   after the other, where the filter stays in the cache meanwhile; a larger one goes through all rows part by part, and through those of
-  many channels more than once: the result keeps their sums.
+  many channels more than once: the result keeps their sums. A group's filter goes through all rows before the next one's does.
 - Of narrower groups, a vector has the features of several (``direct.shuffled``).
+- Of groups, each tile fetches what it reads of the next row of the result, where images are larger than the caches.
 - Of few features, lanes are channels (``direct.summed``).
 - Of bytes, an element is four neighbouring channels (``direct.grouped``).
 """
@@ -45,7 +46,6 @@ from legato.passes.structured.pack_weights import calls_by_callee
 
 MANY = 32               # registers: with fewer, the tiles of other schedules hold as many sums
 WORTH_SUMS = 2          # times fewer products of integers, from which on lanes are channels
-MOST_PRODUCTS = 512     # of a narrow group, which are written out for a row of a window
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         return None
     blocks = blocks_of(form, machine)
     columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
-    joins = blocks.together * form.depth <= 2 * lanes and columns.taps * form.depth * POSITIONS <= MOST_PRODUCTS
-    joins = joins and (form.channels % form.per_lane == 0 or machine.has("avx512vbmi"))    # else bytes are shuffled by many instructions
+    shuffles = form.channels % form.per_lane == 0 or machine.has("avx512vbmi")    # else bytes are shuffled by many instructions
+    joins = blocks.writes_out(columns) and shuffles
     if sums_channels(form, lanes) and not (blocks.together > 1 and joins):
         packed = summed.packed_shape(shape, lanes * form.per_lane)
         return DirectPlan(summed.positions(machine.registers, form.features), packed, summed.pack,
@@ -122,7 +122,7 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     if not shared and blocks.units < machine.threads and form.is_tiled:
         return None    # there is no work for all threads
     whole = stays_in_cache(form, machine) and shared
-    units = 1 if whole else max(1, blocks.units)
+    units = 1 if whole and (form.groups == 1 or form.per_lane > 1) else max(1, blocks.units)
     if form.per_lane > 1:
         return _integers(form, machine, blocks, units, plan)
     if blocks.together > 1:

@@ -10,7 +10,7 @@ apart, and multiplied one after the other.
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -22,18 +22,19 @@ import numpy as np
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.convolution import fills_lanes
-from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
+from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm, image_convolution
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.passes.cpu.direct.pairs import PairPlan
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.fuse_pointwise_depthwise import calls_to_merge
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.matrices.concats import ConcatCalls
 from legato.passes.cpu.matrices.maxima import MaximaCalls
-from legato.passes.cpu.matrices.narrow import ConvolutionCalls, form_of, narrow_calls, read_narrow
+from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
 from legato.passes.cpu.matrices.packing import FEW, PairTiles, overlapping_shape, pack_filters, packed_shape, read_shape
@@ -75,7 +76,7 @@ class MatrixConvolutions(ModulePass):
             found: list[ConvolutionCalls] = []
             others: list[RoundingCalls | MaximaCalls | ConcatCalls] = []
             for kernel in tir.schedulable(module.module):
-                form, sites = form_of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
+                form, sites = image_convolution(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
                 if machine.rounds_factors and kernel.name.value not in widening:    # whose calls may end
                     made_of = (kind.of(context.kernels.of(kernel), sites) for kind in (RoundingCalls, MaximaCalls, ConcatCalls))
                     others += [one for one in made_of if one is not None]
@@ -97,12 +98,20 @@ class MatrixConvolutions(ModulePass):
                 if one.merges and reads_bf16(one.form):
                     continue
                 groups = one.form.groups
+                place = one.form.filter.arg_number
+                plan = pair_plan(one.form, machine)
+                if plan is not None:
+                    shape = plan.packed_shape
+                    rewrite_kernel(one.form, shape, plan.build)
+                    for call in one.calls:
+                        give_transformed(call, place, constants, made, f"pairs{groups}.bf16", shape, BF16, plan.pack)
+                    continue
                 on_matrices = isinstance(one.form, ConvolutionForm) and machine.has("amx-bf16")
                 read_as = overlapping_shape if on_matrices else read_shape
                 read = read_as(one.form.filter_shape, one.form.dilations, groups)
                 tiles = tiles_of(one.form, machine)
-                place, shape = one.form.filter.arg_number, packed_shape(read, tiles, groups)
-                rewrite_kernel(one.form, machine, tiles, shape)
+                shape = packed_shape(read, tiles, groups)
+                rewrite_kernel(one.form, shape, partial(build_products, one.form, machine, tiles))
                 for call in one.calls:
                     give_transformed(call, place, constants, made, "bf16" if groups == 1 else f"groups{groups}.bf16", shape, BF16,
                                      partial(pack_filters, shape=read, groups=groups))
@@ -161,18 +170,30 @@ def reads_bf16(form: ImageConvolutionForm) -> bool:
     return form.source.type.element_type == ir.BF16Type.get()
 
 
-def rewrite_kernel(form: ImageConvolutionForm, machine: CpuMachine, tiles: PairTiles, shape: list[int]) -> None:
-    """Replaces the structured ops of one kernel by loops, and its filter by the packed one of this shape."""
-    element = ir.BF16Type.get()
-    def build(buffers: Buffers) -> None:
-        packed = bufferization.ToBufferOp(ir.MemRefType.get(shape, element), form.filter, read_only=True).result
-        if isinstance(form, ConvolutionForm) and machine.has("amx-bf16"):
-            MatrixConvolution(form, machine, tiles, buffers, packed).build()
-        else:
-            VectorConvolution(form, machine, tiles, buffers, packed).build()
+def pair_plan(form: ImageConvolutionForm, machine: CpuMachine) -> PairPlan | None:
+    """The plan of a convolution in groups that reads its images in place: where they are bf16, or narrow groups are rounded as they are
+    read. None for another one."""
+    plan = PairPlan.of(form.direct, machine) if isinstance(form, GroupedConvolutionForm) else None
+    return plan if plan is not None and (plan.is_narrow or reads_bf16(form)) else None
 
-    into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build)
+
+def rewrite_kernel(form: ImageConvolutionForm, shape: list[int], build: Callable[[Buffers, ir.Value], None]) -> None:
+    """Replaces the structured ops of one kernel by loops, which ``build`` builds, and its filter by the packed one of this shape."""
+    element = ir.BF16Type.get()
+
+    def build_loops(buffers: Buffers) -> None:
+        build(buffers, bufferization.ToBufferOp(ir.MemRefType.get(shape, element), form.filter, read_only=True).result)
+
+    into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build_loops)
     retype(form.kernel.function, form.filter, shape, element)
+
+
+def build_products(form: ImageConvolutionForm, machine: CpuMachine, tiles: PairTiles, buffers: Buffers, filters: ir.Value) -> None:
+    """Builds the loops of a convolution of a copied image at the insertion point."""
+    if isinstance(form, ConvolutionForm) and machine.has("amx-bf16"):
+        MatrixConvolution(form, machine, tiles, buffers, filters).build()
+    else:
+        VectorConvolution(form, machine, tiles, buffers, filters).build()
 
 
 def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
@@ -180,6 +201,8 @@ def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
     if form.depth is not None or (form.groups > 1 and machine.has("amx-bf16")):
         return False
     _, rows, columns, features = form.result_shape
+    if isinstance(form, GroupedConvolutionForm) and (plan := PairPlan.of(form.direct, machine)) is not None and plan.is_narrow:
+        return True
     summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]
     reads = prod(form.filter_shape[:2]) / prod(form.strides)
     enough = fills_lanes(form.groups * features, form.groups, reads, machine.lanes(32))

@@ -1,5 +1,5 @@
-"""tir-winograd-convolutions: convolutions of 3 x 3 and stride 1, in the slices of volumes too, by Winograd's algorithm, with fewer
-multiplications.
+"""tir-winograd-convolutions: convolutions of 3 x 3 and stride 1, in the slices of volumes and in groups too, by Winograd's algorithm, with
+fewer multiplications.
 """
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm, image_convolution
 from legato.core.dtypes import mlir_type
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import bufferization, ir
@@ -62,10 +62,11 @@ class WinogradConvolutions(ModulePass):
             for kernel in tir.schedulable(module.module):
                 found = context.kernels.of(kernel)
                 tiles, sites = target.winograd(found), calls.get(kernel.name.value, [])
-                if found.convolution is None or tiles is None or not are_constant(found.convolution.filter, sites):
+                form = image_convolution(found)
+                if form is None or tiles is None or not are_constant(form.filter, sites):
                     continue
-                packing, place = packing_of(found.convolution.filter, tiles), found.convolution.filter.arg_number
-                rewrite_kernel(found.convolution, tiles, packing)
+                packing, place = packing_of(form.filter, tiles), form.filter.arg_number
+                rewrite_kernel(form, tiles, packing)
                 context.kernels.drop(kernel)
                 for call in sites:
                     give_transformed(call, place, constants, made, packing.suffix, packing.shape, packing.dtype, packing.work)
@@ -94,7 +95,7 @@ def packing_of(weights: ir.Value, tiles: WinogradTilesLike) -> FilterPacking:
     return FilterPacking(shape, *((BF16, f"{kind}.bf16") if tiles.in_pairs else (F32, kind)), work)
 
 
-def rewrite_kernel(form: ConvolutionForm, tiles: WinogradTilesLike, packing: FilterPacking) -> None:
+def rewrite_kernel(form: ImageConvolutionForm, tiles: WinogradTilesLike, packing: FilterPacking) -> None:
     """Replaces the structured ops of one kernel by loops, and its filter by the packed one."""
     element = mlir_type(packing.dtype)
     builder = WinogradPanels if tiles.order == "panels" else WinogradBlocks

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.convolution import are_few
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm, image_convolution
 from legato.core.interfaces import WinogradOrder
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose, steps
@@ -36,6 +37,7 @@ BLOCKS = (1, 2, 3, 4, 6, 8)     # numbers of blocks that are tried, where weight
 DIRECT = 1.15                   # time of a direct convolution, by that of its multiply-adds
 REGIONS = {"points": 3, "panels": 2}    # parallel loops of a block that threads share
 START = 40_000                  # cycles from the end of one parallel loop to the begin of the next on all threads
+SHARE = 4                       # of the second cache, its inverse, that a block of a group takes
 GAIN = 0.9                      # most time by the algorithm, as a part of the direct convolution's, that is worth its rounding
 
 
@@ -65,13 +67,15 @@ class WinogradTiles:
 
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
     """The sizes of the blocks; None where the kernel is no convolution of 3 x 3, or a direct one is about as fast."""
-    form = kernel.convolution
+    form = image_convolution(kernel)
     if form is None or form.filter_shape[:2] != [3, 3] or (*form.strides, *form.dilations) != (1, 1, 1, 1):
         return None
     is_f32 = form.filter.type.element_type == form.result.type.element_type
     if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
         return None
     channels, features, lanes = *form.filter_shape[2:], machine.lanes(32)
+    if form.groups > 1 and (channels % lanes or features % lanes or machine.rounds_factors):
+        return None
     if form.depth is not None and channels % lanes:
         return None
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
@@ -80,6 +84,9 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     pairs = (False, True) if machine.rounds_factors and machine.has("avx512bf16") else (False,)
     candidates = []
     for threads in {1, most}:
+        if form.groups > 1:
+            candidates += _in_groups(form, machine, threads)
+            continue
         for order, in_pairs in product(TRANSFORMED, pairs):
             candidates += _candidates(form, machine, threads, order, in_pairs)
         if machine.registers >= MANY:
@@ -88,21 +95,22 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     return tiles if cost < GAIN * _direct(form, machine, most) else None
 
 
-def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
-    """Images, rows and columns of the result, channels and features; typical ones where they are not known. Slices of volumes are images,
-    and those that a window takes are channels."""
-    images, *_, rows, columns, _ = form.result.type.shape
-    channels, features = form.filter_shape[2:]
+def _sizes(form: ImageConvolutionForm) -> tuple[int, int, int, int, int]:
+    """Images, rows and columns of the result, channels and features; typical ones where they are not known. The channels
+    are those of a group, the features those of all. Slices of volumes are images, and those that a window takes are channels."""
+    images, *_, rows, columns, _ = form.result.type.shape if form.groups == 1 else form.result_shape
+    channels, features = form.filter_shape[2], form.filter_shape[3] * form.groups
     slices, taken = (1, 1) if form.depth is None else (form.depth.count, form.depth.taps)
     return max(images, 1) * slices, rows if rows > 0 else TYPICAL, columns if columns > 0 else TYPICAL, channels * taken, features
 
 
-def _direct(form: ConvolutionForm, machine: Machine, threads: int) -> float:
+def _direct(form: ImageConvolutionForm, machine: Machine, threads: int) -> float:
     """The cost of the convolution by its definition."""
     images, rows, columns, channels, features = _sizes(form)
     weights = 9 * channels * features
     vectors = -(-features // machine.lanes(32))
-    computed = DIRECT * images * rows * columns * 9 * channels * vectors / 2 * _inside(form)
+    computed = images * rows * columns * 9 * channels * vectors / 2
+    computed *= DIRECT * _inside(form) if form.groups == 1 else _taps_inside(form)
     size = 4
     if machine.rounds_factors and machine.multiplies_pairs and form.depth is None:
         computed, size = computed / 2, 2    # of pairs of bf16
@@ -115,7 +123,7 @@ def _slowness(machine: Machine) -> float:
     return 2 / machine.multiply_adds
 
 
-def _inside(form: ConvolutionForm) -> float:
+def _inside(form: ImageConvolutionForm) -> float:
     """The part of the slices that windows take which are not padding: a direct convolution leaves that out."""
     axis = form.depth
     if axis is None or axis.count == 0:
@@ -124,12 +132,20 @@ def _inside(form: ConvolutionForm) -> float:
     return sum(0 <= place < axis.size for place in places) / len(places)
 
 
+def _taps_inside(form: ImageConvolutionForm) -> float:
+    """The part of the elements of windows that are not padding: direct convolutions in groups leave that out."""
+    found = 1.0
+    for size, count, begin in zip(form.source_shape[1:3], form.result_shape[1:3], form.begins, strict=True):
+        found *= sum(0 <= at + tap - begin < size for at in range(count) for tap in range(3)) / (3 * count)
+    return found
+
+
 def _memory(threads: int) -> int:
     """Bytes of weights that cross from memory in a cycle: a core waits for a few lines at a time, two wait for twice as many."""
     return MEMORY * min(threads, 2)
 
 
-def _candidates(form: ConvolutionForm, machine: Machine, threads: int, order: WinogradOrder,
+def _candidates(form: ImageConvolutionForm, machine: Machine, threads: int, order: WinogradOrder,
                 in_pairs: bool) -> Iterator[tuple[float, WinogradTiles]]:
     """Sizes of blocks whose weights are transformed at compile time, with their cost."""
     *_, channels, features = _sizes(form)
@@ -167,7 +183,29 @@ def _candidates(form: ConvolutionForm, machine: Machine, threads: int, order: Wi
                                       machine.vector_registers)
 
 
-def _panels(form: ConvolutionForm, machine: Machine, threads: int) -> tuple[float, WinogradTiles]:
+def _in_groups(form: ImageConvolutionForm, machine: Machine, threads: int) -> Iterator[tuple[float, WinogradTiles]]:
+    """Sizes of blocks of a convolution in groups, of whole vectors of channels and features, with their cost: a group goes through all
+    blocks before the next does, so its weights stay in the cache."""
+    *_, channels, features = _sizes(form)
+    lanes = machine.lanes(32)
+    vectors = VECTORS if form.filter_shape[3] % (VECTORS * lanes) == 0 else 1
+    panels, chunks = features // (vectors * lanes), form.groups * channels // lanes
+    for outputs in TILES:
+        points = (outputs + 2) ** 2
+        segment, total = _in_segments(form, outputs)
+        scratch = 4 * points * segment * (channels + vectors * lanes)    # bytes of a segment's inputs and of its products
+        segments = max(1, min(total, machine.l2_bytes // SHARE // scratch))
+        tile = choose(segments * segment, vectors * lanes, lanes, machine.registers, vectors * lanes).rows[0]
+        blocks, weights = -(-total // segments), 4 * points * channels * features
+        products = blocks * panels * points * -(-segments * segment // tile) * (channels * steps(tile, vectors) / 2 + tile * vectors)
+        transforms = total * segment * (chunks * INPUTS[outputs] + panels * vectors * OUTPUTS[outputs])
+        computed = (products + transforms) * _slowness(machine)
+        cost = max((computed + weights / STREAM) / threads + (START if threads > 1 else 0), weights / _memory(threads))
+        yield cost, WinogradTiles(outputs, tile, vectors, lanes, segment, segments, threads, "blocks", channels, False,
+                                  machine.vector_registers)
+
+
+def _panels(form: ImageConvolutionForm, machine: Machine, threads: int) -> tuple[float, WinogradTiles]:
     """The sizes of blocks whose filters the kernel transforms, and their cost."""
     *_, channels, features = _sizes(form)
     lanes, side = machine.lanes(32), PANELS + 2
@@ -187,11 +225,11 @@ def _panels(form: ConvolutionForm, machine: Machine, threads: int) -> tuple[floa
         PANELS, ROWS, 1, lanes, segment, segments, threads, "panels", min(channels, DEEP), False, machine.vector_registers)
 
 
-def _in_segments(form: ConvolutionForm, outputs: int) -> tuple[int, int]:
+def _in_segments(form: ImageConvolutionForm, outputs: int) -> tuple[int, int]:
     """The tiles of a segment, and the segments of all images."""
     images, rows, columns, *_ = _sizes(form)
     in_row = -(-columns // outputs)
-    segment = -(-in_row // -(-in_row // SEGMENT)) if form.result.type.shape[-2] == columns else FEW_TILES
+    segment = -(-in_row // -(-in_row // SEGMENT)) if form.groups > 1 or form.result.type.shape[-2] == columns else FEW_TILES
     return segment, images * -(-rows // outputs) * -(-in_row // segment)
 
 

@@ -13,7 +13,9 @@ from legato.core.mlir import ir
 
 POSITIONS = 12          # of a tile, at most
 IN_FLIGHT = 8           # sums that hide how long a multiply-add takes
+MOST_PRODUCTS = 512     # of a narrow group, which are written out for a row of a window
 MOST_PARTS = 16         # of the channels
+QUARTER = 4             # lanes, of 128 bits, in which shuffles stay that take no indices
 SHARE = 2               # of the second cache, its inverse, that filters take
 
 
@@ -54,6 +56,21 @@ class Blocks:
         spare = registers - 2 * axis.taps - (axis.taps - 1) * (axis.dilation - 1) - 1 + axis.stride
         return max(1, min(POSITIONS, spare // (axis.stride + 1)))
 
+    def writes_out(self, axis: WindowAxis) -> bool:
+        """Whether the products of narrow groups, for windows of these columns, are few enough to be written out."""
+        return self.together * self.channels <= 2 * self.lanes and axis.taps * self.channels * POSITIONS <= MOST_PRODUCTS
+
+    @property
+    def turns(self) -> bool:
+        """Whether lanes take the channels of their group in orders of their own, each from its quarter on: of groups that have as many
+        channels as features, in several quarters."""
+        return self.together > 1 and self.per_lane == 1 and self.channels == self.features > QUARTER and self.features % QUARTER == 0
+
+    def channel(self, step: int, lane: int) -> int:
+        """The channel of its group that a lane multiplies in a step."""
+        quarters = self.features // QUARTER
+        return (step // QUARTER + lane // QUARTER) % quarters * QUARTER + step % QUARTER if self.turns else step
+
     @property
     def at_once(self) -> int:
         """The features that are computed at once."""
@@ -90,6 +107,9 @@ def pack(filters: np.ndarray, result: np.ndarray, blocks: Blocks) -> None:
     padded = np.zeros((*whole.shape[:5], blocks.each * blocks.lanes), filters.dtype)
     padded[..., :whole.shape[-1]] = whole
     split = padded.reshape(height, width, channels, blocks.per_lane, count, blocks.lanes)
+    if blocks.turns:
+        order = [[blocks.channel(step, lane) for lane in range(blocks.lanes)] for step in range(channels)]
+        split = np.take_along_axis(split, np.array(order).reshape(1, 1, channels, 1, 1, -1), 2)
     result[...] = split.transpose(4, 0, 2, 1, 5, 3).reshape(result.shape)
 
 

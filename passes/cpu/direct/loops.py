@@ -3,13 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Index, Term
+from legato.core.cpu_table import LINE
+from legato.core.dtypes import element_bytes
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
-from legato.core.mlir import ir
-from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, remainder, times
+from legato.core.mlir import ir, memref
+from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, remainder, times, value_of
+from legato.passes.cpu.direct.blocks import SHARE
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow, count_of
 
@@ -36,6 +40,8 @@ class DirectLoops(WindowLoops):
                  units: int = 1, chunk: int = 0, pieces: int = 1):
         super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units, chunk, pieces)
         self.form, self.filters = form, filters
+        image = prod(form.source.type.shape[1:]) * element_bytes(form.source.type.element_type)
+        self.is_far = form.groups > 1 and len(self.across) > 0 and image > machine.l2_bytes // SHARE
 
     def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products,
                 begin: Sequence[ir.Value] = ()) -> list[ir.Value]:
@@ -62,6 +68,20 @@ class DirectLoops(WindowLoops):
         each = -(-count // visits)
         return [remainder(plus(times(visit, each), number), count) for number in range(each)]
 
+    def fetch_row(self, tile: Positions, start: Size, line: WindowLine, channel: Size, count: int) -> None:
+        """Fetches ``count`` neighbouring channels of the columns of a tile that starts at ``start`` into the second cache, in the row that
+        the windows of the next row of the result take where these take ``line``, unless the whole image stays there. The hardware's
+        prefetching does not follow so many columns at once. Behind the image's end that does no harm."""
+        if not self.is_far:
+            return
+        *before, y = line.places
+        size = LINE // element_bytes(self.source.type.element_type)
+        below = WindowLine(line.taps, (*before, plus(y, self.across[-1].stride)))
+        for column in self.columns_of(tile):
+            for first in range(0, count, size):
+                at = self.source_at(below, start, column, plus(channel, first))
+                memref.PrefetchOp(self.source, [*map(value_of, at)], False, 2, True)
+
     def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""
         vectors = Vectors(sums[0].type.shape[0])
@@ -75,10 +95,15 @@ class DirectLoops(WindowLoops):
         for position, value in enumerate(sums):
             here = {**places, "w": plus(start, position)}
             result = elements_at(here, count, known | {form.result: value}).tensor(form.returned, form.own_terms)
-            if count is None:
-                vectors.store(result, self.out, *self.place(here))
-            else:
-                vectors.store_some(count, result, self.out, *self.place(here))
+            self.store(count, result, here)
+
+    def store(self, count: int | None, value: ir.Value, here: Mapping[Term, Size]) -> None:
+        """Stores a vector of the result, or the first ``count`` of its elements."""
+        vectors = Vectors(value.type.shape[0])
+        if count is None:
+            vectors.store(value, self.out, *self.place(here))
+        else:
+            vectors.store_some(count, value, self.out, *self.place(here))
 
     def place(self, here: Mapping[Term, Size]) -> list[Size]:
         """Where an element of the result is written."""

@@ -10,7 +10,7 @@ from legato.analysis.structured.direct import DirectForm
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, vector
 from legato.core.vector_loops import Size, Vectors, loop, quotient, times
-from legato.passes.cpu.direct.blocks import Blocks
+from legato.passes.cpu.direct.blocks import QUARTER, Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
@@ -25,12 +25,16 @@ class ShuffledLoops(DirectLoops):
         self.blocks = blocks
 
     def build_row(self, row: WindowRow) -> None:
-        """All groups of a row, those of a vector for all tiles: their filter stays in the cache meanwhile."""
+        """A row, tile by tile, each of all groups: what a tile reads and writes lies side by side in memory."""
+        self.each_tile(row, partial(self._groups, row))
+
+    def _groups(self, row: WindowRow, tile: Positions, start: Size) -> None:
+        """The positions from ``start`` on, for all groups, those of a vector after the other."""
         blocks = self.blocks
         whole = blocks.groups - blocks.groups % blocks.together
-        loop(0, whole, blocks.together, lambda group: self.each_tile(row, partial(self._tile, row, group, blocks.together)))
+        loop(0, whole, blocks.together, lambda group: self._tile(row, group, blocks.together, tile, start))
         if whole < blocks.groups:
-            self.each_tile(row, partial(self._tile, row, whole, blocks.groups - whole))
+            self._tile(row, whole, blocks.groups - whole, tile, start)
 
     def _tile(self, row: WindowRow, group: Size, groups: int, tile: Positions, start: Size) -> None:
         """The positions from ``start`` on, for ``groups`` groups from ``group`` on."""
@@ -45,19 +49,32 @@ class ShuffledLoops(DirectLoops):
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, of ``groups`` groups, the first one's first channel being ``channel``."""
         columns, found, count = self.columns_of(tile), list(sums), groups * self.form.channels
-        values = {column: some(self.source, count, self.source_at(line, start, column, channel)) for column in columns}
+        values = {column: self.values(count, self.source_at(line, start, column, channel)) for column in columns}
+        self.fetch_row(tile, start, line, channel, count)
+        turned: dict[int, ir.Value] = {}
         for number in range(self.blocks.channels):
             filters = [self.filter(block, tap, number, j) for j in range(self.columns.taps)]
             places = [min(lane // self.blocks.features, groups - 1) * self.form.channels for lane in range(self.vectors.lanes)]
+            if self.blocks.turns and number % QUARTER == 0:
+                turned = {column: self._turned(value, number, places) for column, value in values.items()}
             for column, uses in columns.items():
-                value = self.shuffled(values[column], number, places)
+                value = _in_quarters(turned[column], number) if turned else self.shuffled(values[column], number, places)
                 for position, j in uses:
                     found[position] = self.add(value, filters[j], found[position])
         return found
 
+    def _turned(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:
+        """Quarters of a group's channels in those lanes that multiply them in the step ``number`` and those after it."""
+        whole = [place + self.blocks.channel(number, lane) // QUARTER * QUARTER + lane % QUARTER for lane, place in enumerate(places)]
+        return values if whole == [*range(values.type.shape[0])] else vector.ShuffleOp(values, values, whole).result
+
     def zeros(self, tile: Positions) -> list[ir.Value]:
         """What the products of a tile are added to."""
         return [self.vectors.splat(0)] * tile.positions
+
+    def values(self, count: int, at: Sequence[Size]) -> ir.Value:
+        """``count`` neighbouring elements of the image."""
+        return some(self.source, count, at)
 
     def shuffled(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:
         """A channel of each lane's group. ``places``: where the groups begin among the values."""
@@ -70,6 +87,11 @@ class ShuffledLoops(DirectLoops):
     def add(self, elements: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
         """Sums with the products of elements and a vector of the filter."""
         return vector.FMAOp(elements, weights, sums).result
+
+
+def _in_quarters(values: ir.Value, number: int) -> ir.Value:
+    """The element of each quarter that a step takes, in all its lanes: the fastest of shuffles."""
+    return vector.ShuffleOp(values, values, [lane // QUARTER * QUARTER + number % QUARTER for lane in range(values.type.shape[0])]).result
 
 
 def some(buffer: ir.Value, count: int, at: Sequence[Size]) -> ir.Value:

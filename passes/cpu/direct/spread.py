@@ -167,6 +167,7 @@ class SpreadLoops(DirectLoops):
             return self.add_columns(tile, start, sums, add)
 
         first, last = self._channels()
+        self.fetch_row(tile, start, line, channel, self.form.channels)
         return loop(first, last, 1, of_channel, sums)
 
     def filter(self, block: Size, tap: Size, channel: Size, column: Size) -> ir.Value:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from legato.analysis.structured import StructuredKernel
-from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm, image_convolution
 from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import func, ir
 from legato.dialects.relax import origins
@@ -36,7 +36,7 @@ class ConvolutionCalls:
 
     def copied(self, function: func.FuncOp) -> ConvolutionCalls:
         """The same of a copy of the kernel."""
-        return replace(self, form=present(form_of(StructuredKernel(function))))
+        return replace(self, form=present(image_convolution(StructuredKernel(function))))
 
     @property
     def image(self) -> int | None:
@@ -55,11 +55,6 @@ class ConvolutionCalls:
                 if defining_op(value) is None and isinstance(value.type, ir.RankedTensorType) and value != self.form.source
                 and value.type.element_type == ir.F32Type.get()}
         return read if image is None else {image, *read}
-
-
-def form_of(kernel: StructuredKernel) -> ImageConvolutionForm | None:
-    """The form of a kernel with a convolution of images, in groups or not; None for another kernel."""
-    return GroupedConvolutionForm.of(kernel) if kernel.convolution is None else kernel.convolution
 
 
 Passing = MaximaCalls | ConcatCalls     # what they read is bf16 only where what they return is

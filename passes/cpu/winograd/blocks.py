@@ -3,15 +3,16 @@
 The tiles of a row of the output are cut into segments of equal length, and some segments are a block. The inputs of a block's tiles are
 transformed, along the columns into a small buffer for each segment, then along the rows. Each point of the transforms is a product of
 the block's tiles with a matrix of transformed weights, a panel of features at a time. The products of a panel are transformed back, and the
-epilogue is computed on what that gives. Several threads compute blocks of their own. Or they share the work of each, where blocks are few
-or weights are many: then points come one after the other, so that large blocks read all weights once, and the inputs of a point stay in
-the cache meanwhile.
+epilogue is computed on what that gives. Of several groups, each has blocks of its own. Several threads compute blocks of their own. Or
+they share the work of each, where blocks are few or weights are many: then points come one after the other, so that large blocks read all
+weights once, and the inputs of a point stay in the cache meanwhile.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.cpu_table import LINE
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import ir, memref, vector
@@ -40,7 +41,7 @@ from legato.passes.cpu.winograd.position import WinogradSizes
 class WinogradBlocks:
     """Builds the loops of one kernel at the insertion point."""
 
-    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, weights: ir.Value):
+    def __init__(self, form: ImageConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, weights: ir.Value):
         self.tiles, self.weights = tiles, weights
         self.whole_blocks = tiles.order == "blocks"
         source = buffers.of(form.source)
@@ -48,7 +49,8 @@ class WinogradBlocks:
         self.vectors = Vectors(tiles.lanes)
         self.lanes, self.points = tiles.lanes, self.sizes.side ** 2
         self.panel = tiles.vectors * tiles.lanes
-        self.panels = -(-form.filter_shape[3] // self.panel)
+        self.each = -(-form.filter_shape[3] // self.panel)    # panels of a group
+        self.groups, self.panels = form.groups, form.groups * self.each
         self.pair = PAIR if tiles.in_pairs else 1    # channels that a step of a product sums
         self.inputs = WinogradInputs(form, tiles, source, self.sizes)
         self.outputs = WinogradOutputs(form, tiles, buffers, self.sizes)
@@ -56,7 +58,8 @@ class WinogradBlocks:
     def build(self) -> None:
         """Builds all loops."""
         if self.whole_blocks:
-            self._each(rounded_up(self.sizes.segments, self.tiles.segments), self._block, self._allocate)
+            blocks = rounded_up(self.sizes.segments, self.tiles.segments)
+            self._each(times(self.groups, blocks), partial(self._block, blocks), self._allocate)
         else:
             self._allocate()
             loop(0, self.sizes.segments, self.tiles.segments, self._shared_block)
@@ -72,8 +75,9 @@ class WinogradBlocks:
     def _each(self, count: Size, body: Callable[[ir.Value, Size], None], begin: Callable[[], None] | None = None) -> None:
         in_parts(count, self.tiles.threads, body, begin)
 
-    def _block(self, block: ir.Value, _: Size) -> None:
-        """A block by one thread, panel by panel."""
+    def _block(self, blocks: Size, item: ir.Value, _: Size) -> None:
+        """A block by one thread, panel by panel: of all groups, one goes through all blocks before the next does."""
+        group, block = (0, item) if self.groups == 1 else (quotient(item, blocks), remainder(item, blocks))
         first = times(block, self.tiles.segments)
         count, rows = self.sizes.extents(first, self.tiles)
 
@@ -84,8 +88,8 @@ class WinogradBlocks:
             loop(0, self.points, 1, lambda point: self._product(matrix(number, point), point, 0, rows))
             loop(0, count, 1, lambda at: self.outputs.build(self.products, 0, number, self.sizes.segment(first, at)))
 
-        loop(0, times(count, self.inputs.chunks), 1, lambda item: self.inputs.transform(first, item))
-        loop(0, self.panels, 1, panel)
+        loop(0, times(count, self.inputs.chunks), 1, lambda item: self.inputs.transform(first, item, group))
+        loop(0, self.each, 1, lambda number: panel(plus(times(group, self.each), number)))
 
     def _shared_block(self, first: ir.Value) -> None:
         """A block by all threads, point by point."""

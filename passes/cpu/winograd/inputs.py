@@ -1,7 +1,7 @@
 """The inputs of tiles of outputs transformed, a segment of tiles and a vector of channels at a time."""
 from __future__ import annotations
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import arith, ir
 from legato.core.vector_loops import (
@@ -29,14 +29,14 @@ class WinogradInputs:
     of the block, each of ``row`` channels. Along the columns they are transformed into a small buffer for each segment, then along the
     rows."""
 
-    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, source: ir.Value, sizes: WinogradSizes):
+    def __init__(self, form: ImageConvolutionForm, tiles: WinogradTilesLike, source: ir.Value, sizes: WinogradSizes):
         self.form, self.tiles, self.source, self.sizes = form, tiles, source, sizes
         self.vectors = Vectors(tiles.lanes)
         transforms = Transforms(tiles.outputs, self.vectors)
         self.transformed = transforms.of_inputs_scaled if tiles.order == "panels" else transforms.of_inputs
         self.lanes, self.side = tiles.lanes, sizes.side
         self.taken = 1 if form.depth is None else form.depth.taps    # slices of a volume
-        self.channels = form.filter_shape[2] * self.taken
+        self.channels = form.filter_shape[2] * self.taken    # of a group
         self.row = -(-self.channels // self.lanes) * self.lanes    # elements of a tile
         self.chunks = self.row // self.lanes
         self.factor = ir.BF16Type.get() if tiles.in_pairs else ir.F32Type.get()
@@ -72,18 +72,19 @@ class WinogradInputs:
         if begin != end:
             loop(0, self.side ** 2, 1, clear)
 
-    def transform(self, first: Size, number: ir.Value) -> None:
-        """Transforms what belongs to a segment and a vector of channels: number ``number`` of a block."""
+    def transform(self, first: Size, number: ir.Value, group: Size = 0) -> None:
+        """Transforms what belongs to a segment and a vector of channels of a group: number ``number`` of a block."""
         segment = self.sizes.segment(first, quotient(number, self.chunks))
-        self._segment(segment, times(remainder(number, self.chunks), self.lanes))
+        self._segment(segment, times(remainder(number, self.chunks), self.lanes), times(group, self.channels))
 
-    def _segment(self, segment: Segment, channel: ir.Value) -> None:
-        """Transforms the inputs of a segment's tiles, for a vector of channels."""
+    def _segment(self, segment: Segment, channel: ir.Value, before: Size) -> None:
+        """Transforms the inputs of a segment's tiles, for a vector of channels. ``before``: the channels of groups before theirs."""
         outputs, v = self.tiles.outputs, self.vectors
         top = minus(times(segment.row, outputs), self.form.begins[0])
         left = minus(times(segment.column, outputs), self.form.begins[1])
         width = self.tiles.segment * outputs + self.side - outputs
         at, channel_of, in_volume = self._slice(segment, channel)
+        channel_of = plus(channel_of, before)
         reads = [self._row(top, i, channel, in_volume) for i in range(self.side)]
 
         def clear(x: ir.Value) -> None:

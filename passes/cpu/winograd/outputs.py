@@ -1,11 +1,12 @@
 """The products of tiles transformed back, and the epilogue of the convolution on the result."""
 from __future__ import annotations
 
-from legato.analysis.structured import ConvolutionForm
 from legato.analysis.structured.elements import Term
+from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import arith, ir
 from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop, minus, plus, quotient, remainder, times, when
+from legato.passes.cpu.direct.loops import FlatElements
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
 from legato.passes.cpu.winograd.transforms import Transforms
@@ -14,12 +15,12 @@ from legato.passes.cpu.winograd.transforms import Transforms
 class WinogradOutputs:
     """Writes the outputs of segments of tiles."""
 
-    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, sizes: WinogradSizes):
+    def __init__(self, form: ImageConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, sizes: WinogradSizes):
         self.form, self.tiles, self.buffers, self.sizes = form, tiles, buffers, sizes
         self.vectors = Vectors(tiles.lanes)
         self.transforms = Transforms(tiles.outputs, self.vectors)
         self.panel = tiles.lanes * tiles.vectors
-        self.features = form.filter_shape[3]
+        self.features = form.filter_shape[3] * form.groups
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
 
     def build(self, products: ir.Value, slot: Size, panel: Size, segment: Segment) -> None:
@@ -74,8 +75,10 @@ class WinogradOutputs:
 
     def _result(self, value: ir.Value, places: dict[Term, Size], count: Size | None) -> ir.Value:
         """A vector of the result, through the elementwise ops after the convolution."""
-        elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
-        return elements.tensor(self.form.returned, self.form.out)
+        form, known = self.form, {self.form.result: value}
+        if isinstance(form, GroupedConvolutionForm):
+            return FlatElements(form.direct, self.buffers, self.vectors, places, None, known).tensor(form.returned, form.made)
+        return Elements(form.kernel, self.buffers, self.vectors, places, "f", count, known).tensor(form.returned, form.made)
 
     def _write(self, value: ir.Value, places: dict[Term, Size], count: Size | None) -> None:
         at = [term if isinstance(term, int) else places[term] for term in self.form.out]

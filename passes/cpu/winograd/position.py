@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from legato.analysis.structured import ConvolutionForm
+from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.core.interfaces import WinogradTilesLike
 from legato.core.ir_helpers import index
 from legato.core.mlir import ir, memref
@@ -41,7 +41,7 @@ class WinogradSizes:
     rows_inside: bool
 
     @classmethod
-    def of(cls, form: ConvolutionForm, tiles: WinogradTilesLike, source: ir.Value) -> WinogradSizes:
+    def of(cls, form: ImageConvolutionForm, tiles: WinogradTilesLike, source: ir.Value) -> WinogradSizes:
         """The sizes of a convolution of a buffer, built at the insertion point where they are dynamic."""
         shape, places = source.type.shape, (0, source.type.rank - 3, source.type.rank - 2)
         images, rows, columns = (memref.DimOp(source, index(d)).result if source.type.is_dynamic_dim(d) else shape[d] for d in places)

@@ -38,13 +38,13 @@
 // CHECK-NOT: linalg
 // CHECK: return
 
-// Groups of whole vectors: in each step, a channel of the window's row is multiplied with a vector of the filter for each tap.
+// Groups of whole vectors: one goes through all 20 rows before the next. In each step, a channel of the window's row is multiplied with a vector of the filter for each tap.
 // CHECK-LABEL: func.func private @wide(
 // CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<1x20x30x32xf32>
 // CHECK: %[[W:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<4x3x16x3x8xf32>
-// CHECK: scf.for %[[ROW:\w+]] = %{{.*}} to %c20
+// CHECK: scf.for %{{.*}} to %c40
+// CHECK: arith.divui %{{.*}}, %c20
 // CHECK: %[[FIRST:\w+]] = arith.maxsi
-// CHECK: scf.for %[[GROUP:\w+]] = %{{.*}} to %c2
 // CHECK: scf.for %[[TAP:\w+]] = %[[FIRST]] to %{{.*}} iter_args
 // CHECK: scf.for %[[CHANNEL:\w+]] = %{{.*}} to %c16
 // CHECK-COUNT-6: vector.load %[[W]][

@@ -22,6 +22,18 @@
 // PLAIN-NOT: vector.shuffle
 // PLAIN: return
 
+// Groups of eight channels and features: in the first four steps the lanes of each group's first quarter take its first four channels, those
+// of the second the others; then it is the other way round. So shuffles stay in quarters. Of a large image, each tile fetches what it reads of
+// the row below.
+// CHECK-LABEL: func.func private @quarters(
+// CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<1x56x56x256xf32>
+// CHECK: memref.prefetch %[[X]]{{.*}}, read, locality<2>, data
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12] : vector<16xf32>
+// CHECK: vector.fma
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11] : vector<16xf32>
+// CHECK-NOT: linalg
+// CHECK: return
+
 #x = affine_map<(n, h, w, g, f, i, j, c) -> (n, h + i, w + j, g, c)>
 #k = affine_map<(n, h, w, g, f, i, j, c) -> (i, j, c, g, f)>
 #y = affine_map<(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)>
@@ -69,4 +81,26 @@ func.func private @narrow(%x: tensor<1x9x14x20xi8>, %w: tensor<3x3x5x24xi8>,
   } -> tensor<1x7x12x4x6xi32>
   %2 = tensor.collapse_shape %1 [[0], [1], [2], [3, 4]] : tensor<1x7x12x4x6xi32> into tensor<1x7x12x24xi32>
   return %2 : tensor<1x7x12x24xi32>
+}
+func.func @large(%x: tensor<1x56x56x256xf32>, %y: tensor<1x54x54x256xf32>) -> tensor<1x54x54x256xf32> {
+  %w = "relax.constant"() {value = dense<1.0> : tensor<3x3x8x256xf32>} : () -> tensor<3x3x8x256xf32>
+  %0 = func.call @quarters(%x, %w, %y) : (tensor<1x56x56x256xf32>, tensor<3x3x8x256xf32>, tensor<1x54x54x256xf32>) -> tensor<1x54x54x256xf32>
+  return %0 : tensor<1x54x54x256xf32>
+}
+func.func private @quarters(%x: tensor<1x56x56x256xf32>, %w: tensor<3x3x8x256xf32>,
+                            %out: tensor<1x54x54x256xf32> {bufferization.writable = true, tir.out}) -> tensor<1x54x54x256xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %image = tensor.expand_shape %x [[0], [1], [2], [3, 4]] output_shape [1, 56, 56, 32, 8] : tensor<1x56x56x256xf32> into tensor<1x56x56x32x8xf32>
+  %filters = tensor.expand_shape %w [[0], [1], [2], [3, 4]] output_shape [3, 3, 8, 32, 8] : tensor<3x3x8x256xf32> into tensor<3x3x8x32x8xf32>
+  %own = tensor.expand_shape %out [[0], [1], [2], [3, 4]] output_shape [1, 54, 54, 32, 8] : tensor<1x54x54x256xf32> into tensor<1x54x54x32x8xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%own : tensor<1x54x54x32x8xf32>) -> tensor<1x54x54x32x8xf32>
+  %1 = linalg.generic {indexing_maps = [#x, #k, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%image, %filters : tensor<1x56x56x32x8xf32>, tensor<3x3x8x32x8xf32>) outs(%0 : tensor<1x54x54x32x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %p = arith.mulf %a, %b : f32
+    %sum = arith.addf %s, %p : f32
+    linalg.yield %sum : f32
+  } -> tensor<1x54x54x32x8xf32>
+  %2 = tensor.collapse_shape %1 [[0], [1], [2], [3, 4]] : tensor<1x54x54x32x8xf32> into tensor<1x54x54x256xf32>
+  return %2 : tensor<1x54x54x256xf32>
 }

@@ -75,13 +75,30 @@
 // VECTORS-NOT: @widened
 // VECTORS: call @narrow(%[[NARROW]], {{.*}} {relax.work = ["65536", "2000"]}
 
-// The groups of an image, which is bf16 already, are copied apart. Their filters are in panels of their own: three of one vector.
+// The groups of an image that is bf16 are read in place, pair by pair of channels.
 // VECTORS-LABEL: func.func private @grouped(
-// VECTORS-SAME: %{{.*}}: tensor<1x6x5x48xbf16>, %{{.*}}: tensor<3x72x1x16x2xbf16>
-// VECTORS: memref.alloc() {{.*}} : memref<168x16xbf16>
-// VECTORS: scf.for %{{.*}} to %c3 step
+// VECTORS-SAME: %{{.*}}: tensor<1x6x5x48xbf16>, %{{.*}}: tensor<3x3x8x3x32xbf16>
+// VECTORS-NOT: memref.alloc
+// VECTORS: vector.load {{.*}} memref<1x6x5x48xbf16>, vector<2xbf16>
 // VECTORS: "tir.dot2_bf16bf16"
 // VECTORS: vector.maskedstore {{.*}} memref<1x6x5x36xf32>
+// VECTORS-NOT: linalg
+
+// Those of an odd number of channels are copied apart. Their filters are in panels of their own: three of one vector.
+// VECTORS-LABEL: func.func private @odd(
+// VECTORS-SAME: %{{.*}}: tensor<1x6x5x51xbf16>, %{{.*}}: tensor<3x81x1x16x2xbf16>
+// VECTORS: memref.alloc() {{.*}} : memref<168x32xbf16>
+// VECTORS: scf.for %{{.*}} to %c3 step
+// VECTORS: "tir.dot2_bf16bf16"
+// VECTORS-NOT: linalg
+
+// Of narrow groups, a vector has the features of four: an image of f32 is rounded as it is read, and a shuffle gives each lane a pair.
+// VECTORS-LABEL: func.func private @narrow_groups(
+// VECTORS-SAME: %{{.*}}: tensor<1x6x5x16xf32>, %{{.*}}: tensor<1x3x2x3x32xbf16>
+// VECTORS: arith.truncf %{{.*}} {tir.flushes} : vector<16xf32> to vector<16xbf16>
+// VECTORS: vector.shuffle %{{.*}}, %{{.*}} [0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6] : vector<8xi32>, vector<8xi32>
+// VECTORS: "tir.dot2_bf16bf16"
+// VECTORS: vector.shuffle %{{.*}}, %{{.*}} [1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7] : vector<8xi32>, vector<8xi32>
 // VECTORS-NOT: linalg
 
 // On matrices, groups are left as they are.
@@ -239,6 +256,71 @@ func.func private @grouped(%x: tensor<1x6x5x48xbf16>, %w: tensor<3x3x16x36xbf16>
   } -> tensor<1x6x5x3x12xf32>
   %d = tensor.collapse_shape %0 [[0], [1], [2], [3, 4]] : tensor<1x6x5x3x12xf32> into tensor<1x6x5x36xf32>
   return %d : tensor<1x6x5x36xf32>
+}
+
+func.func @odd_channels(%x: tensor<1x6x5x51xbf16>) -> tensor<1x6x5x36xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3x3x17x36xbf16>} : () -> tensor<3x3x17x36xbf16>
+  %1 = tensor.empty() : tensor<1x6x5x36xf32>
+  %2 = func.call @odd(%x, %0, %1) : (tensor<1x6x5x51xbf16>, tensor<3x3x17x36xbf16>, tensor<1x6x5x36xf32>) -> tensor<1x6x5x36xf32>
+  return %2 : tensor<1x6x5x36xf32>
+}
+func.func private @odd(%x: tensor<1x6x5x51xbf16>, %w: tensor<3x3x17x36xbf16>,
+                           %out: tensor<1x6x5x36xf32> {bufferization.writable = true, tir.out}) -> tensor<1x6x5x36xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0.0 : bf16
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %none : bf16
+  } : tensor<1x6x5x51xbf16> to tensor<1x8x7x51xbf16>
+  %a = tensor.expand_shape %padded [[0], [1], [2], [3, 4]] output_shape [1, 8, 7, 3, 17] : tensor<1x8x7x51xbf16> into tensor<1x8x7x3x17xbf16>
+  %b = tensor.expand_shape %w [[0], [1], [2], [3, 4]] output_shape [3, 3, 17, 3, 12] : tensor<3x3x17x36xbf16> into tensor<3x3x17x3x12xbf16>
+  %c = tensor.expand_shape %out [[0], [1], [2], [3, 4]] output_shape [1, 6, 5, 3, 12] : tensor<1x6x5x36xf32> into tensor<1x6x5x3x12xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x6x5x3x12xf32>) -> tensor<1x6x5x3x12xf32>
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(n, h, w, g, f, i, j, c) -> (n, h + i, w + j, g, c)>, affine_map<(n, h, w, g, f, i, j, c) -> (i, j, c, g, f)>,
+                       affine_map<(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%a, %b : tensor<1x8x7x3x17xbf16>, tensor<3x3x17x3x12xbf16>) outs(%f : tensor<1x6x5x3x12xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %s: f32):
+    %1 = arith.extf %p : bf16 to f32
+    %2 = arith.extf %q : bf16 to f32
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<1x6x5x3x12xf32>
+  %d = tensor.collapse_shape %0 [[0], [1], [2], [3, 4]] : tensor<1x6x5x3x12xf32> into tensor<1x6x5x36xf32>
+  return %d : tensor<1x6x5x36xf32>
+}
+
+func.func @four_channels(%x: tensor<1x6x5x16xf32>) -> tensor<1x6x5x16xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3x3x4x16xf32>} : () -> tensor<3x3x4x16xf32>
+  %1 = tensor.empty() : tensor<1x6x5x16xf32>
+  %2 = func.call @narrow_groups(%x, %0, %1) : (tensor<1x6x5x16xf32>, tensor<3x3x4x16xf32>, tensor<1x6x5x16xf32>) -> tensor<1x6x5x16xf32>
+  return %2 : tensor<1x6x5x16xf32>
+}
+func.func private @narrow_groups(%x: tensor<1x6x5x16xf32>, %w: tensor<3x3x4x16xf32>,
+                           %out: tensor<1x6x5x16xf32> {bufferization.writable = true, tir.out}) -> tensor<1x6x5x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x6x5x16xf32> to tensor<1x8x7x16xf32>
+  %a = tensor.expand_shape %padded [[0], [1], [2], [3, 4]] output_shape [1, 8, 7, 4, 4] : tensor<1x8x7x16xf32> into tensor<1x8x7x4x4xf32>
+  %b = tensor.expand_shape %w [[0], [1], [2], [3, 4]] output_shape [3, 3, 4, 4, 4] : tensor<3x3x4x16xf32> into tensor<3x3x4x4x4xf32>
+  %c = tensor.expand_shape %out [[0], [1], [2], [3, 4]] output_shape [1, 6, 5, 4, 4] : tensor<1x6x5x16xf32> into tensor<1x6x5x4x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x6x5x4x4xf32>) -> tensor<1x6x5x4x4xf32>
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(n, h, w, g, f, i, j, c) -> (n, h + i, w + j, g, c)>, affine_map<(n, h, w, g, f, i, j, c) -> (i, j, c, g, f)>,
+                       affine_map<(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%a, %b : tensor<1x8x7x4x4xf32>, tensor<3x3x4x4x4xf32>) outs(%f : tensor<1x6x5x4x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %s: f32):
+    %3 = arith.mulf %p, %q : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<1x6x5x4x4xf32>
+  %d = tensor.collapse_shape %0 [[0], [1], [2], [3, 4]] : tensor<1x6x5x4x4xf32> into tensor<1x6x5x16xf32>
+  return %d : tensor<1x6x5x16xf32>
 }
 
 // Of three channels, windows of neighbouring positions overlap in the copy: a column has four elements, and a position's 28 of a row of the

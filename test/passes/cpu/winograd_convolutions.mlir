@@ -23,7 +23,7 @@
 // ON: tir-winograd-convolutions
 
 // The filter of 64 x 32 becomes, at compile time, one matrix of 64 x 32 for each of the 6 x 6 points.
-// BYTES: ['constant.winograd', 'w', 'w.panels', 'w.winograd'] True
+// BYTES: ['constant.winograd', 'constant.winograd_1', 'w', 'w.panels', 'w.winograd'] True
 // CHECK-LABEL: func.func @main
 // CHECK: %[[W:.*]] = "relax.constant"() {weight = "w.winograd"} : () -> tensor<36x2048xf32>
 // CHECK: call @conv(%{{.*}}, %[[W]],
@@ -177,4 +177,44 @@ func.func private @small(%x: tensor<1x9x9x64xf32>, %w: tensor<3x3x64x32xf32>,
   %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
       ins(%x, %w : tensor<1x9x9x64xf32>, tensor<3x3x64x32xf32>) outs(%0 : tensor<1x7x7x32xf32>) -> tensor<1x7x7x32xf32>
   return %1 : tensor<1x7x7x32xf32>
+}
+
+// Of two groups of 16 channels and features, one goes through all blocks before the next does: a tile has 16 transformed inputs.
+// CHECK-LABEL: func.func private @grouped(
+// CHECK-SAME: %[[X:.*]]: tensor<1x28x28x32xf32>, %{{.*}}: tensor<72x256xf32>
+// CHECK: %[[XB:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK: memref.alloc() {{.*}} : memref<36x{{[0-9]+}}xf32>
+// CHECK: vector.maskedload %[[XB]]
+// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c1 iter_args
+// CHECK: vector.fma
+// CHECK-NOT: linalg
+func.func @groups(%x: tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3x3x16x32xf32>} : () -> tensor<3x3x16x32xf32>
+  %1 = tensor.empty() : tensor<1x28x28x32xf32>
+  %2 = func.call @grouped(%x, %0, %1) : (tensor<1x28x28x32xf32>, tensor<3x3x16x32xf32>, tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xf32>
+  return %2 : tensor<1x28x28x32xf32>
+}
+func.func private @grouped(%x: tensor<1x28x28x32xf32>, %w: tensor<3x3x16x32xf32>,
+                           %out: tensor<1x28x28x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x28x28x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x28x28x32xf32> to tensor<1x30x30x32xf32>
+  %a = tensor.expand_shape %padded [[0], [1], [2], [3, 4]] output_shape [1, 30, 30, 2, 16] : tensor<1x30x30x32xf32> into tensor<1x30x30x2x16xf32>
+  %b = tensor.expand_shape %w [[0], [1], [2], [3, 4]] output_shape [3, 3, 16, 2, 16] : tensor<3x3x16x32xf32> into tensor<3x3x16x2x16xf32>
+  %c = tensor.expand_shape %out [[0], [1], [2], [3, 4]] output_shape [1, 28, 28, 2, 16] : tensor<1x28x28x32xf32> into tensor<1x28x28x2x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%c : tensor<1x28x28x2x16xf32>) -> tensor<1x28x28x2x16xf32>
+  %0 = linalg.generic {
+      indexing_maps = [affine_map<(n, h, w, g, f, i, j, c) -> (n, h + i, w + j, g, c)>, affine_map<(n, h, w, g, f, i, j, c) -> (i, j, c, g, f)>,
+                       affine_map<(n, h, w, g, f, i, j, c) -> (n, h, w, g, f)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%a, %b : tensor<1x30x30x2x16xf32>, tensor<3x3x16x2x16xf32>) outs(%f : tensor<1x28x28x2x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %s: f32):
+    %3 = arith.mulf %p, %q : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<1x28x28x2x16xf32>
+  %d = tensor.collapse_shape %0 [[0], [1], [2], [3, 4]] : tensor<1x28x28x2x16xf32> into tensor<1x28x28x32xf32>
+  return %d : tensor<1x28x28x32xf32>
 }

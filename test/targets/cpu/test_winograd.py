@@ -210,11 +210,27 @@ def test_symbolic_sizes(target, suffixes, monkeypatch):
     check(g, target, 4, calls, suffixes)
 
 
-def test_only_dense_convolutions_of_stride_one():
+@pytest.mark.parametrize("batch", ["", "n"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_groups(threads, batch, monkeypatch):
+    """A group goes through all blocks before the next does: blocks of some segments, or of all."""
+    monkeypatch.setattr(winograd, "GAIN", float("inf"))
+    monkeypatch.setattr(winograd, "WORTH_IT", 1)
+    monkeypatch.setattr(winograd, "SHARE", 40)
+    g = Graph()
+    for shape, features, groups, pads, epilogue in (
+            ((1, 64, 28, 28), 64, 4, (), "relu"), ((2, 96, 15, 9), 96, 3, (1, 2, 0, 1), "residual relu"),
+            ((1, 128, 22, 11), 64, 4, (0, 0, 0, 0), ""), ((3, 32, 7, 7), 96, 2, (2, 2, 2, 2), "scaled"),
+            ((1, 96, 30, 61), 32, 2, (), "gelu")):
+        g.conv(shape, features, pads, epilogue, (batch, *shape[1:]) if batch and shape[0] == 1 else (), group=groups)
+    check(g, f"llvm{{threads={threads}}}", 5)
+
+
+def test_only_whole_vectors_of_stride_one():
     g = Graph()
     g.conv((1, 64, 28, 28), 64, strides=[2, 2])
     g.conv((1, 64, 28, 28), 64, dilations=[2, 2])
-    g.conv((1, 64, 28, 28), 64, group=2)
+    g.conv((1, 48, 28, 28), 48, group=2)
     g.conv((1, 3, 28, 28), 4)
     g.conv((1, 64, 4, 28, 28), 64, strides=[1, 2, 1])
     g.conv((1, 40, 4, 28, 28), 64, names=(1, 40, "d", 28, 28))    # slices of an unknown number
