@@ -38,8 +38,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS,
-        **LAYERS, **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS, **RESIZING, **SCANS,
-        **SPECIAL, **ZETA, **of_transformers()})
+        **LAYERS, **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS, **RESIZING,
+        **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:
