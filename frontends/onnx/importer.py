@@ -19,6 +19,7 @@ from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, ModelSource, canonical_domain, check_opset, opset_versions
+from legato.frontends.onnx.schema_checks import check_arity, check_attribute_types, check_defined
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
@@ -188,10 +189,12 @@ class Importer:
         if entry is None:
             _check_defined(node.op_type, schema)
         if schema is not None:
-            _check_arity(schema, node, inputs)
+            check_arity(schema, node, inputs)
         if poisoned:
             return [POISON] * len(wanted)
         attributes = functions.bound_attributes(node, scope.attributes)
+        if schema is not None:
+            check_attribute_types(schema, attributes)
         if entry is not None:
             with suppress(ByDefinition):
                 return self._build(entry, version, node, inputs, attributes, wanted, scope)
@@ -233,6 +236,7 @@ class Importer:
 
     def _expand(self, schema, opset: int, node, inputs, attributes, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
         """Expands an op by the function in its schema."""
+        check_defined(schema, attributes)
         node = functions.with_attributes(node, attributes)
         function = functions.schema_function(schema, opset, node, inputs)
         if function is None:
@@ -322,18 +326,3 @@ def _value(result, inputs, name: str) -> Value:
         return ComputedValue(result)
     array = np.asarray(result)  # numpy returns scalars for arrays of rank 0
     return elements(array, inputs[0].dtype if array.dtype == object else array.dtype, name)
-
-
-def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> None:
-    """Malformed if the node has too few or too many inputs or outputs, or a required input is omitted."""
-    count, outputs = len(node.input), len(node.output)
-    if not schema.min_input <= count <= schema.max_input:
-        raise Malformed(f"it has {count} inputs; the op takes {schema.min_input} to {schema.max_input}")
-    if not schema.min_output <= outputs <= schema.max_output:
-        raise Malformed(f"it has {outputs} outputs; the op gives {schema.min_output} to {schema.max_output}")
-    options = onnx.defs.OpSchema.FormalParameterOption
-    for place, given in enumerate(inputs):
-        parameter = schema.inputs[min(place, len(schema.inputs) - 1)]     # the last one may stand for several
-        if parameter.option != options.Optional and given is None:
-            which = f" ({place})" if parameter.option == options.Variadic else ""
-            raise Malformed(f"its input '{parameter.name}'{which} is left out")

@@ -14,22 +14,13 @@ from legato.dialects.relax.requirements import Requirement, require_here
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.schema_checks import FIELDS, check_type
 from legato.frontends.onnx.values import WIDENED, ComputedValue, ConstantValue, Emitter, Value, elements, size_array
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a subgraph as a function: its outputs for given inputs
 
 AS_DOUBLE = "legato: float64 "     # begins the docs of a float attribute that say its number in more bits than ONNX has for it
 _REQUIRED = object()
-_FIELDS = {
-    AttributeProto.FLOAT: ("f", "a float"),
-    AttributeProto.INT: ("i", "an int"),
-    AttributeProto.STRING: ("s", "a string"),
-    AttributeProto.TENSOR: ("t", "a tensor"),
-    AttributeProto.GRAPH: ("g", "a graph"),
-    AttributeProto.FLOATS: ("floats", "a list of floats"),
-    AttributeProto.INTS: ("ints", "a list of ints"),
-    AttributeProto.STRINGS: ("strings", "a list of strings"),
-}
 
 
 class OnnxNode:
@@ -152,10 +143,8 @@ class OnnxNode:
             if default is _REQUIRED:
                 raise Malformed(f"it needs the attribute '{name}'")
             return default
-        field, what = _FIELDS[kind]
-        if attribute.type != kind:
-            raise Malformed(f"attribute '{name}' must be {what}, found {AttributeProto.AttributeType.Name(attribute.type).lower()}")
-        return getattr(attribute, field)
+        check_type(name, attribute, kind)
+        return getattr(attribute, FIELDS[kind][0])
 
     # inputs
 

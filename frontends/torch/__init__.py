@@ -7,6 +7,7 @@ from legato.core.errors import LegatoError
 from legato.dialects.module import Module
 from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
+from legato.frontends.torch.arguments import told_apart
 from legato.frontends.torch.axes import name_axes
 from legato.frontends.torch.caches import register_caches
 from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
@@ -69,6 +70,7 @@ def import_torch(
     if not is_program:
         check_module(model, label)
         check_arguments(args, kwargs or {}, label)
+        args, kwargs = told_apart(model, args, kwargs or {})
     program = exported(model, label, args, kwargs, dynamic_shapes)
     check_effects(program.exported_program, label)
     if dynamic_shapes and not is_program:

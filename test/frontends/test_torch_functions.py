@@ -1,6 +1,9 @@
 """Bessel functions, zeta and its kin, greatest common divisors, modes and histograms, and halves whose powers overflow, by torch.compile,
 against PyTorch's doubles."""
 import pytest
+from torch_functions import module_of
+
+import legato
 
 torch = pytest.importorskip("torch")
 functional = torch.nn.functional
@@ -72,3 +75,30 @@ def test_halves_whose_powers_overflow(name, dtype):
     found = torch.compile(WIDE[name], backend="legato")(x, w)
     bound = {torch.float16: 1e-3, torch.bfloat16: 1e-2}[dtype] * exact.abs().max()
     assert found.dtype == dtype and (found - exact).abs().max() < bound
+
+
+@pytest.mark.parametrize("function", [torch.hstack, torch.vstack, torch.dstack, torch.column_stack, torch.atleast_2d])
+def test_tensors_beside_each_other_by_from_torch(function):
+    """The exporter maps a sequence."""
+    for x in (torch.tensor(2.0, dtype=torch.bfloat16), torch.arange(3), torch.arange(6.0).reshape(2, 3)):
+        model = module_of(lambda *given: function(given))
+        for ours, theirs in zip(*[torch.utils._pytree.tree_leaves(f(x, x + 1)) for f in (legato.compile_torch(model, (x, x + 1)), model)]):
+            torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["divide", "multiply", "subtract", "greater", "greater_equal", "less", "less_equal", "not_equal"])
+def test_other_names_of_ops_promote_their_operands(name):
+    """As masked.var divides by a number of elements."""
+    model, x = module_of(getattr(torch, name)), (torch.arange(-3.0, 3.0), torch.arange(6) - 2)
+    torch.testing.assert_close(legato.compile_torch(model, x)(*x), model(*x))
+
+
+def test_one_tensor_for_several_arguments():
+    """They are several arguments of the compiled model, and so is one that is a buffer, too."""
+    model, x, y = module_of(lambda a, b, c: a - 2 * b["of"] + 3 * c), torch.arange(6.0), torch.arange(6.0) * 7 % 5
+    exe = legato.compile_torch(model, (x, {"of": x}, x))
+    for given in ((x, y, x), (y, x, x), (x, x, y)):
+        torch.testing.assert_close(exe(given[0], {"of": given[1]}, given[2]), model(given[0], {"of": given[1]}, given[2]))
+    model = module_of(lambda a: a - 2 * model.kept)
+    model.register_buffer("kept", x)
+    torch.testing.assert_close(legato.compile_torch(model, (x,))(y), y - 2 * x)

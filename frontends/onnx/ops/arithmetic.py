@@ -9,6 +9,7 @@ from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.ops import folding
+from legato.frontends.onnx.problems import Malformed
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
@@ -63,8 +64,10 @@ def _is_whole(exponents: np.ndarray | None) -> bool:
 @op("BitShift", 11, 28)
 def bit_shift(node):
     """BitShift, to the left or right."""
-    left = node.string("direction").upper() == "LEFT"
-    return (relax.left_shift if left else relax.right_shift)(*aligned(node.xs()))
+    direction = node.string("direction").upper()
+    if direction not in ("LEFT", "RIGHT"):
+        raise Malformed(f"attribute 'direction' must be 'LEFT' or 'RIGHT', found '{node.string('direction')}'")
+    return (relax.left_shift if direction == "LEFT" else relax.right_shift)(*aligned(node.xs()))
 
 
 def _variadic(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:

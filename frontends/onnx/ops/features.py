@@ -30,9 +30,11 @@ def tf_idf(node):
     for size, members in grams.items():
         counts = relax.broadcast_to(node.literal(0, np.float32), shape=[relax.TensorType.of(x.type).dims[0], len(members)])
         if shortest <= size <= longest and members:
-            for step in range(1, gap + 2 if size > 1 else 2):
-                if not isinstance(length, int) or length > (size - 1) * step:
-                    counts = relax.add(counts, _occurrences(node, x, np.array(members), step))
+            steps = gap + 1 if size > 1 else 1
+            if isinstance(length, int):     # at greater ones no n-gram fits a row
+                steps = min(steps, (length - 1) // (size - 1) if size > 1 else length)
+            for step in range(1, steps + 1):
+                counts = relax.add(counts, _occurrences(node, x, np.array(members), step))
         columns.append(counts)
     found = relax.concat(columns, axis=1) if len(columns) > 1 else columns[0]
     order = np.full(max(places) + 1, len(places))       # the place behind all: a column of zeros

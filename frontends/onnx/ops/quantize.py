@@ -10,7 +10,7 @@ from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.broadcasting import expanded
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.casts import converted
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.tensors import dtype_of
 
 _POWERS = np.dtype(ml_dtypes.float8_e8m0fnu)   # of scales only
@@ -21,9 +21,12 @@ def _along(node, index: int, axis: int):
     """A scale or zero point, shaped to broadcast to x: a single one, one per index of the axis, or one per block of indices."""
     value, rank, block = node.x(index), node.rank(index), _block(node)
     if block and rank == node.rank():
+        axis = node.axis(axis, rank)
         size = node.dims()[axis]
         if not isinstance(size, int):
             raise Refused(f"blocks along an axis of size {size}, known only at run time, are not supported")
+        blocks = [*node.dims()[:axis], -(-size // block), *node.dims()[axis + 1:]]
+        node.require_shape(index, "scale" if index == 1 else "zero point", blocks)
         return relax.take(value, node.literal(np.arange(size) // block), axis=axis)
     if rank == 0:
         return value
@@ -41,7 +44,10 @@ def _along(node, index: int, axis: int):
 
 
 def _block(node) -> int:
-    return node.integer("block_size", 0) if node.version >= 21 else 0
+    block = node.integer("block_size", 0) if node.version >= 21 else 0
+    if block < 0:
+        raise Malformed(f"block_size = {block}: expected 0, for none, or more")
+    return block
 
 
 def _axis(node) -> int:

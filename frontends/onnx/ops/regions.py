@@ -9,7 +9,7 @@ from legato.dialects.relax.dims import Size, floor_divide, product
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.sampling import Extents, linear_taps, summed
-from legato.frontends.onnx.ops.windows import auto_padding
+from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_steps
 from legato.frontends.onnx.problems import Malformed, Refused
 
 
@@ -29,10 +29,10 @@ def col2im(node):
     """Col2Im: blocks are added up at their positions in the padded image, by a scatter."""
     image, block = (_sizes_of(node, index, what) for index, what in ((1, "image_shape"), (2, "block_shape")))
     rank = len(image)
-    strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
+    strides, dilations = read_steps(node, "strides", rank), read_steps(node, "dilations", rank)
     pads = node.integers("pads", [0] * (2 * rank))
-    if not len(block) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
-        raise Malformed(f"image_shape {image}, block_shape {block}, strides {strides}, dilations {dilations} and pads {pads} do not fit")
+    if len(block) != rank or len(pads) != 2 * rank:
+        raise Malformed(f"image_shape {image}, block_shape {block} and pads {pads} do not fit")
     padded = [size + pads[a] + pads[rank + a] for a, size in enumerate(image)]
     taken = [dilation * (k - 1) + 1 for dilation, k in zip(dilations, block)]
     counts = [floor_divide(size - most, stride) + 1 for size, most, stride in zip(padded, taken, strides)]
@@ -84,9 +84,11 @@ def deform_conv(node):
     batch, channels, *sizes = node.dims()
     outputs, inputs, *kernel = node.dims(1)
     groups, moved = node.integer("group", 1), node.integer("offset_group", 1)
-    if node.rank() != 4 or not all(isinstance(size, int) for size in kernel):
-        raise Refused(f"an input of shape {list(node.dims())} with weights of {list(node.dims(1))} is not supported, only images and "
-                      "a kernel of a size known at import")
+    if node.rank() != 4:
+        raise Refused(f"an input of shape {list(node.dims())} is not supported, only images")
+    if groups < 1 or moved < 1:
+        raise Malformed(f"group = {groups} and offset_group = {moved}: expected 1 or more")
+    kernel = check_kernel(node, kernel)
     fits = f"{channels} channels in {groups} groups and {moved} offset groups to fit weights of {list(node.dims(1))}"
     for found, wanted in ((channels, inputs * groups), (outputs, outputs // groups * groups), (channels, channels // moved * moved)):
         if isinstance(found, int) and isinstance(wanted, int) and found != wanted:
@@ -94,8 +96,7 @@ def deform_conv(node):
         if found != wanted:
             node.require_equal(found, wanted, fits)
     channels = channels if isinstance(channels, int) else inputs * groups
-    node.integers("kernel_shape", kernel)
-    strides, dilations = node.integers("strides", [1, 1]), node.integers("dilations", [1, 1])
+    strides, dilations = read_steps(node, "strides", 2), read_steps(node, "dilations", 2)
     pads = auto_padding(node, sizes, kernel, strides, dilations)
     taps, out = math.prod(kernel), list(node.dims(2)[2:])
     offsets = relax.reshape(node.x(2), shape=[batch, moved, taps, 2, *out])

@@ -1,5 +1,6 @@
 """Sequences of tensors and optionals: lists where their lengths are known at import, else tensors that hold all of a sequence."""
 import numpy as np
+from onnx import TensorProto
 
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim, Size, floor_divide
@@ -55,8 +56,8 @@ def _position(node, index: int, length: int, count: int) -> int:
 
 @op("SequenceEmpty", 11)
 def sequence_empty(node):
-    """SequenceEmpty."""
-    return SequenceValue([], dtype_of(node.integer("dtype", 1)))
+    """SequenceEmpty. Of an undefined type, as ONNX writes it for a SequenceMap whose body declares none, the first tensor has it."""
+    return SequenceValue([], dtype_of(node.integer("dtype", TensorProto.FLOAT) or TensorProto.FLOAT))
 
 
 @op("SequenceConstruct", 11)

@@ -34,9 +34,11 @@ class Forest:
     given: np.ndarray
 
     def depth(self) -> int:
-        """The number of branches on the longest way. Malformed if a child is no node, or a way does not end."""
+        """The number of branches on the longest way. Malformed if a root or child is no node, or a way does not end."""
         count = len(self.modes)
         inner = self.modes != _LEAF
+        if ((self.roots < 0) | (self.roots >= count)).any():
+            raise Malformed(f"its trees begin at {self.roots.tolist()}, and it has the nodes 0 to {count - 1}")
         for children in (self.fulfilled, self.failed):
             if ((children < 0) | (children >= count))[inner].any():
                 raise Malformed("a branch of a tree leads to a node that it does not have")
@@ -208,9 +210,17 @@ def _ensemble(node):
     forest = Forest(ints["tree_roots"], np.append(ints["nodes_featureids"], behind), np.append(array["nodes_splits"], behind),
                     np.append(modes, behind + _LEAF), np.append(missing, behind.astype(bool)), np.append(ways[0], behind),
                     np.append(ways[1], behind), weights, given)
-    aggregate = ("AVERAGE", "SUM", "MIN", "MAX")[node.integer("aggregate_function", 1)]
-    post = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[node.integer("post_transform", 0)]
+    aggregate = _named(node, "aggregate_function", 1, ("AVERAGE", "SUM", "MIN", "MAX"))
+    post = _named(node, "post_transform", 0, ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
     return regressed(_summed(node, forest, aggregate, np.zeros(0)), post)
+
+
+def _named(node, attribute: str, default: int, names: tuple[str, ...]) -> str:
+    """The name that the number in an attribute stands for."""
+    number = node.integer(attribute, default)
+    if not 0 <= number < len(names):
+        raise Malformed(f"{attribute} = {number}: expected 0 to {len(names) - 1}, for {', '.join(names)}")
+    return names[number]
 
 
 ENTRIES = (

@@ -6,7 +6,7 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Size, product
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.windows import Window
+from legato.frontends.onnx.ops.windows import Window, read_steps
 from legato.frontends.onnx.problems import Malformed
 
 
@@ -49,9 +49,9 @@ def max_unpool(node):
     """MaxUnpool: zeros, with each element where its number says. Numbers count in the shape that the kernel, strides and pads give; an
     output_shape adds zeros behind it."""
     kernel, rank = node.integers("kernel_shape"), node.rank() - 2
-    strides, pads = node.integers("strides", [1] * len(kernel)), node.integers("pads", [0] * (2 * len(kernel)))
-    if len(kernel) != rank or len(strides) != rank or len(pads) != 2 * rank:
-        raise Malformed(f"kernel_shape = {kernel}, strides = {strides} and pads = {pads} do not fit an input of rank {node.rank()}")
+    strides, pads = read_steps(node, "strides", len(kernel)), node.integers("pads", [0] * (2 * len(kernel)))
+    if len(kernel) != rank or min(kernel) < 1 or len(pads) != 2 * rank:
+        raise Malformed(f"kernel_shape = {kernel} and pads = {pads} do not fit an input of rank {node.rank()}")
     inner = [(size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[rank + axis] for axis, size in enumerate(node.dims()[2:])]
     shape, numbers = [*node.dims()[:2], *inner], node.x(1)
     if node.given(2):

@@ -47,7 +47,7 @@ def read_window(node, kernel: Sequence[Size] | None) -> Window:
         raise Malformed(f"its kernel {named} does not fit an input of rank {node.rank()}")
     if not 1 <= rank <= 3:
         raise Refused(f"{rank} spatial axes are not supported, only 1 to 3")
-    strides, dilations = _positive(node, "strides", rank), _positive(node, "dilations", rank)
+    strides, dilations = read_steps(node, "strides", rank), read_steps(node, "dilations", rank)
     shifts: list[Shift | None] = [None] * rank
     padding = auto_padding(node, sizes, named, strides, dilations, shifts)
     return Window(named, strides, dilations, padding, tuple(shifts))
@@ -77,7 +77,8 @@ def check_kernel(node, kernel: Sequence[Size]) -> list[int]:
     return named
 
 
-def _positive(node, name: str, rank: int) -> list[int]:
+def read_steps(node, name: str, rank: int) -> list[int]:
+    """An attribute with a number from 1 on for each spatial axis, 1 if it is absent: strides, dilations."""
     values = node.integers(name, [1] * rank)
     if len(values) != rank or any(value < 1 for value in values):
         raise Malformed(f"{name} = {values}: expected {rank} values of 1 or more")

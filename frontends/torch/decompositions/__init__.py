@@ -3,6 +3,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from legato.frontends.torch.decompositions.activations import ACTIVATIONS
+from legato.frontends.torch.decompositions.aliases import ALIASES
 from legato.frontends.torch.decompositions.bags import BAGS
 from legato.frontends.torch.decompositions.bessel import BESSEL
 from legato.frontends.torch.decompositions.complex_numbers import COMPLEX
@@ -36,9 +37,9 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
-        **ACTIVATIONS, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS, **LAYERS,
-        **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS, **RESIZING, **SCANS,
-        **SPECIAL, **ZETA, **of_transformers()})
+        **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS,
+        **LAYERS, **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS, **RESIZING,
+        **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:
