@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
+from typing import ClassVar
 
 from legato.analysis.structured.grouped_convolution import ImageConvolutionForm
 from legato.analysis.structured.window import WindowAxis
@@ -23,7 +24,6 @@ SHARE = 4               # of the second cache, its inverse, that the inputs of a
 IMAGES = 4              # filters, in copies of an image, that each of several threads may read
 MOST_IDLE = 1.1         # of the rounds that threads take for tiles, over the tiles
 LEAST_SHARE = 32        # positions of a row that a thread copies, at least
-WORTH_IT = 1 << 22      # multiply-adds from which on several threads pay
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class TilePlace:
 
 class PairConvolution:
     """Builds the loops of one kernel at the insertion point; subclasses, those of a tile. ``weights``: the filters as
-    ``packing.pack_filters`` orders them for these sizes of tiles."""
+    ``packing.pack_filters`` orders them for these sizes of tiles. ``worth_it``: multiply-adds from which on several threads pay."""
+
+    worth_it: ClassVar[int]
 
     def __init__(self, form: ImageConvolutionForm, machine: CpuMachine, tiles: PairTiles, buffers: Buffers, weights: ir.Value):
         self.form, self.buffers, self.weights, self.tiles = form, buffers, weights, tiles
@@ -63,7 +65,7 @@ class PairConvolution:
         self.panels = weights.type.shape[0] // form.groups
         self.cold = flattened(weights) if is_cold(weights) else None
         work = form.groups * geometry.positions * geometry.taps[0] * geometry.taps[1] * geometry.run * self.features
-        self.threads = machine.threads if work >= WORTH_IT else 1
+        self.threads = machine.threads if work >= self.worth_it else 1
         is_long = geometry.height == 1 and not geometry.column and geometry.columns >= LEAST_SHARE * self.threads
         self.shares = self.threads if is_long else 1    # of an only row, which threads copy apart
         if self._keeps_rows():

@@ -28,6 +28,8 @@ def matrix_tiles(form: ConvolutionForm) -> PairTiles:
 class MatrixConvolution(PairConvolution):
     """The loops of one kernel, in the form that ``tir-lower-matrix-products`` makes AMX's instructions of."""
 
+    worth_it = 1 << 22
+
     @classmethod
     def geometry_of(cls, form: ImageConvolutionForm) -> CopyGeometry:
         return CopyGeometry.of(form, overlapping=True)

@@ -38,6 +38,8 @@ class VectorConvolution(PairConvolution):
     """The loops of one kernel: each step multiplies a pair of channels of every position with those of all features, and fetches a part of
     the next panel's filters."""
 
+    worth_it = 1 << 20
+
     @property
     def overlaps(self) -> bool:
         return True

@@ -18,6 +18,8 @@ from legato.core.cpu import host_name, missing_features
 from legato.core.mlir import func, ir
 from legato.dialects import Module, make_context, relax
 from legato.dialects.relax import dims
+from legato.passes.cpu.matrices.on_matrices import MatrixConvolution
+from legato.passes.cpu.matrices.on_vectors import VectorConvolution
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i1": np.bool_, "i8": np.int8,
           "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64}
@@ -114,3 +116,9 @@ def single(op: str, arrays: Sequence[np.ndarray], target: str = "llvm", **attrib
     net = Net(target)
     net.output(net.op(op, [net.input(np.shape(a), NAMES[np.asarray(a).dtype]) for a in arrays], **attributes))
     return net.run(*arrays)[0]
+
+
+def share_all(monkeypatch) -> None:
+    """Lets threads share convolutions in pairs of any size."""
+    for loops in (MatrixConvolution, VectorConvolution):
+        monkeypatch.setattr(loops, "worth_it", 1)

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
+from harness import share_all
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
@@ -105,7 +106,7 @@ def test_windows_paddings_and_epilogues(cpu):
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_threads(batch, cpu, monkeypatch):
-    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    share_all(monkeypatch)
     check(CASES[:7] + CASES[11:12], f"llvm{{{ROUNDED},cpu={cpu},threads=3}}", batch)
 
 
@@ -120,7 +121,7 @@ def test_chunks_of_positions(cpu, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_groups(batch, threads, monkeypatch):
-    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    share_all(monkeypatch)
     check(GROUPS, f"llvm{{{ROUNDED},threads={threads}}}", batch)
 
 
@@ -175,7 +176,7 @@ def test_groups_are_multiplied_in_pairs():
 @pytest.mark.parametrize("batch", ["", "n"])
 def test_signals(batch, cpu, monkeypatch):
     """Of one dimension."""
-    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    share_all(monkeypatch)
     check(SIGNALS, f"llvm{{{ROUNDED},cpu={cpu},threads=2}}", batch)
 
 
@@ -183,7 +184,7 @@ def test_signals(batch, cpu, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_models_of_bf16(threads, cpu, monkeypatch):
     """An image is read as it is, without being widened; two convolutions may read one. Others than the products stay as they are."""
-    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    share_all(monkeypatch)
     rng = np.random.default_rng(4)
     x = rng.standard_normal((2, 32, 15, 11)).astype(ml_dtypes.bfloat16)
     filters = {name: (rng.standard_normal(shape) * np.prod(shape[1:]) ** -0.5).astype(ml_dtypes.bfloat16)
@@ -247,7 +248,7 @@ def residual_blocks(rounding: bool, sizes: Sequence[int]) -> bytes:
 @pytest.mark.parametrize(("threads", "sizes"), [(1, [9, 11]), (2, [9, 11]), (2, [70])])
 def test_what_convolutions_pass_on_is_bf16(threads, sizes, cpu, monkeypatch):
     """Images, and what is added to results: as if it were rounded where it is passed on, but for sums that are rounded the other way."""
-    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    share_all(monkeypatch)
     session = onnxruntime.InferenceSession(residual_blocks(True, sizes), providers=["CPUExecutionProvider"])
     model = residual_blocks(False, sizes)
     compiled = legato.compile(legato.from_onnx(model), f"llvm{{{ROUNDED},cpu={cpu},threads={threads}}}")

@@ -3,6 +3,7 @@ convolutions and elementwise kernels make is bf16 where only such convolutions r
 import numpy as np
 import onnxruntime
 import pytest
+from harness import share_all
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
@@ -67,7 +68,7 @@ CASES = [(16, (14, 18), ((24, 2, False, 3), (24, 1, True, 3), (40, 2, False, 5))
 @pytest.mark.parametrize(("threads", "gates"), [(1, False), (2, True)])
 @pytest.mark.parametrize(("channels", "sizes", "blocks"), CASES)
 def test_blocks(channels, sizes, blocks, threads, gates, monkeypatch):
-    monkeypatch.setattr("legato.passes.cpu.matrices.convolution.WORTH_IT", 1)
+    share_all(monkeypatch)
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     monkeypatch.setattr("legato.passes.cpu.fused_windows.WORTH_IT", 1)
     session = onnxruntime.InferenceSession(Blocks(channels, sizes, True, gates).model(*blocks), providers=["CPUExecutionProvider"])

@@ -1,8 +1,9 @@
 """Kernels cut among threads: the parts' loops run in parallel, and give what one thread gives."""
-
 import numpy as np
+import pytest
 from harness import Net
 
+from legato.dialects import relax
 from legato.passes.graph.functions import LATER
 
 
@@ -87,6 +88,19 @@ def test_small_kernels_stay_with_one_thread():
     net = Net("llvm{threads=2}")
     net.output(net.op("relax.add", [net.input((1000,)), net.input((1000,))]))
     assert "scf.forall" not in str(net.lowered("scheduled"))
+
+
+@pytest.mark.parametrize(("cpu", "least"), [("znver4", 12), ("sapphirerapids", 24)])
+def test_small_convolutions_in_pairs_stay_with_one_thread(cpu, least):
+    """In the lanes of vectors threads share them from 2^20 multiply-adds on, by matrices, which take less time, from 2^22 on."""
+    def is_shared(size: int) -> bool:
+        net = Net(f"llvm{{cpu={cpu} threads=2 matmul-precision=bf16}}", first=None)
+        with net.building():
+            x = net.input((1, size, size, 48))
+            net.output(relax.conv2d(x, net.weight(values((48, 48, 3, 3))), padding=[1] * 4, data_layout="NHWC"))
+        return "legato.parallel" in str(net.lowered())
+
+    assert [is_shared(size) for size in (least // 2, least)] == [False, True]
 
 
 def test_large_weights_are_packed_like_small_ones():
