@@ -1,6 +1,8 @@
 """tir-gather-rows: gathers become a loop over the row indices around copies of rows, in place of index computations for each element."""
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from math import prod
+from typing import Any, ClassVar
 
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import is_identity
@@ -11,6 +13,7 @@ from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
+WORTH_IT = 1 << 17      # elements of known sizes from which on threads share the rows
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ def gather_rows(kernel: StructuredKernel) -> bool:
         op = nest.op
         if op.name == "linalg.generic" and (gather := Gather.of(nest)) is not None:
             with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(gather.loop(gather.out, []))
+                op.results[0].replace_all_uses_with(gather.in_parallel() if gather.is_large else gather.loop(gather.out, []))
             op.erase()
             changed = True
     return changed
@@ -71,18 +74,36 @@ class Gather:
             return tensor.DimOp(self.out, index(loop)).result
         return self.out.type.get_dim_size(loop)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether threads may share the rows: of known sizes, and many."""
+        type_ = self.out.type
+        return type_.has_static_shape and prod(type_.shape) >= WORTH_IT and prod(type_.shape[:self.outer]) > 1
+
+    def in_parallel(self) -> ir.Value:
+        """Builds one loop over all rows, whose steps threads share. Returns the output."""
+        sizes = list(self.out.type.shape[:self.outer])
+        around = scf.ForallOp([0] * self.outer, sizes, [1] * self.outer, [self.out])
+        with ir.InsertionPoint(around.body):
+            piece, window = self.row(list(around.induction_variables))
+            ending = scf.InParallelOp()
+            with ir.InsertionPoint(ending.regions[0].blocks[0]):
+                tensor.ParallelInsertSliceOp(piece, around.inner_iter_args[0], *window)
+        return around.results[0]
+
     def loop(self, out: ir.Value, places: list[ir.Value]) -> ir.Value:
         """Builds the loops from number ``len(places)`` on. Returns the output."""
         if len(places) == self.outer:
-            return self.row(out, places)
+            piece, window = self.row(places)
+            return tensor.InsertSliceOp(piece, out, *window).result
         size = self.size(len(places))
         around = scf.ForOp(index(0), index(size) if isinstance(size, int) else size, index(1), [out])
         with ir.InsertionPoint(around.body):
             scf.YieldOp([self.loop(around.inner_iter_args[0], [*places, around.induction_variable])])
         return around.results[0]
 
-    def row(self, out: ir.Value, places: list[ir.Value]) -> ir.Value:
-        """Computes the index of one row and copies it. Returns the output."""
+    def row(self, places: list[ir.Value]) -> tuple[ir.Value, tuple[Sequence[Any], ...]]:
+        """A row at the index that is computed for it, and where it goes in the output: the operands of an insertion."""
         nest, values = self.nest, {}
         for i, (value, argument) in enumerate(zip(nest.inputs, self.nest.op.regions[0].blocks[0].arguments)):
             if isinstance(value.type, ir.RankedTensorType):
@@ -107,9 +128,8 @@ class Gather:
         ones = [1] * len(start)
         piece = tensor.ExtractSliceOp(type_, source, start, dynamic, [], [DYNAMIC] * len(start) + [0] * len(row), ones + shape,
                                       [1] * len(at)).result
-        ones = [1] * len(places)
-        return tensor.InsertSliceOp(piece, out, places, dynamic, [], [DYNAMIC] * len(places) + [0] * len(row), ones + shape,
-                                    [1] * len(nest.iterator_types)).result
+        offsets = [DYNAMIC] * len(places) + [0] * len(row)
+        return piece, (places, dynamic, [], offsets, [1] * len(places) + shape, [1] * len(nest.iterator_types))
 
 
 def row_loops(extract: ir.Operation, loops: int) -> int:

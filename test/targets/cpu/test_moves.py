@@ -132,6 +132,20 @@ def test_rows_by_index():
         assert np.array_equal(net.run(indices[:1, :n])[0], table[indices[:1, :n]])
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_rows_are_shared(threads):
+    """Of tables, and of the rows of images; fewer rows than parts, too."""
+    net, arrays, expected = Net(f"llvm{{threads={threads}}}", first=None), [], []
+    for shape, axis, count in (((300, 512), 0, 700), ((2, 50, 40, 64), 1, 100), ((3, 4, 70_000), 1, 2)):
+        table, at = values(shape), np.random.default_rng(1).integers(0, shape[axis], count)
+        net.output(net.op("relax.take", [net.input(shape), net.input((count,), "i64")], axis=axis))
+        arrays += [table, at]
+        expected.append(np.take(table, at, axis))
+    assert str(net.lowered("scheduled")).count("scf.forall") >= len(expected)
+    for found, wanted in zip(net.run(*arrays), expected, strict=True):
+        assert np.array_equal(found, wanted)
+
+
 def rolled(net, x, axis, size, shift):
     """A roll as exporters write it: two slices, and their concatenation."""
     ends = [net.op("relax.strided_slice", [x], begin=[begin], end=[end], axes=[axis]) for begin, end in ((shift, size), (0, shift))]
