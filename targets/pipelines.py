@@ -45,7 +45,7 @@ PRODUCTS = "tir-lower-matrix-products{target=%s},tir-overlap-outputs,tir-lower-d
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
           "tir-widen-masked-halves,func.func(convert-linalg-to-loops,"
           "arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
-          "tir-halves-as-integers{target=%s}")
+          "tir-bound-integers,tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
 VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-flatten-transposes,tir-slice-transfers,"
            "tir-lower-vectors,tir-split-masks{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
@@ -150,7 +150,7 @@ def nvvm_stages(target: "Target") -> Stages:
     return (
         *gpu_stages(target),
         ("nvvm", "tir-ask-registers,tir-dynamic-shared{target=%s},"
-                 "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,tir-lower-integer-matrices,"
+                 "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-bound-integers,tir-device-functions,tir-lower-integer-matrices,"
                  "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm),tir-widen-indices,"
                  "gpu.module(reconcile-unrealized-casts,canonicalize,cse),"

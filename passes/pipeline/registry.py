@@ -141,6 +141,7 @@ PASSES: dict[str, str] = {
     "tir-align-shared": "passes.gpu.align_shared:AlignShared",
     "tir-legalize-intrinsics": "passes.legalize.legalize_intrinsics:LegalizeIntrinsics",
     "tir-lower-intrinsics": "passes.legalize.lower_intrinsics:LowerIntrinsics",
+    "tir-bound-integers": "passes.loops.bound_integers:BoundIntegers",
     "tir-widen-masked-halves": "passes.loops.widen_masked_halves:WidenMaskedHalves",
     "tir-halves-as-integers": "passes.loops.halves_as_integers:HalvesAsIntegers",
     "tir-share-copies": "passes.cpu.share_copies:ShareCopies",
