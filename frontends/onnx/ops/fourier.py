@@ -85,7 +85,7 @@ def _chirped(node, z: ir.Value, sign: int) -> ir.Value:
     """The transform as a convolution, since 2 k n is k^2 + n^2 - (k - n)^2."""
     _, parts, length = _sizes(z)
     rank, size = z.type.rank, _chirp_size(length)
-    chirp = _waves(np.arange(length, dtype=object) ** 2 % (2 * length), 2 * length, sign)
+    chirp = _waves(np.arange(length) ** 2, 2 * length, sign)
     if parts == 1:
         z = relax.concat([z, relax.multiply(z, node.literal(0, np.float64))], axis=rank - 2)
     z = _turned(node, z, chirp)
