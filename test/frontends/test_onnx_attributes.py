@@ -79,6 +79,8 @@ def test_trees():
     refuses("TreeEnsemble", arrays, node | {"aggregate_function": -1},
             "aggregate_function = -1: expected 0 to 3, for AVERAGE, SUM, MIN, MAX", domain="ai.onnx.ml")
     refuses("TreeEnsemble", arrays, node | {"post_transform": 9}, "post_transform = 9: expected 0 to 4", domain="ai.onnx.ml")
+    refuses("TreeEnsemble", arrays, node | {"n_targets": 0}, "n_targets = 0: expected 1 or more", domain="ai.onnx.ml")
+    refuses("TreeEnsemble", arrays, node | {"n_targets": 2**62}, "targets for each of 2 nodes would be too large", domain="ai.onnx.ml")
     refuses("TreeEnsemble", arrays, node | {"tree_roots": [2**40]}, "its trees begin at [1099511627776], and it has the nodes 0 to 1",
             domain="ai.onnx.ml")
 

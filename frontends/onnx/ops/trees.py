@@ -11,6 +11,7 @@ from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.ops.features import ML
 from legato.frontends.onnx.ops.scores import POST_TRANSFORMS, decide, labels_of, regressed, transformed
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import MADE_ELEMENTS
 
 _MODES = (     # by the numbers of TreeEnsemble
     "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
@@ -152,7 +153,7 @@ def _of_lists(node, kind_of_leaf: str, targets: int) -> Forest:
 
 
 def _regressor(node):
-    targets = node.integer("n_targets")
+    targets = _targets(node, len(node.integers("nodes_nodeids")))
     forest = _of_lists(node, "target", targets)
     base, aggregate = _numbers(node, "base_values", []), node.text("aggregate_function", "SUM", "AVERAGE", "MIN", "MAX")
     scores = _summed(node, forest, aggregate, base)
@@ -189,7 +190,8 @@ def _ensemble(node):
     ints = {name: np.array(node.integers(name), np.int64) for name in (
         "nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs", "leaf_targetids",
         "tree_roots")}
-    count, leaves, targets = len(ints["nodes_featureids"]), len(ints["leaf_targetids"]), node.integer("n_targets")
+    count, leaves = len(ints["nodes_featureids"]), len(ints["leaf_targetids"])
+    targets = _targets(node, count + leaves)
     node.ignore("nodes_hitrates")
     modes = array["nodes_modes"].astype(np.int64)
     if node.has("membership_values") or (modes == _MEMBER).any():
@@ -213,6 +215,16 @@ def _ensemble(node):
     aggregate = _named(node, "aggregate_function", 1, ("AVERAGE", "SUM", "MIN", "MAX"))
     post = _named(node, "post_transform", 0, ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
     return regressed(_summed(node, forest, aggregate, np.zeros(0)), post)
+
+
+def _targets(node, nodes: int) -> int:
+    """The number of targets, of which a table has as many for each of so many nodes."""
+    targets = node.integer("n_targets")
+    if targets < 1:
+        raise Malformed(f"n_targets = {targets}: expected 1 or more")
+    if nodes * targets > MADE_ELEMENTS:
+        raise Refused(f"a table of {targets} targets for each of {nodes} nodes would be too large")
+    return targets
 
 
 def _named(node, attribute: str, default: int, names: tuple[str, ...]) -> str:
