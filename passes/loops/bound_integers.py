@@ -7,9 +7,10 @@ upstream's arith-emulate-unsupported-floats such casts are casts to f32 that are
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import defining_op, find
+from legato.core.ir_helpers import defining_op, element_of, find
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
+from legato.passes.loops.half_bits import like
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -37,26 +38,18 @@ class BoundIntegers(ModulePass):
 
 def becomes_infinite(cast: ir.Operation, op: ir.Operation) -> bool:
     """Whether an op may give an infinity for an integer, by a cast, which it may be itself."""
-    source, result = (_element(value.type) for value in (cast.operands[0], op.results[0]))
+    source, result = (element_of(value.type) for value in (cast.operands[0], op.results[0]))
     return isinstance(result, ir.F16Type) and source.width > WIDE
 
 
 def bounded(cast: ir.Operation, type_: ir.Type) -> ir.Value:
     """The integer of a cast as a type of f16, by way of f32."""
-    value = ir.Operation.create(cast.name, [_like(type_, ir.F32Type.get())], [cast.operands[0]]).results[0]
+    value = ir.Operation.create(cast.name, [like(type_, ir.F32Type.get())], [cast.operands[0]]).results[0]
     for bound, below in ((BOUND, True), (-BOUND, False)) if cast.name == "arith.sitofp" else ((BOUND, True),):
         limit = _constant(value.type, bound)
         inside = arith.cmpf(arith.CmpFPredicate.OLT if below else arith.CmpFPredicate.OGT, value, limit)
         value = arith.select(inside, value, limit)
     return arith.TruncFOp(type_, value).result
-
-
-def _element(type_: ir.Type) -> ir.Type:
-    return type_.element_type if isinstance(type_, ir.VectorType) else type_
-
-
-def _like(type_: ir.Type, element: ir.Type) -> ir.Type:
-    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
 
 
 def _constant(type_: ir.Type, number: float) -> ir.Value:

@@ -46,11 +46,11 @@ def real_inverse(node, z: ir.Value, length: int) -> ir.Value:
     sign = node.literal([[1], [-1]], np.float64)     # of the conjugate
     mirrored = relax.multiply(relax.take(z, node.literal(np.arange((length - 1) // 2, 0, -1)), axis=last), sign)
     # the first bin, and the last if it is its own mirror image, are real
-    real = np.ones((2, bins))
-    real[1, 0] = 0
+    kept = np.ones((2, bins), bool)
+    kept[1, 0] = False
     if length % 2 == 0:
-        real[1, -1] = 0
-    z = relax.where(node.constant_value(real != 0), z, node.literal(0, np.float64))
+        kept[1, -1] = False
+    z = relax.where(node.constant_value(kept), z, node.literal(0, np.float64))
     y = _transformed(node, relax.concat([z, mirrored], axis=last), 1)
     y = relax.squeeze(relax.strided_slice(y, begin=[0], end=[1], axes=[last - 1]), axis=[last - 1])
     return relax.multiply(y, node.literal(1 / length, np.float64))
