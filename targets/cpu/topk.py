@@ -1,4 +1,4 @@
-"""topk along one axis, of elements of up to 32 bits: with its index an element is one number of 64 bits, and one comparison orders two.
+"""topk along one axis, of keys of 64 bits (``keys``), in any number.
 
 The best elements so far are a heap with the worst of them at its root. Of n elements in random order about k * log(n / k) enter it; vectors
 of elements none of which is better than the root are passed over by one comparison.
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, tensor, vector
-from legato.targets.builders.element import Element, boolean
+from legato.targets.builders.element import boolean
 from legato.targets.builders.pointwise import element, read
 from legato.targets.builders.sizes import Size, dims, minus, plus, times
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import empty, extract, filled, is_empty, looped
 from legato.targets.builders.vectors import read_vector
+from legato.targets.cpu.keys import FREE, MOST, Keys, constant, in_vectors
 from legato.targets.cpu.machine import Machine
 from legato.targets.generic.topk import bit_length, rows, when
 from legato.targets.rule import kernel
 
-MOST = (1 << 32) - 1    # elements of a row
-FREE, BEYOND = -(1 << 63), (1 << 63) - 1    # keys of a free slot of the heap, and of what would be children beyond it
+BEYOND = (1 << 63) - 1      # the key of what would be children beyond a heap
 
 
 @kernel("relax.topk")
@@ -63,7 +63,9 @@ def topk(k, x, out):
             end = arith.subi(index_value(minus(count, 1)), number)
             worst, moved = extract(slots, [root]), extract(slots, [end])
             slots = tensor.InsertOp(constant(moved.type, BEYOND), slots, [end]).result
-            return [heap.sift(moved, slots), tensor.InsertOp(keys.place_of(worst, place), places, slot(end)).result]
+            is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, constant(worst.type, FREE))
+            found = arith.select(is_free, place.const(-1), keys.place(worst, place.type))
+            return [heap.sift(moved, slots), tensor.InsertOp(found, places, slot(end)).result]
 
         found = [slots := heap.empty(), extract(slots, [root])]
         whole = size // lanes if lanes > 1 else 0
@@ -74,49 +76,6 @@ def topk(k, x, out):
 
     sizes = [size for i, size in enumerate(dims(x)) if i != axis]
     return rows(sizes, [], filled(out, place.const(-1)), row)
-
-
-class Keys:
-    """Numbers of 64 bits that are greater for elements that come before: the element in the upper half, the index, inverted, in the lower.
-    A NaN is greater than every number; zeros are equal, whatever their signs."""
-
-    def __init__(self, kind: Element, largest: bool) -> None:
-        self.kind, self.largest = kind.wide, largest
-
-    def key(self, value: ir.Value, number: ir.Value) -> ir.Value:
-        """The key of an element with an index."""
-        i64 = ir.IntegerType.get_signless(64)
-        high = arith.shli(arith.extsi(i64, self.rank(value)), constant(i64, 32))
-        return arith.ori(high, arith.xori(arith.index_cast(i64, number), constant(i64, MOST)))
-
-    def beat(self, values: ir.Value, key: ir.Value) -> ir.Value:
-        """For each element of a vector whether it beats the one of a key with a smaller index."""
-        i32 = ir.IntegerType.get_signless(32)
-        other = arith.trunci(i32, arith.shrsi(key, constant(key.type, 32)))
-        ranks = self.rank(values)
-        return arith.cmpi(arith.CmpIPredicate.sgt, ranks, vector.BroadcastOp(ranks.type, other).result)
-
-    def place_of(self, key: ir.Value, place: Element) -> ir.Value:
-        """The index in a key; -1 of a free slot."""
-        number = arith.andi(arith.xori(key, constant(key.type, -1)), constant(key.type, MOST))
-        number = number if place.bits == 64 else arith.trunci(place.type, number)
-        return arith.select(arith.cmpi(arith.CmpIPredicate.eq, key, constant(key.type, FREE)), place.const(-1), number)
-
-    def rank(self, value: ir.Value) -> ir.Value:
-        """i32 that are ordered as elements, or vectors of them."""
-        i32 = _like(value.type, ir.IntegerType.get_signless(32))
-        if self.kind.is_float:
-            zero = constant(value.type, 0.0)
-            value = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, value, zero), zero, value)
-            bits = arith.bitcast(i32, value)
-            flipped = arith.andi(arith.shrsi(bits, constant(i32, 31)), constant(i32, (1 << 31) - 1))
-            is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
-            rank = arith.select(is_nan, constant(i32, (1 << 31) - 1), arith.xori(bits, flipped))
-        elif self.kind.bits == 32:
-            rank = arith.xori(value, constant(i32, -(1 << 31))) if self.kind.is_unsigned else value
-        else:
-            rank = arith.extui(i32, value) if self.kind.is_unsigned else arith.extsi(i32, value)
-        return rank if self.largest else arith.xori(rank, constant(i32, -1))
 
 
 class _KeyHeap:
@@ -147,24 +106,6 @@ class _KeyHeap:
         levels = (self.count - 1).bit_length() if isinstance(self.count, int) else bit_length(index_value(minus(self.count, 1)))
         hole, slots = looped(levels, [index_value(0), slots], descend)
         return tensor.InsertOp(item, slots, [hole]).result
-
-
-def in_vectors(kind: Element) -> bool:
-    """Whether elements are read and ordered in vectors, as they are in memory."""
-    return not ((kind.is_float and kind.bits < 32) or kind.is_narrow or kind.is_bool)
-
-
-def _like(type_: ir.Type, element_type: ir.Type) -> ir.Type:
-    return ir.VectorType.get(type_.shape, element_type) if isinstance(type_, ir.VectorType) else element_type
-
-
-def constant(type_: ir.Type, number: int | float) -> ir.Value:
-    """A number, or a vector of it."""
-    scalar = type_.element_type if isinstance(type_, ir.VectorType) else type_
-    attribute = ir.FloatAttr.get(scalar, number) if isinstance(scalar, ir.FloatType) else ir.IntegerAttr.get(scalar, number)
-    if isinstance(type_, ir.VectorType):
-        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
-    return arith.ConstantOp(type_, attribute).result
 
 
 RULES = (topk,)

@@ -15,8 +15,8 @@ from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import collapse, expand, is_empty, looped
 from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.channels import shared
+from legato.targets.cpu.keys import Keys, constant
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk import Keys, constant
 from legato.targets.generic.topk import rows
 from legato.targets.rule import kernel
 
@@ -25,7 +25,7 @@ FEWEST = 4          # lanes
 WORTH_IT = 1 << 14  # steps of lanes, from which on threads share them
 
 
-@kernel("relax.topk", priority=2)
+@kernel("relax.topk", priority=4)
 def topk_in_columns(k, x, out):
     """Of elements of up to 32 bits, in rows whose width is known."""
     axis, count, kind, place = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0]), element(k.output_types[0])
@@ -87,8 +87,6 @@ class _Best:
 
     def _ranks(self, x: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
         values = read_vector(x, at, self.lanes, self.kind.const(0))
-        if self.kind.is_float and self.kind != self.kind.wide:
-            values = arith.extf(ir.VectorType.get([self.lanes], self.kind.wide.type), values)
         return self.keys.rank(values)
 
     @staticmethod

@@ -1,4 +1,5 @@
-"""Patterns of relax-canonicalize: elements at indices that are the same for whole slices, as graph networks repeat them."""
+"""Patterns of relax-canonicalize: the index of one element, and elements at indices that are the same for whole slices, as graph networks
+repeat them."""
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
@@ -35,4 +36,16 @@ def _of_slices(r: GraphRewriter, indices: ir.Value, axis: int, x: ir.Value) -> i
     return relax.reshape(repeated.operands[0], [given[axis]])
 
 
-PATTERNS = (("gather_elements", gathered_slices), ("scatter_elements", scattered_slices))
+def best_element(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """``topk`` of one element: the index of the greatest or the least. Of floats the least stays, since NaN is the greatest here, and what
+    ``argmin`` finds first."""
+    attributes = relax.attributes_of(op)
+    if attributes["k"] != 1 or len(op.operands) != 1:
+        return None
+    if attributes["largest"]:
+        return relax.argmax(op.operands[0], axis=attributes["axis"], keepdims=True)
+    is_integer = isinstance(op.operands[0].type.element_type, ir.IntegerType)
+    return relax.argmin(op.operands[0], axis=attributes["axis"], keepdims=True) if is_integer else None
+
+
+PATTERNS = (("topk", best_element), ("gather_elements", gathered_slices), ("scatter_elements", scattered_slices))

@@ -364,3 +364,17 @@ func.func @edges(%x: tensor<?x8xf32, #relax.dims<["v", 8]>>, %from: tensor<?x1xi
   %6 = "relax.gather_elements"(%x, %5) {axis = 0 : i64} : (tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x5xi64, #relax.dims<["e", 5]>>) -> tensor<?x5xf32, #relax.dims<["e", 5]>>
   return %3, %4, %6 : tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x5xf32, #relax.dims<["e", 5]>>
 }
+
+// The best of a row is the greatest element, or the least. The least of floats stays: NaN is the greatest for topk, and what argmin finds first.
+// CHECK-LABEL: @best
+// CHECK: "relax.argmax"(%arg0) {axis = 1 : i64, keepdims = true} : (tensor<5x7xf32>) -> tensor<5x1xi64>
+// CHECK: "relax.topk"(%arg0) {axis = 1 : i64, k = 1 : i64, largest = false}
+// CHECK: "relax.argmin"(%arg1) {axis = 0 : i64, keepdims = true} : (tensor<5x7xi32>) -> tensor<1x7xi64>
+// CHECK: "relax.topk"(%arg0) {axis = 1 : i64, k = 2 : i64}
+func.func @best(%x: tensor<5x7xf32>, %i: tensor<5x7xi32>) -> (tensor<5x1xi64>, tensor<5x1xi64>, tensor<1x7xi64>, tensor<5x2xi64>) {
+  %0 = "relax.topk"(%x) {axis = 1 : i64, k = 1 : i64} : (tensor<5x7xf32>) -> tensor<5x1xi64>
+  %1 = "relax.topk"(%x) {axis = 1 : i64, k = 1 : i64, largest = false} : (tensor<5x7xf32>) -> tensor<5x1xi64>
+  %2 = "relax.topk"(%i) {axis = 0 : i64, k = 1 : i64, largest = false} : (tensor<5x7xi32>) -> tensor<1x7xi64>
+  %3 = "relax.topk"(%x) {axis = 1 : i64, k = 2 : i64} : (tensor<5x7xf32>) -> tensor<5x2xi64>
+  return %0, %1, %2, %3 : tensor<5x1xi64>, tensor<5x1xi64>, tensor<1x7xi64>, tensor<5x2xi64>
+}

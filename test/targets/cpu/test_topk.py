@@ -42,9 +42,34 @@ def check(target: str, cases: list[tuple[np.ndarray, int, int, bool]], names: st
 @pytest.mark.parametrize("target", first_of(TARGETS))
 @pytest.mark.parametrize("kind", ["all", "few", "special"])
 def test_types(target, kind):
-    """Of short rows, by ranks, and of long ones, by a heap."""
-    check(TARGETS[target], [(numbers((3, length), dtype, kind), 20, 1, largest) for dtype in TYPES for length in (75, 301)
-                            for largest in (True, False)])
+    """Of rows that are sorted, or whose best are in registers, in a heap, or gathered and sorted."""
+    check(TARGETS[target], [(numbers((3, length), dtype, kind), k, 1, largest) for dtype in TYPES
+                            for length, k in ((75, 20), (301, 7), (301, 20), (301, 40)) for largest in (True, False)])
+
+
+SORTED = [(n, k) for n in (16, 17, 31, 33, 63, 65, 127, 256, 500, 1025) for k in (-(-n // 4), n)]
+SELECTED = [(n, k) for n in (280, 1000, 5003) for k in (16, 17, 33, 64)]
+FEW = [(n, k) for n in (65, 130, 2048) for k in (1, 2, 4, 5, 8, 9, 15, 16)]
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("cases", [SORTED, SELECTED, FEW], ids=["sorted", "selected", "few"])
+def test_numbers_of_elements(target, cases):
+    """Along the last axis, and along another one, where elements are read one by one."""
+    kinds = ("all", "few", "special")
+    check(TARGETS[target], [(numbers((2, n), np.dtype(np.float32), kinds[at % 3]), k, 1, at % 2 == 0) for at, (n, k) in enumerate(cases)])
+    check(TARGETS[target], [(numbers((n, 3), np.dtype(np.float32), kinds[at % 3]), k, 0, at % 2 == 1) for at, (n, k) in enumerate(cases)])
+
+
+def test_rows_among_threads():
+    """Rows that threads share, of a number that they divide and of another; along the last axis, a first one, and one between others."""
+    shapes = (((64, 200), 1), ((67, 200), 1), ((200, 67), 0), ((3, 120, 29), 1), ((33, 2, 130), 2))
+    cases = [(numbers(shape, np.dtype(np.float32), "special"), k, axis, True) for shape, axis in shapes for k in (5, 20, 100)]
+    for target, parallel in (("llvm{threads=2}", True), ("llvm", False)):
+        check(target, cases)
+        net = Net(target)
+        net.output(net.op("relax.topk", [net.input((67, 200))], k=20, axis=1))
+        assert ("scf.forall (" in str(net.lowered("scheduled"))) == parallel
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS))
@@ -87,9 +112,9 @@ def test_rows_and_lengths_that_the_call_knows(target):
 
 
 def test_worst_cases():
-    """Rows in order: every element enters the heap, or none does."""
+    """Rows in order: every element enters what is kept, or none does."""
     rows = np.stack([np.arange(1000), np.arange(1000)[::-1], np.zeros(1000)]).astype(np.float32)
-    check("llvm", [(rows, k, 1, largest) for k in (1, 10, 500, 1000) for largest in (True, False)])
+    check("llvm", [(rows, k, 1, largest) for k in (1, 10, 30, 60, 500, 1000) for largest in (True, False)])
 
 
 def test_the_extremes_of_integers():

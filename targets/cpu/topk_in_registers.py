@@ -1,0 +1,112 @@
+"""topk of few elements of a row: the best so far are vectors of keys in order, in registers, and a better one enters them without a branch.
+
+Where a key enters, those that it beats move on by a lane: each lane becomes the greater of its own key and the less of the new one and of
+the lane before. Vectors of elements none of which beats the worst so far are passed over by one comparison.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from legato.core.errors import Refusal
+from legato.core.mlir import arith, ir, math, vector
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import element, read
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.sizes import plus, times
+from legato.targets.builders.structured import extract, is_empty, looped
+from legato.targets.builders.vectors import read_vector, write_vector
+from legato.targets.cpu.keys import FREE, MOST, Keys, constant, in_vectors
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.topk_by_sorting import sorts_all
+from legato.targets.cpu.topk_rows import each_row
+from legato.targets.generic.topk import when
+from legato.targets.rule import kernel
+
+VECTORS = 4     # of keys, at most
+
+
+@kernel("relax.topk", priority=3)
+def topk_in_registers(k, x, out):
+    """Of elements of up to 32 bits, along the last axis, whose length is known."""
+    axis, count, kind = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0])
+    if not isinstance(k.machine, Machine) or not in_vectors(kind) or axis != x.type.rank - 1 or x.type.is_dynamic_dim(axis):
+        return Refusal("its elements are not read in vectors, or not along a last axis of known length")
+    if kind.wide.bits > 32 or x.type.shape[axis] > MOST:
+        return Refusal("an element and its index do not surely fit 64 bits")
+    best = _Best(kind, k.attrs["largest"], k.machine.lanes(64), count)
+    if not isinstance(count, int) or not 0 < count <= VECTORS * best.lanes or is_empty(out):
+        return Refusal(f"not 1 to {VECTORS * best.lanes} elements are wanted")
+    if sorts_all(x.type.shape[axis], count, best.lanes):
+        return Refusal("rows are short enough to be sorted")
+    k.writes_all()
+
+    def row(x: ir.Value, at: list[ir.Value], places: ir.Value) -> ir.Value:
+        for number, keys in enumerate(best.of(x, at)):
+            first, found = number * best.lanes, Keys.place(keys, places.type.element_type)
+            places = write_vector(found, places, [*at, index_value(first)], first + best.lanes <= count)
+        return places
+
+    return each_row(k.machine, x, out, axis, row)
+
+
+class _Best:
+    """The best keys of a row, in order, in vectors of ``lanes``."""
+
+    def __init__(self, kind: Element, largest: bool, lanes: int, count: int) -> None:
+        self.kind, self.keys, self.lanes, self.count = kind, Keys(kind, largest), lanes, count
+        self.key = ir.IntegerType.get_signless(64)
+        self.type = ir.VectorType.get([lanes], self.key)
+
+    def of(self, x: ir.Value, at: list[ir.Value]) -> list[ir.Value]:
+        """Those of the row with the index ``at``."""
+        size, width = x.type.shape[-1], 2 * self.lanes
+        bits = ir.IntegerType.get_signless(width)
+
+        def offer(number: ir.Value, *carried: ir.Value, inside: int = width) -> Sequence[ir.Value]:
+            """The carried keys, the worst of them last, with those of a vector that are better. ``inside``: the lanes that it has."""
+            first, worst = times(number, width), carried[-1]
+            elements = read_vector(x, [*at, first], width, self.kind.const(0), inside == width)
+            is_better = vector.BitCastOp(ir.VectorType.get([1], bits), self.keys.beat(elements, worst)).result
+            found = vector.ExtractOp(is_better, [], [0]).result
+            is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, constant(self.key, FREE))
+            found = arith.andi(arith.select(is_free, constant(bits, -1), found), constant(bits, (1 << inside) - 1))
+
+            def enter(_: ir.Value, left: ir.Value, *best: ir.Value) -> Sequence[ir.Value]:
+                place = plus(first, arith.index_castui(ir.IndexType.get(), math.CountTrailingZerosOp(left).result))
+                key = self.keys.key(read(extract(x, [*at, place]), self.kind), place)
+                return [arith.andi(left, arith.subi(left, constant(bits, 1))), *self._entered(best, key)]
+
+            def entered() -> Sequence[ir.Value]:
+                number = arith.index_castui(ir.IndexType.get(), math.CtPopOp(found).result)
+                best = looped(number, [found, *carried[:-1]], enter)[1:]
+                return [*best, self._last(best)]
+
+            return when(arith.cmpi(arith.CmpIPredicate.ne, found, constant(bits, 0)), carried, entered)
+
+        nothing = constant(self.type, FREE)
+        found: Sequence[ir.Value] = [*[nothing] * -(-self.count // self.lanes), constant(self.key, FREE)]
+        found = looped(size // width, found, offer)
+        if size % width:
+            found = offer(index_value(size // width), *found, inside=size % width)
+        return list(found[:-1])
+
+    def _entered(self, best: Sequence[ir.Value], key: ir.Value) -> list[ir.Value]:
+        """Keys in order, with one more and without the last."""
+        new = vector.BroadcastOp(self.type, key).result
+        moved = [range(-1, self.lanes - 1), *[range(self.lanes - 1, 2 * self.lanes - 1)] * (len(best) - 1)]
+        before = [best[0], *best[:-1]]
+        found = []
+        for mine, other, lanes in zip(best, before, moved, strict=True):
+            if other is mine:
+                shifted = vector.ShuffleOp(mine, new, [self.lanes, *lanes[1:]]).result
+            else:
+                shifted = vector.ShuffleOp(other, mine, list(lanes)).result
+            found.append(arith.maxsi(mine, arith.minsi(shifted, new)))
+        return found
+
+    def _last(self, best: Sequence[ir.Value]) -> ir.Value:
+        vector_, lane = divmod(self.count - 1, self.lanes)
+        return vector.ExtractOp(best[vector_], [], [lane]).result
+
+
+RULES = (topk_in_registers,)
