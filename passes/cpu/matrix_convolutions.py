@@ -197,7 +197,7 @@ def build_products(form: ImageConvolutionForm, machine: CpuMachine, tiles: PairT
 
 
 def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
-    """Whether the images are no volumes, all sizes but their number are known, and matrices, or for groups vectors, are well filled."""
+    """Whether the images are no volumes, all sizes but their number are known, and matrices, or vectors, are well filled."""
     if form.depth is not None or (form.groups > 1 and machine.has("amx-bf16")):
         return False
     _, rows, columns, features = form.result_shape
@@ -205,5 +205,5 @@ def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
         return True
     summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]
     reads = prod(form.filter_shape[:2]) / prod(form.strides)
-    enough = fills_lanes(form.groups * features, form.groups, reads, machine.lanes(32))
-    return min(form.source_shape[1:3]) >= 0 and rows * columns >= FEW and enough and summed >= LEAST
+    enough = fills_lanes(form.groups * features, form.groups, reads, machine.lanes(32)) and summed >= LEAST
+    return enough and min(form.source_shape[1:3]) >= 0 and (rows * columns >= FEW or not machine.has("amx-bf16"))

@@ -62,6 +62,10 @@
 // VECTORS-LABEL: func.func private @pointwise(
 // VECTORS-SAME: %{{.*}}: tensor<1x8x8x32xbf16>
 
+// VECTORS-LABEL: func.func private @small(
+// VECTORS: "tir.dot2_bf16bf16"
+// VECTORS-NOT: linalg
+
 // Of a filter that leaves the cache between two calls, each step fetches a part of the next panel: 16 elements in each of five tiles.
 // VECTORS-LABEL: func.func private @large(
 // VECTORS: %[[FLAT:.*]] = memref.collapse_shape {{.*}} into memref<262144xbf16>
@@ -101,7 +105,9 @@
 // VECTORS: vector.shuffle %{{.*}}, %{{.*}} [1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7] : vector<8xi32>, vector<8xi32>
 // VECTORS-NOT: linalg
 
-// On matrices, groups are left as they are.
+// On matrices, nine places fill no tile, and groups are left as they are.
+// CHECK-LABEL: func.func private @small(
+// CHECK: linalg.conv_2d_nhwc_hwcf
 // CHECK-LABEL: func.func private @grouped(
 // CHECK: linalg.generic
 // PLAIN-LABEL: func.func private @conv(
@@ -178,6 +184,21 @@ func.func private @pointwise(%x: tensor<1x8x8x32xf32>, %w: tensor<1x1x32x16xf32>
   %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
     ins(%x, %w : tensor<1x8x8x32xf32>, tensor<1x1x32x16xf32>) outs(%f : tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
   return %0 : tensor<1x8x8x16xf32>
+}
+
+func.func @small_first(%x: tensor<1x3x3x32xf32>) -> tensor<1x3x3x16xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<1x1x32x16xf32>} : () -> tensor<1x1x32x16xf32>
+  %1 = tensor.empty() : tensor<1x3x3x16xf32>
+  %2 = func.call @small(%x, %0, %1) : (tensor<1x3x3x32xf32>, tensor<1x1x32x16xf32>, tensor<1x3x3x16xf32>) -> tensor<1x3x3x16xf32>
+  return %2 : tensor<1x3x3x16xf32>
+}
+func.func private @small(%x: tensor<1x3x3x32xf32>, %w: tensor<1x1x32x16xf32>,
+                         %out: tensor<1x3x3x16xf32> {bufferization.writable = true, tir.out}) -> tensor<1x3x3x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x3x3x16xf32>) -> tensor<1x3x3x16xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x3x3x32xf32>, tensor<1x1x32x16xf32>) outs(%f : tensor<1x3x3x16xf32>) -> tensor<1x3x3x16xf32>
+  return %0 : tensor<1x3x3x16xf32>
 }
 
 func.func @large_first(%x: tensor<1x8x8x512xf32>) -> tensor<1x8x8x512xf32> {
