@@ -6,6 +6,8 @@ A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. The 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import islice
 from typing import SupportsIndex
@@ -81,8 +83,31 @@ def symbol_name(text: str) -> str:
     return name if re.match(r"[A-Za-z_]", name) and name not in FUNCTIONS else f"_{name}"
 
 
+_read: ContextVar[dict[ir.Type, tuple[Size, ...]] | None] = ContextVar("the sizes of types that were read", default=None)
+
+
+@contextmanager
+def types_read_once() -> Iterator[None]:
+    """In this context the sizes of a type are read from its encoding once: where a graph is built, thousands of times each."""
+    token = _read.set({})
+    try:
+        yield
+    finally:
+        _read.reset(token)
+
+
 def dims(tensor_type) -> tuple[Size, ...]:
     """The sizes of a ranked tensor type. LegatoError if its encoding does not fit its shape."""
+    read = _read.get()
+    if read is None:
+        return _dims(tensor_type)
+    found = read.get(tensor_type)
+    if found is None:
+        read[tensor_type] = found = _dims(tensor_type)
+    return found
+
+
+def _dims(tensor_type) -> tuple[Size, ...]:
     shape = tensor_type.shape
     encoding = tensor_type.encoding if _DYNAMIC in shape else None
     if not isinstance(encoding, DimsAttr):

@@ -14,8 +14,8 @@ from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
+from legato.dialects.relax.dims import symbols, types_read_once
 from legato.dialects.relax.markers import INPUT_FORMS, NAME, OUTPUT_FORMS
-from legato.dialects.relax.sizes import symbols
 from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
@@ -76,7 +76,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         raise LegatoError(f"{label} has no outputs: there is nothing to compute")
     loaded = load_dialects(make_context() if context is None else context)
     problems = Problems()
-    with loaded, ir.Location.unknown(), agreed_sizes() as agreed:
+    with loaded, ir.Location.unknown(), types_read_once(), agreed_sizes() as agreed:
         stored = {tensor.name for tensor in graph.initializer}
         inputs = Inputs([value for value in graph.input if value.name not in stored], shapes, problems)
         types = input_types(inputs.tensors, inputs.shapes, problems)

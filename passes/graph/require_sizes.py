@@ -40,10 +40,12 @@ def byte_requirements(function: func.FuncOp) -> list[Requirement]:
                     found.setdefault(part, f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, " + (
                         "more than 2**56 bytes" if part == size else f"whose sizes are computed from {part}, more than 2**56"))
     rows: list[Requirement] = []
+    least: list[dims.Size] = []     # of the rows
     for size in sorted(found, key=_typical, reverse=True):
         bound = dims.magnitude(size)
-        if not always_fits(bound, given) and not any(never_negative(_least_magnitude(row.size) - bound) for row in rows):
+        if not always_fits(bound, given) and not any(never_negative(one - bound) for one in least):
             rows.append(Requirement(size, found[size], is_bytes=True))
+            least.append(_least_magnitude(size))
     return sorted(rows, key=lambda row: len(dims.nested(row.size)))     # of several that a call breaks, the message names the innermost
 
 
@@ -54,8 +56,8 @@ def _bytes(type_: ir.RankedTensorType) -> dims.Size:
 def _least_magnitude(size: dims.Size) -> dims.Size:
     """The sum of the absolute values of the terms that are products of symbols: a lower bound of those of all terms."""
     terms = size.terms if isinstance(size, dims.Dim) else ()
-    plain = [dims.Dim(((monomial, abs(factor)),)) for monomial, factor in terms if monomial and all(isinstance(v, str) for v in monomial)]
-    return sum(plain[1:], start=plain[0]) if plain else 0
+    plain = tuple((monomial, abs(factor)) for monomial, factor in terms if monomial and all(isinstance(v, str) for v in monomial))
+    return dims.Dim(plain) if plain else 0
 
 
 def _typical(size: dims.Size) -> int:
