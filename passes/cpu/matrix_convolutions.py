@@ -37,7 +37,7 @@ from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
-from legato.passes.cpu.matrices.packing import FEW, PairTiles, overlapping_shape, pack_filters, packed_shape, read_shape
+from legato.passes.cpu.matrices.packing import FEW, overlapping_shape, pack_filters, packed_shape, read_shape
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -97,24 +97,40 @@ class MatrixConvolutions(ModulePass):
             for one in convolutions:
                 if one.merges and reads_bf16(one.form):
                     continue
-                groups = one.form.groups
-                place = one.form.filter.arg_number
-                plan = pair_plan(one.form, machine)
-                if plan is not None:
-                    shape = plan.packed_shape
-                    rewrite_kernel(one.form, shape, plan.build)
-                    for call in one.calls:
-                        give_transformed(call, place, constants, made, f"pairs{groups}.bf16", shape, BF16, plan.pack)
-                    continue
-                on_matrices = isinstance(one.form, ConvolutionForm) and machine.has("amx-bf16")
-                read_as = overlapping_shape if on_matrices else read_shape
-                read = read_as(one.form.filter_shape, one.form.dilations, groups)
-                tiles = tiles_of(one.form, machine)
-                shape = packed_shape(read, tiles, groups)
-                rewrite_kernel(one.form, shape, partial(build_products, one.form, machine, tiles))
+                products = products_of(one.form, machine)
+                rewrite_kernel(one.form, products.shape, products.build)
                 for call in one.calls:
-                    give_transformed(call, place, constants, made, "bf16" if groups == 1 else f"groups{groups}.bf16", shape, BF16,
-                                     partial(pack_filters, shape=read, groups=groups))
+                    give_transformed(call, one.form.filter.arg_number, constants, made, products.name, products.shape, BF16, products.pack)
+
+
+@dataclass(frozen=True)
+class PairProducts:
+    """How a convolution is computed by pairs: the ``shape`` of its filters, as ``pack`` orders them, the ``name`` of that order, and what
+    builds its loops from the buffers and the filters."""
+
+    name: str
+    shape: list[int]
+    pack: Callable[[np.ndarray, np.ndarray], None]
+    build: Callable[[Buffers, ir.Value], None]
+
+
+def products_of(form: ImageConvolutionForm, machine: CpuMachine) -> PairProducts:
+    """How a convolution is computed: of images in place, or of copies, on matrices or on vectors."""
+    groups = form.groups
+    plan = pair_plan(form, machine)
+    if plan is not None:
+        return PairProducts(f"pairs{groups}.bf16", plan.packed_shape, plan.pack, plan.build)
+    read = (overlapping_shape if on_matrices(form, machine) else read_shape)(form.filter_shape, form.dilations, groups)
+    tiles = matrix_tiles(form) if on_matrices(form, machine) else vector_tiles(form, machine)
+    build = MatrixConvolution if on_matrices(form, machine) else VectorConvolution
+    return PairProducts("bf16" if groups == 1 else f"groups{groups}.bf16", packed_shape(read, tiles, groups),
+                        partial(pack_filters, shape=read, groups=groups),
+                        lambda buffers, filters: build(form, machine, tiles, buffers, filters).build())
+
+
+def on_matrices(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
+    """Whether matrices multiply, and not the lanes of vectors."""
+    return isinstance(form, ConvolutionForm) and machine.has("amx-bf16")
 
 
 def makes_bf16(kernel: StructuredKernel) -> bool:
@@ -160,11 +176,6 @@ def read_before_widening(found: Sequence[ConvolutionCalls], kernels: Collection[
             maker.erase()
 
 
-def tiles_of(form: ImageConvolutionForm, machine: CpuMachine) -> PairTiles:
-    """The sizes of a step, on matrices or on vectors."""
-    return matrix_tiles(form) if isinstance(form, ConvolutionForm) and machine.has("amx-bf16") else vector_tiles(form, machine)
-
-
 def reads_bf16(form: ImageConvolutionForm) -> bool:
     """Whether images are bf16 in memory."""
     return form.source.type.element_type == ir.BF16Type.get()
@@ -186,14 +197,6 @@ def rewrite_kernel(form: ImageConvolutionForm, shape: list[int], build: Callable
 
     into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build_loops)
     retype(form.kernel.function, form.filter, shape, element)
-
-
-def build_products(form: ImageConvolutionForm, machine: CpuMachine, tiles: PairTiles, buffers: Buffers, filters: ir.Value) -> None:
-    """Builds the loops of a convolution of a copied image at the insertion point."""
-    if isinstance(form, ConvolutionForm) and machine.has("amx-bf16"):
-        MatrixConvolution(form, machine, tiles, buffers, filters).build()
-    else:
-        VectorConvolution(form, machine, tiles, buffers, filters).build()
 
 
 def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
