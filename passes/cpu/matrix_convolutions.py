@@ -104,7 +104,7 @@ class MatrixConvolutions(ModulePass):
 
 
 @dataclass(frozen=True)
-class PairProducts:
+class PackedProducts:
     """How a convolution is computed by pairs: the ``shape`` of its filters, as ``pack`` orders them, the ``name`` of that order, and what
     builds its loops from the buffers and the filters."""
 
@@ -114,16 +114,16 @@ class PairProducts:
     build: Callable[[Buffers, ir.Value], None]
 
 
-def products_of(form: ImageConvolutionForm, machine: CpuMachine) -> PairProducts:
+def products_of(form: ImageConvolutionForm, machine: CpuMachine) -> PackedProducts:
     """How a convolution is computed: of images in place, or of copies, on matrices or on vectors."""
     groups = form.groups
     plan = pair_plan(form, machine)
     if plan is not None:
-        return PairProducts(f"pairs{groups}.bf16", plan.packed_shape, plan.pack, plan.build)
+        return PackedProducts(f"pairs{groups}.bf16", plan.packed_shape, plan.pack, plan.build)
     read = (overlapping_shape if on_matrices(form, machine) else read_shape)(form.filter_shape, form.dilations, groups)
     tiles = matrix_tiles(form) if on_matrices(form, machine) else vector_tiles(form, machine)
     build = MatrixConvolution if on_matrices(form, machine) else VectorConvolution
-    return PairProducts("bf16" if groups == 1 else f"groups{groups}.bf16", packed_shape(read, tiles, groups),
+    return PackedProducts("bf16" if groups == 1 else f"groups{groups}.bf16", packed_shape(read, tiles, groups),
                         partial(pack_filters, shape=read, groups=groups),
                         lambda buffers, filters: build(form, machine, tiles, buffers, filters).build())
 

@@ -33,7 +33,7 @@ def topk_in_registers(k, x, out):
         return Refusal("its elements are not read in vectors, or not along a last axis of known length")
     if kind.wide.bits > 32 or x.type.shape[axis] > MOST:
         return Refusal("an element and its index do not surely fit 64 bits")
-    best = _Best(kind, k.attrs["largest"], k.machine.lanes(64), count)
+    best = _BestOfRow(kind, k.attrs["largest"], k.machine.lanes(64), count)
     if not isinstance(count, int) or not 0 < count <= VECTORS * best.lanes or is_empty(out):
         return Refusal(f"not 1 to {VECTORS * best.lanes} elements are wanted")
     if sorts_all(x.type.shape[axis], count, best.lanes):
@@ -49,7 +49,7 @@ def topk_in_registers(k, x, out):
     return each_row(k.machine, x, out, axis, row)
 
 
-class _Best:
+class _BestOfRow:
     """The best keys of a row, in order, in vectors of ``lanes``."""
 
     def __init__(self, kind: Element, largest: bool, lanes: int, count: int) -> None:
