@@ -148,14 +148,15 @@ SUMS = {    # attributes, operand, values for an axis of 420 elements
     "linear": ({"mode": "linear"}, "scales", 1.7),
     "linear, down": ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, "sizes", 170),
     "linear, antialias": ({"mode": "linear", "antialias": 1}, "sizes", 211),
-    "cubic": ({"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}, "scales", 0.7),
+    "cubic": ({"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}, "scales", 0.6),
     "cubic, exclude_outside": ({"mode": "cubic", "exclude_outside": 1}, "sizes", 521),
 }
 
 
 @pytest.mark.parametrize("name", SUMS)
 def test_axes_are_sums_of_neighbours(name):
-    """Against ONNX's reference, whose coordinates are in f64, as ours are: onnxruntime's are not."""
+    """Against ONNX's reference, whose coordinates are in f64, as ours are: onnxruntime's are not. (420 by 0.7 are 293 there: the product is
+    not rounded to f32.)"""
     attributes, operand, given = SUMS[name]
     kept = {"scales": 1, "sizes": 3}[operand]
     for shape, values in (((1, 2, 420, 3), (given, kept)), ((1, 2, 3, 420), (kept, given))):

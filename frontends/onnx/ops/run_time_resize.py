@@ -61,7 +61,7 @@ def scaled(node, axes: Sequence[int], index: int, roi: ir.Value | None = None) -
     factors = [float(scale) for scale in array.ravel()]
     if not all(0 < scale < np.inf for scale in factors):
         raise Malformed(f"axes cannot be resized by {factors}")
-    counts = [times(size, scale) for size, scale in zip(before, factors)]
+    counts = [_times(size, scale) for size, scale in zip(before, factors)]
     open_ones = [i for i, count in enumerate(counts) if count is None]
     if open_ones:
         found = _products(node, [before[i] for i in open_ones], f64([factors[i] for i in open_ones]))
@@ -70,11 +70,16 @@ def scaled(node, axes: Sequence[int], index: int, roi: ir.Value | None = None) -
     return _axes(axes, before, counts, f64(factors), roi)
 
 
-def times(size: Size, scale: float) -> Size | None:
+def times(size: int, scale: float) -> int:
     """``floor(size * scale)``, where the product is rounded to f32 as onnxruntime rounds it: 10 elements become 9 by 0.9, which is a bit
-    less in f32. None where the size is symbolic, and no fraction has the same products with all numbers below 2^20."""
+    less in f32."""
+    return math.floor(np.float32(size) * np.float32(min(scale, 2.0**63)))
+
+
+def _times(size: Size, scale: float) -> Size | None:
+    """The same of any size. None where it is symbolic, and no fraction has the same products with all numbers below 2^20."""
     if isinstance(size, int):
-        return math.floor(np.float32(size) * np.float32(min(scale, 2.0**63)))
+        return times(size, scale)
     factor = _fraction(scale)
     return None if factor is None else floor_divide(size * factor.numerator, factor.denominator)
 

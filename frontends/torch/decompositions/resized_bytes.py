@@ -38,10 +38,10 @@ def _resized(x: Any, axis: int, count: Any, step: Any, align_corners: bool, reac
     width = (max(step, 1.0) if known else step.clamp(min=1.0)) if antialias else 1.0
     numbers = torch.arange(count, dtype=torch.float64)
     centers = (numbers * step + 0.5 if align_corners else (numbers + 0.5) * step)[:, None]
+    at = (centers - 0.5).clamp(min=0) if reach == 1 else centers - 0.5
     if antialias:
         first = torch.floor(centers - reach * width + 0.5).clamp(min=0)
     else:
-        at = (centers - 0.5).clamp(min=0) if reach == 1 else centers - 0.5
         first = (torch.floor(at) - reach + 1).clamp(min=0)
     taps = 2 * math.ceil(reach * width) + 1 if known else None
     gathers = taps is not None and taps <= MOST_TAPS and isinstance(size, int)
