@@ -145,11 +145,13 @@ class Symbolic(Value):
 
     def _build(self, emitter: Emitter) -> ir.Value:
         element_type = mlir_type(self.dtype)
-        if not isinstance(element_type, ir.IntegerType) or not element_type.is_signless:
+        if not isinstance(element_type, ir.IntegerType):
             raise Refused(f"a size known only at run time is wanted as {element_type}")
         values = [sizes.materialize(size, emitter.function) for size in self.array.ravel().tolist()]
-        elements = [arith.IndexCastOp(element_type, value).result for value in values]
-        return tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, element_type), elements).result
+        signless = ir.IntegerType.get_signless(element_type.width)
+        elements = [arith.IndexCastOp(signless, value).result for value in values]
+        built = tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, signless), elements).result
+        return built if element_type.is_signless else relax.astype(built, dtype=self.dtype)
 
 
 class Poisoned(Value):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from legato.core.errors import LegatoError
 from legato.frontends.torch.checks import check_written
 from legato.frontends.torch.doubles import double_constants
+from legato.frontends.torch.size_operators import size_operators
 from legato.frontends.torch.strided import order_memory
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
     cannot be exported."""
     import torch  # pyright: ignore[reportMissingImports]
 
+    from legato.frontends.torch.plain_recurrent import recurrent_translations
+
+    translations = size_operators() | recurrent_translations()
+    options: dict[str, Any] = {"dynamo": True, "optimize": False, "verbose": False, "custom_translation_table": translations}
     # with gradients, torch computes attention otherwise
     with warnings.catch_warnings(), torch.no_grad(), _decomposing(), _recurrent_loops():
         warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
@@ -30,11 +35,11 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
         try:
             # without keyword arguments, the exporter takes a dict that ends the positional ones for them
             program = torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
-                                        dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
+                                        dynamic_shapes=dynamic_shapes, **options)
             check_written(program.exported_program.graph, label)
             if order_memory(program.exported_program.graph, label):
                 program.exported_program.graph_module.recompile()
-                program = torch.onnx.export(program.exported_program, dynamo=True, optimize=False, verbose=False)
+                program = torch.onnx.export(program.exported_program, **options)
             return program
         except torch.onnx.errors.OnnxExporterError as error:
             raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
@@ -62,14 +67,18 @@ def _decomposing() -> Iterator[None]:
 
 @contextmanager
 def _recurrent_loops() -> Iterator[None]:
-    """Makes loops the kernels of LSTM and GRU by which torch finds the sizes of their results: others unroll the steps, and fix their
+    """Makes loops the kernels of LSTM, GRU and RNN by which torch finds the sizes of their results: others unroll the steps, and fix their
     number. torch's exporter has it so while it captures a module, but torch keeps a kernel that it has called before."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    ops = torch.ops.aten.lstm.input, torch.ops.aten.gru.input
+    from legato.frontends.torch.plain_recurrent import plain_recurrent_loops
+
+    aten = torch.ops.aten
+    ops = aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input
     try:
         from torch.export import _patches  # pyright: ignore[reportMissingImports]
-        loops = _patches.register_lstm_while_loop_decomposition(), _patches.register_gru_while_loop_decomposition()
+        of_torch = _patches.register_lstm_while_loop_decomposition, _patches.register_gru_while_loop_decomposition
+        loops = [*(loop() for loop in of_torch), *plain_recurrent_loops()]
     except (ImportError, AttributeError):
         yield
         return

@@ -33,7 +33,9 @@ def permute_dims(k, x, out):
 
 @kernel("relax.broadcast_to")
 def broadcast_to(k, x, out):
-    """An elementwise copy with broadcasting."""
+    """An elementwise copy with broadcasting; of nothing, to sizes of which one turns out to be 0, nothing."""
+    if is_empty(x) and not is_empty(out):
+        return filled(out, element(k.input_types[0]).const(0))
     return elementwise(out, [x], lambda x: x)
 
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_check import imported, model, value
+from onnx_check import check, imported, model, value
 
 from legato import LegatoError
 
@@ -36,6 +36,8 @@ def refuses(op, arrays, attributes, *texts, opset=23, domain=""):
     ("Dropout", {"x": IMAGE}, {"seed": "7"}, "attribute 'seed' must be an int, found string"),
     ("BitShift", {"x": np.ones(3, np.uint8), "c": np.ones(3, np.uint8)}, {"direction": "UP"},
      "attribute 'direction' must be 'LEFT' or 'RIGHT', found 'UP'"),
+    ("Attention", {name: np.ones((1, 2, 3, 4), np.float32) for name in "qkv"}, {"softmax_precision": -1},
+     "attribute 'softmax_precision' is -1, which is no element type"),
 ])
 def test_attributes_that_nothing_reads_are_checked(op, arrays, attributes, text):
     """By functions of ONNX's own schemas, or behind other attributes and inputs."""
@@ -86,12 +88,22 @@ def test_trees():
 
 
 def test_gaps_of_n_grams_end_with_the_row():
-    """Not at a limit of 2^62."""
+    """Not at a limit of 2^62, which is refused where the length of rows is not known."""
     node = helper.make_node(
         "TfIdfVectorizer", ["x"], ["y"], mode="TF", min_gram_length=2, max_gram_length=2, max_skip_count=2**62, ngram_counts=[0, 0],
         ngram_indexes=[0], pool_int64s=[1, 2])
     module = imported(model([node], [value("x", np.zeros((1, 6), np.int64))], ["y"]))
     assert str(module).count("relax.logical_and") <= 5
+    with pytest.raises(LegatoError, match=f"max_skip_count = {2**62} is not supported for rows of a length known only at run time, n"):
+        imported(model([node], [value("x", np.zeros((1, 6), np.int64), [1, "n"])], ["y"]))
+
+
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceSum", "ArgMax"])
+@pytest.mark.parametrize("keepdims", [2, -1, 1])
+def test_axes_are_kept_by_one_alone(op, keepdims):
+    """As onnxruntime and ONNX's shape inference have it; ONNX's reference implementation keeps them."""
+    node = helper.make_node(op, ["x"], ["y"], keepdims=keepdims)
+    check(model([node], [value("x", IMAGE)], ["y"]), {"x": IMAGE})
 
 
 def test_sequence_map_of_a_body_without_types():

@@ -45,6 +45,26 @@ def test_grid_sample(mode, padding, align):
     check("GridSample", [(), (3,)], calls, mode=mode, padding_mode=padding, align_corners=align)
 
 
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample_at_places_that_are_no_numbers(mode, padding):
+    """A NaN counts as -1, and so does what is infinite where it is reflected; else that is beyond the image. (onnxruntime takes infinities
+    for -1 everywhere.)"""
+    x = normal(1, 2, 5, 6)
+    special = np.float32([[np.nan, 0.3], [0.2, np.nan], [np.nan, np.nan], [np.inf, 0.3], [0.2, -np.inf], [-np.inf, np.inf]])
+    finite = np.nan_to_num(special, nan=-1, posinf=-1, neginf=-1)
+    if padding != "reflection":
+        finite = np.where(np.isinf(special), np.sign(special) * 9, finite)
+    shape = (1, 2, 3, 2)
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], mode=mode, padding_mode=padding)
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in (("x", x.shape), ("grid", shape), ("y", None))]
+    graph = helper.make_graph([node], "g", values[:2], values[2:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    expected = np.asarray(session.run(None, {"x": x, "grid": finite.reshape(shape)})[0])
+    np.testing.assert_allclose(exe(x, special.reshape(shape)), expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 @pytest.mark.parametrize("padding", ["zeros", "border"])
 @pytest.mark.parametrize(("shape", "places", "op"), [

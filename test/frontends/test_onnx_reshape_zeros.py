@@ -72,3 +72,37 @@ def test_a_size_that_would_be_copied_is_an_error_of_the_call(asked, call, copied
 @pytest.mark.parametrize("asked", [[N, M], [N, -1], [0, -1], [N, M, 1], [N, 1, -1], [M, N]])
 def test_nothing_is_checked_where_the_copied_size_is_the_same(asked):
     assert "allowzero" not in str(legato.from_onnx(graph(asked)))
+
+
+@pytest.mark.parametrize("asked, call", [([0, 1, -1], (0, 4)), ([0, 1, -1], (3, 0)), ([-1, 0], (3, 0)), ([0, 0, -1], (0, 4)),
+                                         ([2, -1], (0, 4)), ([-1, 6], (3, 4)), ([0, -1], (3, 4))])
+@pytest.mark.parametrize("allow_zero", [0, 1])
+def test_the_rest_beside_nothing_is_what_other_axes_have(asked, call, allow_zero):
+    """Of a shape that is data. onnxruntime refuses the rest beside a size of 0 that is copied, and has these sizes where 0 is allowed."""
+    x, shape = np.zeros(call, np.float32), np.array(asked)
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"], allowzero=allow_zero)
+    proto = model([node], [value("x", x, ["n", "m"]), value("shape", shape)], ["y"])
+    copied = [call[at] if size == 0 and not allow_zero else size for at, size in enumerate(asked)]
+    if 0 in copied and not x.size:
+        expected = reference_of_data(copied, x)
+    elif allow_zero and 0 in asked:
+        return                              # not a shape of 12 elements
+    else:
+        expected = x.reshape(copied)
+    assert legato.compile(legato.from_onnx(proto))(x, shape).shape == expected.shape
+
+
+def reference_of_data(asked, x):
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"], allowzero=1)
+    proto = model([node], [value("x", x), value("shape", np.array(asked))], ["y"])
+    return np.asarray(reference(proto).run(None, {"x": x, "shape": np.array(asked)})[0])
+
+
+def test_nothing_is_broadcast_to_a_size_that_is_0():
+    """The kernel of a broadcast from an axis of size 0 to one of a symbolic size: the lengths of no rows."""
+    node = helper.make_node("ReverseSequence", ["x", "lengths"], ["z"], batch_axis=0, time_axis=1)
+    proto = model([node], [value("x", np.zeros((0, 4), np.float32), ["n", "m"])], ["z"], constants={"lengths": np.zeros(0, np.int64)})
+    exe = legato.compile(legato.from_onnx(proto))
+    assert exe(np.zeros((0, 4), np.float32)).shape == (0, 4)
+    with pytest.raises(ValueError, match="needs axis 0 of its sequence_lens, 0, to be n"):
+        exe(np.ones((2, 4), np.float32))

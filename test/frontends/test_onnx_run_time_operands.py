@@ -67,7 +67,8 @@ CASES = {
     "Slice, one axis": Node("Slice", PLACES, {}),
     "Slice, axes too": Node("Slice", [(*p, ints(a)) for p in PLACES for a in (0, -1)], {}, [(ints(0), ints(1), ints(3))]),
     "Slice, steps too": Node("Slice", [(ints(a), ints(b), ints(c), ints(d)) for a, b, c, d in (
-        (0, 4, 2, 2), (-1, -100, 2, -1), (3, 0, 2, -2), (100, -100, 1, -1), (0, 3, 1, 3), (1, 0, 0, 1), (-100, -100, 2, -1))], {},
+        (0, 4, 2, 2), (-1, -100, 2, -1), (3, 0, 2, -2), (100, -100, 1, -1), (0, 3, 1, 3), (1, 0, 0, 1), (-100, -100, 2, -1),
+        (-1, -2**63, 1, -2**63), (2**63 - 1, -2**63, 2, 1 - 2**63), (-2**63, 2**63 - 1, 1, 2**63 - 1))], {},
         [(ints(0), ints(3), ints(2), ints(0))]),
     "Split": Node("Split", [(ints(1, 2),), (ints(3, 0),), (ints(0, 3),)], {"axis": 1}, [(ints(1, 1),), (ints(4, -1),)]),
     "Pad": Node("Pad", PADS, {}, [(ints(0, -2, 0, 0, -2, 0),)], behind=(np.float32(3),)),

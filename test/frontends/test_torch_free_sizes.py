@@ -34,6 +34,30 @@ def test_sizes_beside_tensors(name):
             torch.testing.assert_close(torch.as_tensor(ours), theirs)
 
 
+SHIFTS = {
+    "tensors": lambda i: (i << i.shape[1], i >> i.shape[1], i.int() << i.shape[1], i.to(torch.int8) >> i.shape[0]),
+    "bytes": lambda i: (i.to(torch.uint8) << i.shape[0], i.to(torch.uint8) >> i.shape[0]),
+    "sizes": lambda i: (i + (i.shape[1] << 2), torch.zeros(i.shape[1] >> 1), i[:, : i.shape[1] >> 1]),
+    "masks": lambda i: (torch.zeros(i.shape[1] + 7 & ~7), i + (i.shape[1] & 3), i * (3 & i.shape[0])),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_shifts_of_and_by_sizes(name):
+    exe = executable(SHIFTS[name], torch.randint(-50, 50, (3, 7)))
+    for shape in ((3, 7), (5, 6), (2, 33), (7, 70)):
+        args = torch.randint(-50, 50, shape)
+        for ours, theirs in zip(exe(args), SHIFTS[name](args), strict=True):
+            torch.testing.assert_close(torch.as_tensor(ours), theirs, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("function, what", [(lambda i: i + (1 << i.shape[1]), "shifted by known numbers"),
+                                            (lambda i: i + (i.shape[1] & 5), "masks of a power of two")])
+def test_operators_of_sizes_that_are_refused(function, what):
+    with pytest.raises(legato.LegatoError, match=what):
+        executable(function, torch.randint(9, (3, 7)))
+
+
 def test_parts_of_an_axis_that_a_slice_fixes():
     def function(x):
         first, _, last = x[..., -3:].unbind(-1)

@@ -14,7 +14,7 @@ class Recurrent(nn.Module):
         self.layer = layer
 
     def forward(self, x, states=None):
-        return self.layer(x, tuple(states) if states else None)
+        return self.layer(x, tuple(states) if isinstance(states, list) else states)
 
 
 def check(layer, args, others=(), **how):
@@ -44,7 +44,21 @@ def test_projections_of_free_lengths():
           dynamic_shapes=({0: "n", 1: "length"},))
 
 
-@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+@pytest.mark.parametrize("how", [{}, {"num_layers": 2, "bidirectional": True, "batch_first": True},
+                                 {"nonlinearity": "relu", "bias": False}], ids=["tanh", "two layers", "relu"])
+def test_plain_layers_of_free_lengths(how):
+    """The exporter unrolls the steps. States are given, or not."""
+    torch.manual_seed(0)
+    layer, count = nn.RNN(5, 7, **how), 4 if "num_layers" in how else 1
+    first = "batch_first" in how
+    given = [torch.randn(*((n, length) if first else (length, n)), 5) for n, length in ((2, 6), (1, 1), (3, 9))]
+    axes = {0: "n", 1: "length"} if first else {0: "length", 1: "n"}
+    check(layer, (given[0],), [(x,) for x in given[1:]], dynamic_shapes=(axes,))
+    calls = [(x, torch.randn(count, x.shape[0 if first else 1], 7)) for x in given]
+    check(layer, calls[0], calls[1:], dynamic_shapes=(axes, {1: "n"}))
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
 def test_a_free_length_after_another_import(kind):
     """torch keeps the kernel that it has called first, which unrolls the steps."""
     layer = kind(5, 7, batch_first=True)

@@ -3,6 +3,7 @@ are read where they lie; the definition in ONNX's schema repeats them."""
 import math
 
 import numpy as np
+from onnx import TensorProto
 
 from legato.core.dtypes import kind
 from legato.core.mlir import ir
@@ -22,6 +23,8 @@ _PADDED = 24  # from this version on a mask may have fewer keys than there are
 def attention(node):
     """Attention with masks, earlier keys and values, and heads that share keys. A row that sees no key is 0."""
     precision = node.integer("softmax_precision", 0)
+    if precision not in TensorProto.DataType.values():
+        raise Malformed(f"attribute 'softmax_precision' is {precision}, which is no element type")
     if any(node.used[3:]) or (precision and dtype_of(precision) not in (node.dtype(), np.dtype(np.float32))):
         raise ByDefinition
     if node.integer("left_window_size", -1) >= 0 or node.integer("right_window_size", -1) >= 0:

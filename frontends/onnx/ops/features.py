@@ -9,6 +9,7 @@ from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.tensors import dtype_of
 
 ML = "ai.onnx.ml"
+_MOST_STEPS = 256    # each is a comparison of its own
 
 
 @op("TfIdfVectorizer", 9)
@@ -33,6 +34,9 @@ def tf_idf(node):
             steps = gap + 1 if size > 1 else 1
             if isinstance(length, int):     # at greater ones no n-gram fits a row
                 steps = min(steps, (length - 1) // (size - 1) if size > 1 else length)
+            elif steps > _MOST_STEPS:
+                raise Refused(f"max_skip_count = {gap} is not supported for rows of a length known only at run time, {length}: "
+                              f"at most {_MOST_STEPS - 1}. Give them a known length (shapes=)")
             for step in range(1, steps + 1):
                 counts = relax.add(counts, _occurrences(node, x, np.array(members), step))
         columns.append(counts)

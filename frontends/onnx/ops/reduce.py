@@ -31,6 +31,11 @@ def reduced_axes(node) -> list[int] | None:
     return sorted(node.axes(axes, rank))
 
 
+def keeps_axes(node) -> bool:
+    """Whether axes that are reduced stay, with a size of 1: by ``keepdims`` of 1 alone, for ONNX's shape inference and onnxruntime."""
+    return node.integer("keepdims", 1) == 1
+
+
 def _reduction(
     op_type: str, versions: tuple[int, ...], build: Callable, alone: Callable | None = None, fold: Callable | None = None
 ) -> Entry:
@@ -39,7 +44,7 @@ def _reduction(
     def entry(node):
         if node.version >= _AXES_INPUT.get(node.op_type, _AXES_INPUT_OTHERS) and node.by_data(1) and node.dims(1) != (0,):
             return reduced_at_run_time(node, build, alone)
-        axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
+        axes, keepdims = reduced_axes(node), keeps_axes(node)
         x = node.x()
         if axes is None:
             return alone(x) if alone else x
@@ -52,7 +57,7 @@ def reduced_at_run_time(node, build: Callable, alone: Callable | None):
     """A reduction over axes that are data: each axis becomes two, of which one has its size and the other 1; the second is reduced."""
     x, rank, axes = node.x(), node.rank(), run_time.integers(node, 1, "axes")
     if not rank:
-        return (alone(x) if alone else x) if node.flag("noop_with_empty_axes") else build(x, [], node.flag("keepdims", True))
+        return (alone(x) if alone else x) if node.flag("noop_with_empty_axes") else build(x, [], keeps_axes(node))
     node.ignore("noop_with_empty_axes")     # there are axes
     flags, valid = run_time.marked(axes, rank)
     sizes, ones = run_time.vector(node, node.dims()), run_time.literal([1] * rank)
@@ -60,7 +65,7 @@ def reduced_at_run_time(node, build: Callable, alone: Callable | None):
     both = run_time.symbols(node, run_time.valid_or_negative(run_time.joined(kept, gone), valid), "axis")
     pairs = [size for pair in zip(both[:rank], both[rank:]) for size in pair]
     result = build(relax.reshape(x, shape=pairs), list(range(1, 2 * rank, 2)), False)
-    if node.flag("keepdims", True):
+    if keeps_axes(node):
         return result
     left = rank - run_time.count(axes)
     if left <= 0:
@@ -73,7 +78,7 @@ def _folding(function: Callable) -> Callable:
     """A fold by numpy's reduction, in the element type of its input (numpy would widen booleans)."""
 
     def fold(node, array, _axes=None):
-        axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
+        axes, keepdims = reduced_axes(node), keeps_axes(node)
         return array if axes is None else np.asarray(function(array, axis=tuple(axes), keepdims=keepdims), array.dtype)
 
     return fold
@@ -155,7 +160,7 @@ def _arg(op_type: str, builder: str) -> Entry:
     def build(node):
         axis = node.axis(node.integer("axis", 0), node.rank())
         last = node.flag("select_last_index")
-        return getattr(relax, builder)(node.x(), axis=axis, keepdims=node.flag("keepdims", True), select_last=last)
+        return getattr(relax, builder)(node.x(), axis=axis, keepdims=keeps_axes(node), select_last=last)
 
     return Entry(op_type, (1, 11, 12, 13), build)
 

@@ -1,7 +1,8 @@
 """Resize and Upsample: one axis after the other, by indices (nearest), or by weights of neighbours (linear, cubic).
 
 The weights of axes known at import are computed there, those of others by the model (run_time_resize.py). The arithmetic is that of ONNX's
-reference implementation, except that pytorch_half_pixel takes a single element from place 0, as the text says, not from -0.5.
+reference implementation, except that pytorch_half_pixel takes a single element from place 0, as the text says, not from -0.5, and that
+sizes are products in f32, as onnxruntime has them: 1000 elements become 900 by 0.9, as in PyTorch, and not 899.
 """
 import math
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx.entry import Entry
-from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, as_f64, requested, resized, scaled, weighable
+from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, as_f64, requested, resized, scaled, times, weighable
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _LONGEST = 1 << 16  # the limit for the size of a resized axis
@@ -124,7 +125,7 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
     if not 0 < scale < math.inf:
         raise Malformed(f"an axis cannot be resized by {scale}")
     if count is None and isinstance(size, int):
-        count = math.floor(size * scale)
+        count = times(size, scale)
     if count is not None and (count < 0 or (size == 0 and count > 0)):
         raise Malformed(f"an axis of size {size} cannot be resized to {count}, by {scale}")
     if isinstance(size, int) and count is not None and count > _LONGEST:

@@ -3,9 +3,11 @@
 For each element of an axis the indices of its neighbours and their weights are computed in f64, as the importer computes those of axes that
 it knows: ``[count, taps]``. A tap of weight 0 reads nothing, so that NaN and infinity stay where they are.
 """
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -53,24 +55,55 @@ def scaled(node, axes: Sequence[int], index: int, roi: ir.Value | None = None) -
     before, array = [node.dims()[axis] for axis in axes], node.value(index).known()
     if node.dims(index) != (len(axes),):
         raise Malformed(f"it has scales of shape {list(node.dims(index))} for {len(axes)} axes")
-    if array is not None:
-        factors = [float(scale) for scale in array.ravel()]
-        if not all(0 < scale < np.inf for scale in factors):
-            raise Malformed(f"axes cannot be resized by {factors}")
-        counts, scales = [_times(size, scale) for size, scale in zip(before, factors)], f64(factors)
-    else:
+    if array is None:
         scales = as_f64(node.x(index))
-        products = relax.floor(relax.multiply(scales, as_f64(run_time.vector(node, before))))
-        valid = run_time.all_of(relax.logical_and(relax.greater(scales, f64(0)), relax.less(products, f64(2.0**56))))
-        numbers = relax.astype(relax.where(valid, products, f64(-1)), dtype=run_time.I64)
-        counts = run_time.symbols(node, numbers, "resized")
-    return _axes(axes, before, counts, scales, roi)
+        return _axes(axes, before, _products(node, before, scales), scales, roi)
+    factors = [float(scale) for scale in array.ravel()]
+    if not all(0 < scale < np.inf for scale in factors):
+        raise Malformed(f"axes cannot be resized by {factors}")
+    counts = [_times(size, scale) for size, scale in zip(before, factors)]
+    open_ones = [i for i, count in enumerate(counts) if count is None]
+    if open_ones:
+        found = _products(node, [before[i] for i in open_ones], f64([factors[i] for i in open_ones]))
+        for i, count in zip(open_ones, found):
+            counts[i] = count
+    return _axes(axes, before, counts, f64(factors), roi)
 
 
-def _times(size: Size, scale: float) -> Size:
-    """``floor(size * scale)``, exactly."""
-    factor = Fraction(scale)
-    return floor_divide(size * factor.numerator, factor.denominator)
+def times(size: int, scale: float) -> int:
+    """``floor(size * scale)``, where the product is rounded to f32 as onnxruntime rounds it: 10 elements become 9 by 0.9, which is a bit
+    less in f32."""
+    return math.floor(np.float32(size) * np.float32(min(scale, 2.0**63)))
+
+
+def _times(size: Size, scale: float) -> Size | None:
+    """The same of any size. None where it is symbolic, and no fraction has the same products with all numbers below 2^20."""
+    if isinstance(size, int):
+        return times(size, scale)
+    factor = _fraction(scale)
+    return None if factor is None else floor_divide(size * factor.numerator, factor.denominator)
+
+
+@cache
+def _fraction(scale: float) -> Fraction | None:
+    """The simplest fraction that is the scale in f32, if the floors of its products are those of the scale's products in f32."""
+    exact, bound = Fraction(scale), 1
+    while np.float32(float(found := exact.limit_denominator(bound))) != np.float32(scale):
+        bound *= 2
+    if max(found.numerator, found.denominator) >= 1 << 40:
+        return None
+    sizes = np.arange(1 << 20)
+    products = np.floor(sizes.astype(np.float32) * np.float32(scale)).astype(np.int64)
+    return found if np.array_equal(sizes * found.numerator // found.denominator, products) else None
+
+
+def _products(node, sizes: Sequence[Size], scales: ir.Value) -> list[Size]:
+    """``floor(size * scale)`` of a call's sizes and scales, f64[n], whose products are rounded to f32."""
+    in_f32 = relax.multiply(_as_f32(scales), _as_f32(run_time.vector(node, sizes)))
+    products = relax.floor(as_f64(in_f32))
+    valid = run_time.all_of(relax.logical_and(relax.greater(scales, f64(0)), relax.less(products, f64(2.0**56))))
+    numbers = relax.astype(relax.where(valid, products, f64(-1)), dtype=run_time.I64)
+    return list(run_time.symbols(node, numbers, "resized"))
 
 
 def _as_f32(x: ir.Value) -> ir.Value:

@@ -34,7 +34,7 @@ def slice_by_data(node) -> ir.Value:
     else:
         listed = node.axes(node.ints(3, "axes") if node.given(3) else range(length), rank)
         sizes = run_time.vector(node, [given[axis] for axis in listed])
-    steps = relax.where(relax.equal(steps, zero), one, steps)
+    steps = relax.where(relax.equal(steps, zero), one, relax.maximum(steps, run_time.literal(-np.iinfo(np.int64).max)))  # to be negated
     backwards = relax.less(steps, zero)
     last = relax.subtract(sizes, one)
     lowest, highest = relax.where(backwards, run_time.literal(-1), zero), relax.where(backwards, last, sizes)

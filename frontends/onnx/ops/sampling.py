@@ -15,13 +15,15 @@ from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed
 
 _CUBIC = -0.75
+FAR = float(1 << 30)   # beyond any axis: a place that is infinite has weights there
 READ_TO_MOVE = 8     # the time to read an element at an index, over that to move one in a transpose
 Tap = tuple[ir.Value, ir.Value | None]  # indices along an axis, and their weights (None: 1)
 
 
 @op("GridSample", 16, 20, 22)
 def grid_sample(node):
-    """GridSample. The grid's last axis has coordinates from -1 to 1, the innermost axis first."""
+    """GridSample. The grid's last axis has coordinates from -1 to 1, the innermost axis first; a NaN counts as -1, as PyTorch's
+    documentation has it and onnxruntime does, and so does what is infinite where places are reflected."""
     linear, cubic = ("bilinear", "bicubic") if node.version < 20 else ("linear", "cubic")
     mode, padding = node.text("mode", linear, "nearest", cubic), node.text("padding_mode", "zeros", "border", "reflection")
     aligned, rank = node.flag("align_corners"), node.rank() - 2
@@ -33,7 +35,8 @@ def grid_sample(node):
     out = list(node.dims(1)[1:-1])
     extents = Extents(node, sizes)
     grid = node.x(1) if node.dtype(1) in (np.float32, np.float64) else relax.astype(node.x(1), dtype=np.float32)
-    taps = []
+    lost = relax.logical_not(relax.isfinite(grid)) if padding == "reflection" else relax.isnan(grid)
+    grid, taps = relax.where(lost, number(grid, -1), grid), []
     for axis, size in enumerate(sizes):
         place = relax.strided_slice(grid, begin=[rank - 1 - axis], end=[rank - axis], axes=[rank + 1])
         place = relax.reshape(place, shape=[node.dims(1)[0], relax.dims.product(out)])
@@ -94,8 +97,8 @@ class _SampledAxis:
         if mode == "nearest":
             place = relax.round(place)
         # cubic weights come from the unclamped coordinate, as in PyTorch and onnxruntime
-        if self.padding == "border" and mode != "cubic":
-            place = self.extents.inside(place, self.size)
+        if self.padding == "border":
+            place = relax.clip(place, min=-FAR, max=FAR) if mode == "cubic" else self.extents.inside(place, self.size)
         elif self.padding == "reflection":
             place = self._reflected(place)
         return [self._tap(place, None)] if mode == "nearest" else self.between(place, mode)

@@ -74,21 +74,34 @@ def reshape(node):
 
 
 def _reshape_by_data(node):
-    """Reshape to sizes that are data: 0 and -1 are replaced by what they mean."""
+    """Reshape to sizes that are data: 0 and -1 are replaced by what they mean. Beside an axis that is to have no elements, -1
+    is what the input's other axes have, as onnxruntime counts."""
     wanted, given = run_time.integers(node, 1, "sizes"), node.dims()
     length, one = run_time.count(wanted), run_time.literal(1)
     if not length:
         return relax.reshape(node.x(), shape=[])
-    minus, total = run_time.literal(-1), run_time.vector(node, [dims.product(given)])
+    zero, sizes = run_time.literal(0), run_time.vector(node, given)
     if not node.flag("allowzero"):
         copied = run_time.vector(node, [*given[:length], *[-1] * (length - len(given))])
-        wanted = relax.where(relax.equal(wanted, run_time.literal(0)), copied, wanted)
-    is_rest = relax.equal(wanted, minus)
-    others = relax.prod(relax.where(is_rest, one, wanted), axis=[0], keepdims=True)
+        wanted = relax.where(relax.equal(wanted, zero), copied, wanted)
+    is_rest = relax.equal(wanted, run_time.literal(-1))
+    others = relax.where(is_rest, one, wanted)
     once = relax.less_equal(relax.sum(relax.astype(is_rest, dtype=np.int64), axis=[0], keepdims=True), one)
-    rest = relax.floor_divide(total, relax.where(relax.equal(others, run_time.literal(0)), one, others))
+    takes_nothing = relax.equal(_product(others), zero)
+    total = relax.where(takes_nothing, _product(_filled_axes(sizes)), _product(sizes))
+    rest = relax.floor_divide(total, _product(_filled_axes(others)))
     found = run_time.valid_or_negative(relax.where(is_rest, rest, wanted), once)
     return relax.reshape(node.x(), shape=run_time.symbols(node, found, "shape"))
+
+
+def _product(sizes):
+    """The product of a vector, [1]."""
+    return relax.prod(sizes, axis=[0], keepdims=True)
+
+
+def _filled_axes(sizes):
+    """The sizes, 1 in place of each 0."""
+    return relax.where(relax.equal(sizes, run_time.literal(0)), run_time.literal(1), sizes)
 
 
 @op("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)

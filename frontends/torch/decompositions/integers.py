@@ -22,9 +22,14 @@ def _pow(x: Any, exponent: Any) -> Any:
 
 
 def _shifted(shift: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """A shift of unsigned bytes, which the exporter shifts as signed ones."""
+    """A shift of unsigned bytes, which the exporter shifts as signed ones, or by a symbolic size, which it takes for a known number."""
     def shifted(x: Any, count: Any) -> Any:
-        if not isinstance(x, torch.Tensor) or x.dtype != torch.uint8:
+        if not isinstance(x, torch.Tensor):
+            return NotImplemented
+        if isinstance(count, torch.SymInt):
+            count = torch.scalar_tensor(count, dtype=x.dtype)
+            return shift(x, count)
+        if x.dtype != torch.uint8:
             return NotImplemented
         if isinstance(count, torch.Tensor):
             if count.dtype != torch.uint8:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.resized_bytes import resized_bytes
+
 aten = torch.ops.aten
 
 
@@ -68,15 +70,31 @@ def _triangle(x: Any) -> Any:
     return (1 - x).clamp(min=0)
 
 
-def _cubic(x: Any) -> Any:
-    """Keys' kernel of a = -0.5, as PIL has it."""
-    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return torch.where(x < 1, near, torch.where(x < 2, far, 0.0))
+def _cubic(a: float) -> Callable[[Any], Any]:
+    """Keys' kernel: of a = -0.5, as PIL has it, or -0.75."""
+    def weight(x: Any) -> Any:
+        near, far = ((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        return torch.where(x < 1, near, torch.where(x < 2, far, 0.0))
+
+    return weight
 
 
+def _or_bytes(of_others: Callable[..., Any], reach: int, weight: Callable[[Any], Any], antialias: bool) -> Callable[..., Any]:
+    def resized(x: Any, sizes: Sequence[int] | None, align_corners: bool, scales: Sequence[float] | None) -> Any:
+        if x.dtype != torch.uint8 or (antialias and align_corners):
+            return of_others(x, sizes, align_corners, scales)
+        return resized_bytes(x, sizes or _sizes(x, scales or ()), scales, align_corners, reach, weight, antialias)
+
+    return resized
+
+
+_LINEAR, _BICUBIC = aten.upsample_bilinear2d.vec, aten.upsample_bicubic2d.vec
 RESIZING = {
-    aten._upsample_bilinear2d_aa.vec: _filtered(1, _triangle), aten._upsample_bicubic2d_aa.vec: _filtered(2, _cubic),
-    **{op: _interpolated(op) for op in (aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec, aten.upsample_bicubic2d.vec)},
+    aten._upsample_bilinear2d_aa.vec: _or_bytes(_filtered(1, _triangle), 1, _triangle, True),
+    aten._upsample_bicubic2d_aa.vec: _or_bytes(_filtered(2, _cubic(-0.5)), 2, _cubic(-0.5), True),
+    _LINEAR: _or_bytes(_interpolated(_LINEAR), 1, _triangle, False),
+    _BICUBIC: _or_bytes(_interpolated(_BICUBIC), 2, _cubic(-0.75), False),
+    aten.upsample_trilinear3d.vec: _interpolated(aten.upsample_trilinear3d.vec),
     **{op: _picked(0.0) for op in (aten.upsample_nearest1d.vec, aten.upsample_nearest2d.vec, aten.upsample_nearest3d.vec)},
     **{op: _picked(0.5) for op in (aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec,
                                 aten._upsample_nearest_exact3d.vec)},

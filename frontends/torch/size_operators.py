@@ -1,0 +1,38 @@
+"""Operators of Python on symbolic sizes that torch's ONNX exporter takes for those of tensors: shifts, and masks of powers of two."""
+import operator
+from collections.abc import Callable
+from typing import Any
+
+Translation = Callable[..., Any]
+
+
+def size_operators() -> dict[Callable[..., Any], Translation]:
+    """What each operator is in ONNX, for ``torch.onnx.export(custom_translation_table=...)``. Sizes are not negative, so that quotients
+    are rounded down, as those that the exporter writes for ``//``."""
+    from onnxscript import opset18 as op  # pyright: ignore[reportMissingImports]
+
+    def shifted_right(size: Any, count: Any) -> Any:
+        return op.Div(size, _power(count, f"size >> {count}"))
+
+    def shifted_left(size: Any, count: Any) -> Any:
+        return op.Mul(size, _power(count, f"size << {count}"))
+
+    def masked(one: Any, other: Any) -> Any:
+        """A conjunction of conditions; of a size, what is below a power of two, or the rest."""
+        size, mask = (other, one) if isinstance(one, int) else (one, other)
+        if not isinstance(mask, int):
+            return op.And(one, other)
+        if mask >= 0 and mask & (mask + 1) == 0:
+            return op.Mod(size, mask + 1)
+        if mask < 0 and mask & (-mask - 1) == 0:
+            return op.Mul(op.Div(size, -mask), -mask)
+        raise NotImplementedError(f"size & {mask}: only masks of a power of two, such as 63 and ~63, are supported")
+
+    return {operator.rshift: shifted_right, operator.lshift: shifted_left, operator.and_: masked}
+
+
+def _power(count: Any, what: str) -> int:
+    """The factor of a shift by a known number."""
+    if isinstance(count, int) and 0 <= count < 63:
+        return 1 << count
+    raise NotImplementedError(f"{what}: sizes are shifted by known numbers only, from 0 to 62")
