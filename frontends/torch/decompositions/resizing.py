@@ -1,5 +1,6 @@
 """Images resized by given scales. ONNX has scales of 32 bits, by which an axis of 10 has 6 elements at 0.7, where torch makes 7; it aligns
-corners by scales, where torch does it by whole sizes; and the exporter drops the scales of images that are filtered (``antialias``)."""
+corners by scales, where torch does it by whole sizes; the exporter drops the scales of images that are filtered (``antialias``), and
+ONNX cuts bytes off where torch rounds them."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,6 +65,21 @@ def _filtered(reach: int, weight: Callable[[Any], Any]) -> Callable[..., Any]:
     return filtered
 
 
+def _of_bytes(op: Any, of_floats: Callable[..., Any]) -> Callable[..., Any]:
+    """Bytes are resized in their rows, then in their columns, and rounded after each, a half upwards. torch rounds its weights to 16 bits,
+    too, by which a few bytes are one more or less."""
+    def resized(x: Any, sizes: Any, align_corners: bool, scales: Any) -> Any:
+        if x.dtype != torch.uint8:
+            return of_floats(x, sizes, align_corners, scales)
+        steps = ((x.shape[2], sizes[1]), sizes) if scales is None else ((1.0, scales[1]), (scales[0], 1.0))
+        for step in steps:
+            found = op(x.float(), list(step), align_corners, None) if scales is None else op(x.float(), None, align_corners, list(step))
+            x = (found + 0.5).floor().clamp(0, 255)
+        return x.to(torch.uint8)
+
+    return resized
+
+
 def _triangle(x: Any) -> Any:
     return (1 - x).clamp(min=0)
 
@@ -74,9 +90,13 @@ def _cubic(x: Any) -> Any:
     return torch.where(x < 1, near, torch.where(x < 2, far, 0.0))
 
 
-RESIZING = {
+IMAGES = {
     aten._upsample_bilinear2d_aa.vec: _filtered(1, _triangle), aten._upsample_bicubic2d_aa.vec: _filtered(2, _cubic),
-    **{op: _interpolated(op) for op in (aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec, aten.upsample_bicubic2d.vec)},
+    **{op: _interpolated(op) for op in (aten.upsample_bilinear2d.vec, aten.upsample_bicubic2d.vec)},
+}
+RESIZING = {
+    **{op: _of_bytes(op, of_floats) for op, of_floats in IMAGES.items()},
+    aten.upsample_trilinear3d.vec: _interpolated(aten.upsample_trilinear3d.vec),
     **{op: _picked(0.0) for op in (aten.upsample_nearest1d.vec, aten.upsample_nearest2d.vec, aten.upsample_nearest3d.vec)},
     **{op: _picked(0.5) for op in (aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec,
                                 aten._upsample_nearest_exact3d.vec)},
