@@ -24,4 +24,4 @@ def test_bytes(case):
     assert given.dtype == torch.uint8 and given.shape == expected.shape
     difference = (given.int() - expected.int()).abs()
     assert difference.max() <= 1
-    assert (difference != 0).float().mean() < 0.15     # halves, by torch's weights of 16 bits; more than 0.5 where bytes are cut off
+    assert (difference != 0).float().mean() < 0.15     # halves, by torch's weights of 16 bits; about 0.5 where bytes are cut off
