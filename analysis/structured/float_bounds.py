@@ -177,6 +177,6 @@ def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:
 def _outward(found: FloatBounds) -> FloatBounds:
     """The bounds of what is rounded to f32: what f32 has stays a bound."""
     with np.errstate(over="ignore"):
-        low, high = (end if np.float32(end) == end else float(np.nextafter(np.float32(end), np.float32(far)))
+        low, high = (end if float(np.float32(end)) == end else float(np.nextafter(np.float32(end), np.float32(far)))
                      for end, far in ((found.low, -np.inf), (found.high, np.inf)))
     return replace(found, low=low, high=high)

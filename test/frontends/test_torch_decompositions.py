@@ -68,6 +68,8 @@ LARGE = torch.tensor([100_000_001, -16_777_217, 2**31 - 1, 2**30 + 1])     # whi
 BYTES = torch.arange(250, 256, dtype=torch.uint8)
 TYPES = {
     "any_of_nothing": lambda x: (x[:, :0].any(), x[:, :0].any(1), (x[:, :0] > 0).any(1, keepdim=True), (x > 0).any(), x.any((0, 1))),
+    "nonzero_static": lambda x: (torch.nonzero_static(x > 0, size=9), torch.nonzero_static(x > 2, size=3, fill_value=5),
+                                 torch.nonzero_static(x[:, :, None] < 1, size=200), torch.nonzero_static(x[:, :0], size=2)),
     "any_of_bytes": lambda x: (x > 0).to(torch.uint8).any(1),
     "copy_of_a_row": lambda x: (x * 2).copy_(x[0]) + x, "copy_of_a_number": lambda x: (x * 2).copy_(torch.tensor(3)) + x,
     "copy_to_integers": lambda x: torch.zeros(4, 6, dtype=torch.int64).copy_(torch.arange(6.0)) + x[:1, :6].nan_to_num(1, 2, 3),
@@ -76,6 +78,9 @@ TYPES = {
         torch.div(n + (x[0, :4] > 1e9), d, rounding_mode=mode) for n in (LARGE, LARGE.to(torch.int32)) for mode in ("floor", "trunc")
         for d in (3, -7, torch.tensor([2, -5, 9, -1], dtype=n.dtype))),
     "sum_of_flags": lambda x: (x > 0) + (x < 1), "powers_of_integers": lambda x: x[:, :1] * torch.arange(1, 5) ** -1.0,
+    "close_integers": lambda x: tuple(torch.isclose(n, n + 1, **options) for n in (LARGE, LARGE.to(torch.int32) // 3, BYTES) for options in
+                                      ({}, {"atol": 1.5}, {"rtol": 0.3}, {"rtol": 0, "atol": 0})) + (x + 1,),
+    "close_flags": lambda x: (torch.isclose(x > 0, x > 1), torch.isclose(x > 0, x > 1, atol=1.0), x + 1),
     "shifts_of_bytes": lambda x: (BYTES >> 3, BYTES << 1, BYTES << BYTES % 4, BYTES >> BYTES % 4, x + 1),
 }
 PLACES = {

@@ -15,6 +15,7 @@ from legato.frontends.torch.decompositions.flags import FLAGS
 from legato.frontends.torch.decompositions.halves import WIDENED
 from legato.frontends.torch.decompositions.integers import INTEGERS
 from legato.frontends.torch.decompositions.layers import LAYERS
+from legato.frontends.torch.decompositions.losses import LOSSES
 from legato.frontends.torch.decompositions.matrices import MATRICES
 from legato.frontends.torch.decompositions.numbers import NUMBERS
 from legato.frontends.torch.decompositions.order import ORDER
@@ -38,8 +39,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS,
-        **LAYERS, **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS, **RESIZING,
-        **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS,
+        **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

@@ -49,7 +49,18 @@ def _gcd(x: Any, y: Any) -> Any:
     return x
 
 
+def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether integers or flags are about the same: torch compares them as floats, its exporter cuts tolerances to integers."""
+    if any(value.is_floating_point() or value.is_complex() for value in (x, y)):
+        return NotImplemented
+    if rtol == atol == 0:
+        return x == y
+    a, b = (value.to(torch.get_default_dtype()) for value in (x, y))
+    return (x == y) | ((a - b).abs() <= atol + (rtol * b).abs())
+
+
 INTEGERS = {
+    aten.isclose.default: _isclose,
     **dict.fromkeys((aten.gcd.default, prims.gcd.default), _gcd),
     aten.add.Tensor: _add,
     aten.pow.Tensor_Scalar: _pow,

@@ -90,6 +90,19 @@ def _as_strided_scatter(x: Any, source: Any, size: Any, stride: Any, storage_off
     return written.reshape(ordered.shape).permute([order.index(axis) for axis in range(x.ndim)])
 
 
+def _nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The places of the first ``size`` elements that are not 0, and rows of ``fill_value`` where there are fewer: [size, rank]."""
+    if guard_or_false(x.numel() == 0) or not x.ndim:
+        return torch.full((size, x.ndim), fill_value, dtype=torch.int64)
+    set_ = x.to(torch.bool).reshape(-1)
+    row = set_.to(torch.int64).cumsum(0) - 1
+    row = torch.where(set_ & (row < size), row, size)
+    at = torch.full((size + 1,), -1, dtype=torch.int64).scatter(0, row, torch.arange(set_.shape[0]))[:size]
+    inner = [torch.sym_max(1, math.prod(x.shape[axis + 1:])) for axis in range(x.ndim)]
+    columns = [at // step % torch.sym_max(1, length) for step, length in zip(inner, x.shape)]
+    return torch.stack([torch.where(at < 0, fill_value, column) for column in columns], 1)
+
+
 def _masked_select(x: Any, mask: Any) -> Any:
     """The elements of both in one shape where the mask holds."""
     x, mask = torch.broadcast_tensors(x, mask)
@@ -237,4 +250,5 @@ PLACING = {
     aten.diagonal_scatter.default: _diagonal_scatter,
     aten.as_strided_scatter.default: _as_strided_scatter,
     aten.masked_select.default: _masked_select,
+    aten.nonzero_static.default: _nonzero_static,
 }

@@ -12,7 +12,7 @@ aten = torch.ops.aten
 def _avg_pool(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,), ceil_mode: bool = False,
               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """Average pooling with a divisor of its own, which the exporter drops: sums of whole windows, of an image with all its padding."""
-    if divisor_override is None:
+    if divisor_override is None or not x.is_floating_point():
         return NotImplemented
     axes = len(kernel)
     stride, padding = (list(given) * (axes // len(given)) for given in (stride or kernel, padding))

@@ -62,6 +62,32 @@ func.func private @wider(%x: tensor<8xf32>, %y: tensor<8xi8> {tir.out}) -> tenso
   return %0 : tensor<8xi8>
 }
 
+// The greatest product is 127.49999, but 127.5 where its steps are rounded to f32, which rounds to 128: the test stays.
+// CHECK-LABEL: func.func private @rounded_steps(
+// CHECK: arith.cmpf ogt
+// CHECK: linalg.yield
+func.func private @rounded_steps(%x: tensor<8xi8>, %y: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xi8>) outs(%y : tensor<8xf32>) {
+  ^bb0(%in: i8, %out: f32):
+    %zero_point = arith.constant -10 : i32
+    %scale = arith.constant 0.0181777626 : f32
+    %reciprocal = arith.constant 25.598774 : f32
+    %high = arith.constant 127.0 : f32
+    %1 = arith.extsi %in : i8 to i32
+    %2 = arith.subi %1, %zero_point : i32
+    %3 = arith.sitofp %2 : i32 to f32
+    %4 = arith.mulf %3, %scale : f32
+    %5 = arith.addf %4, %4 : f32
+    %6 = arith.mulf %5, %reciprocal : f32
+    %7 = math.roundeven %6 : f32
+    %8 = arith.cmpf ogt, %7, %high : f32
+    %9 = arith.select %8, %high, %7 : f32
+    linalg.yield %9 : f32
+  } -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
 // What is clipped to a bound that may be NaN is as it was where the bound is NaN: the last test stays.
 // CHECK-LABEL: func.func private @bound(
 // CHECK-COUNT-4: arith.cmpf
