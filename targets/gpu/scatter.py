@@ -133,7 +133,7 @@ def _written(op, given: ElementUpdates | SliceUpdates) -> list[ir.Value]:
     sizes, among = (_sizes(op, type_) for type_ in op.input_types[:2])
     rows, size = given.rows(among), given.size(among)
     place_kind, kind = (_number(size), _number(given.targets(sizes)))
-    kernels = _Kernels(given, op, place_kind, kind)
+    kernels = _ScatterKernels(given, op, place_kind, kind)
     read = [indices]
     if 0 not in (*x.type.shape, size, *rows) and not (isinstance(size, int) and size <= FEW):
         types = [ir.RankedTensorType.get(shape_of([*rows, size]), e.type) for e in (place_kind, kind)]
@@ -153,7 +153,7 @@ def _number(most: Size) -> Element:
 
 
 @dataclass(frozen=True)
-class _Kernels:
+class _ScatterKernels:
     """The kernels' bodies. ``place``: of the numbers of updates; ``kind``: of those of targets."""
 
     given: ElementUpdates | SliceUpdates
@@ -192,7 +192,7 @@ class _Kernels:
             return outs
         if 0 in (size, *rows):
             return [copy(x, out)]
-        order = _Order(self, rows, size, *read) if len(read) > 1 else None
+        order = _UpdateOrder(self, rows, size, *read) if len(read) > 1 else None
 
         def body(old: ir.Value, *_: ir.Value) -> ir.Value:
             row, target, inner = given.mine(sizes)
@@ -223,10 +223,10 @@ class _Kernels:
 
 
 @dataclass(frozen=True)
-class _Order:
+class _UpdateOrder:
     """Updates in the order of their targets. ``places``: their numbers; ``targets``: their targets."""
 
-    kernels: _Kernels
+    kernels: _ScatterKernels
     rows: Sequence[Size]
     size: Size
     places: ir.Value
