@@ -130,8 +130,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
                   f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}},"
                   "relax-pad-channels{target=%s}"),
         ("legalized", LEGALIZE),
-        ("fused", f"{attention}{FUSE % '{gathers=true}'},tir-count-work" if target.options.get("schedules") else
-                  f"{FUSE % ''},{COLLAPSE},tir-count-work"),
+        ("fused", f"tir-merge-calls,{attention}{FUSE % '{gathers=true},tir-merge-calls'},tir-count-work"
+                  if target.options.get("schedules") else f"{FUSE % ''},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},"
                       f"tir-lower-loops{lanes},tir-choose-by-rows"),

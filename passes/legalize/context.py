@@ -6,7 +6,7 @@ from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, ScriptKernel
 from legato.core.mlir import arith, builtin, func, ir
 from legato.dialects import relax, tir
-from legato.dialects.relax import dims
+from legato.dialects.relax import dims, origins
 from legato.dialects.tir.markers import FLOPS_EACH, STATE, WRITES_ALL
 from legato.dialects.tir.state import SCHEDULED
 
@@ -79,10 +79,13 @@ class OpContext:
 
     def call_built(self, body: tir.KernelBody, operands: Sequence[ir.Value], outputs: Sequence[ir.Type],
                    sizes: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
-        """Calls a kernel that ``body(inputs, outputs)`` builds of tensors, as ``call_kernel`` does one given as text."""
+        """Calls a kernel that ``body(inputs, outputs)`` builds of tensors, as ``call_kernel`` does one given as text. Equal kernels are
+        one."""
         operands = [self.plain(v) for v in operands]
         kernel = self._driver.kernel_of_body(body, self.name, [v.type for v in operands], outputs)
-        return tir.call_tir(kernel.name.value, operands, outputs, sizes)
+        results = tir.call_tir(kernel.name.value, operands, outputs, sizes)
+        origins.mark(results[0].owner, self.op.operation)
+        return results
 
     def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
         """Calls a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""

@@ -203,8 +203,16 @@ class Legalizer(Conversion):
         return kernel.name.value
 
     def kernel_of_body(self, body: tir.KernelBody, name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type]) -> func.FuncOp:
-        """The prim_func that a function builds, added to the module."""
+        """The prim_func that a function builds, added to the module unless an equal one is there."""
         kernel = tir.prim_func(self.module, kernel_name(name), inputs, outputs, body, symbols=self.symbols)
+        given = kernel.name.value
+        kernel.attributes["sym_name"] = ir.StringAttr.get(kernel_name(name))     # equal but for the name
+        key = (str(kernel.operation), self.rule.schedule if self.rule is not None else None)
+        kernel.attributes["sym_name"] = ir.StringAttr.get(given)
+        if key in self.texts:
+            self.symbols.erase(kernel)
+            return self.symbols[self.texts[key]]
+        self.texts[key] = given
         self.schedule_kernel(kernel)
         return kernel
 

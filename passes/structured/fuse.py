@@ -12,6 +12,7 @@ from legato.analysis.patterns.graph import graph_blocks
 from legato.analysis.structured import ELEMENTWISE, REDUCTION, WINDOW, StructuredKernel, StructuredKernels
 from legato.analysis.structured.pool import PoolForm
 from legato.core.dtypes import element_bytes
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
 from legato.dialects import tir
@@ -21,6 +22,8 @@ from legato.passes.graph.functions import is_used, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.structured.inlining import inline_kernels
 
+SLICE = "tensor.extract_slice"
+SIZES = ("tensor.dim", "arith.constant", "arith.addi", "arith.subi", "arith.muli", "arith.minsi", "arith.maxsi")
 MAX_CALLS = 40  # longest group, to limit registers and compile time: a residual block of a quantized model has 31
 
 
@@ -119,6 +122,17 @@ def is_gather(kernel: StructuredKernel) -> bool:
     return len(ops) == 1 and ops[0].gathers and ops[0].parallel and ops[0].writes_plainly and ops[0].op.name == "linalg.generic"
 
 
+def is_slice(kernel: StructuredKernel) -> bool:
+    """Whether a kernel is a slice, or a copy of one."""
+    copies = kernel.structured
+    if any(op.name not in (*SIZES, SLICE, "linalg.generic", "func.return") for op in kernel.ops) or len(kernel.ops[-1].operands) != 1:
+        return False
+    found = defining_op(kernel.ops[-1].operands[0])
+    if len(copies) == 1 and copies[0].op == found and copies[0].is_copy and copies[0].writes_plainly:
+        found, copies = defining_op(copies[0].inputs[0]), []
+    return not copies and found is not None and found.name == SLICE
+
+
 def _static_shape(value: ir.Value) -> tuple[int, ...]:
     """The static sizes of a tensor; () for a value that is none."""
     return tuple(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else ()
@@ -134,7 +148,8 @@ class Fuser:
                       for name, kernel in found.items()}
         self.in_order = {name: all(op.reads_in_order for op in kernel.structured if op.kind == ELEMENTWISE)
                          for name, kernel in found.items()}
-        self.gathers = {name for name, kernel in found.items() if gathers and is_gather(kernel)}
+        self.slices = {name for name, kernel in found.items() if gathers and is_slice(kernel)}
+        self.gathers = self.slices | {name for name, kernel in found.items() if gathers and is_gather(kernel)}
         self.kinds |= dict.fromkeys(self.gathers, ELEMENTWISE)
         self.in_order |= dict.fromkeys(self.gathers, False)
         self.made: dict[Any, str] = {}
@@ -147,6 +162,7 @@ class Fuser:
         """Replaces all groups of more than one call by calls of fused kernels."""
         for function in self.functions:
             for block in graph_blocks(function):
+                self.repeat_slices(block)
                 for group in self.groups(block):
                     if len(group.calls) > 1:
                         self.replace(group)
@@ -162,11 +178,13 @@ class Fuser:
             call = self.call(op)
             group = call.group
             inputs = [] if call.callee in self.gathers else call.inputs     # what is read in any order is in memory
-            for value in reversed(inputs):
-                owner = value.owner
-                producer = None if isinstance(owner, ir.Block) else calls.get(owner)
+            producers = [calls.get(owner) for value in reversed(inputs) if (owner := defining_op(value)) is not None]
+            if self.gathers:     # a kernel that takes slices takes no contraction, which saves more
+                producers.sort(key=lambda one: one is None or one.group.heavy is None)
+            for producer in producers:
                 if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
                     continue
+                value = producer.result
                 if any(use.owner.operation != op.operation for use in value.uses):
                     continue
                 if may_join(producer, call, group):
@@ -179,6 +197,28 @@ class Fuser:
             groups[group] = None
             calls[op.operation] = call
         return list(groups)
+
+    def repeat_slices(self, block: ir.Block) -> None:
+        """Gives each reader of a slice a call of its own, where all of them are elementwise and of its shape, so that they take it."""
+        for op in [op for op in block.operations if isinstance(op, func.CallOp) and op.attributes["callee"].value in self.slices]:
+            readers = list(dict.fromkeys(use.owner.operation for use in op.results[0].uses))
+            if len(readers) < 2 or not all(self.takes_slice(reader, op) for reader in readers):
+                continue
+            for reader in readers[1:]:
+                with ir.InsertionPoint(op):
+                    copy = op.operation.clone()
+                for number, value in enumerate(reader.operands):
+                    if value == op.results[0]:
+                        reader.operands[number] = copy.results[0]
+
+    def takes_slice(self, reader: ir.Operation, slice_: func.CallOp) -> bool:
+        """Whether a reader of a slice is a call of an elementwise kernel of its shape, in the same block."""
+        if not isinstance(reader.opview, func.CallOp) or reader.block != slice_.operation.block:
+            return False
+        callee = reader.attributes["callee"].value
+        if self.kinds.get(callee) != ELEMENTWISE or callee in self.gathers or len(reader.results) != 1:
+            return False
+        return self.call(reader.opview).shape == self.call(slice_).shape and slice_.results[0] not in list(reader.operands)[-1:]
 
     def call(self, op: func.CallOp) -> Call:
         """Reads one call; its group is empty."""
@@ -295,7 +335,8 @@ class Fuse(ModulePass):
 
     name: ClassVar[str] = "tir-fuse"
     completed_by: ClassVar[tuple[str, ...]] = ("linalg-fuse-elementwise-ops", "tir-tie-outputs")
-    gathers: bool = option(False, "elementwise kernels take what they read from computed places, too, in the place of kernels that do so")
+    gathers: bool = option(False, "elementwise kernels take slices, and what they read from computed places, in the place of kernels that "
+                                  "do so")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

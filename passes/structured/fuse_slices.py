@@ -14,10 +14,9 @@ from legato.dialects.module import Module
 from legato.passes.graph.functions import has_one_use, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
-from legato.passes.structured.fuse import MAX_CALLS, Call, Fuser, FusionGroup
+from legato.passes.structured.fuse import MAX_CALLS, SIZES, SLICE, Call, Fuser, FusionGroup
 
-TAKE, INSERT, FILL = "tensor.extract_slice", "tensor.insert_slice", "linalg.fill"
-SIZES = ("tensor.dim", "arith.constant", "arith.addi", "arith.subi", "arith.muli", "arith.minsi", "arith.maxsi")
+TAKE, INSERT, FILL = SLICE, "tensor.insert_slice", "linalg.fill"
 SOURCE = 0      # operand of an insert
 
 

@@ -11,6 +11,7 @@ from legato.core.ir_helpers import defining_op, find
 from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.relax import origins
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -36,6 +37,7 @@ class MergeCalls(ModulePass):
             if first != call:
                 for old, new in zip(call.results, first.results):
                     old.replace_all_uses_with(new)
+                origins.inherit(first, first, call)
                 call.erase()
 
 
