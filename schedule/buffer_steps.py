@@ -26,6 +26,19 @@ class BufferSteps(ScheduleRecorder):
         new buffer begins as a copy then."""
         return self._step("cache_write", [block], at=on_side(write_buffer_index, "write"), scope=storage_scope)[0]
 
+    def reindex(self, block: Handle, buffer: Buffer) -> Handle:
+        """Makes the block read or write a new buffer, whose dimensions are the axes of the block that the indices depend on, in the block's
+        order: of ``X[n, h + kh, w + kw, c]`` the windows, axis by axis (im2col). Returns the block that copies.
+
+        ``buffer``: ``("read", 0)``, ``("write", 0)``, or a name. All accesses of the buffer in the block have the same indices. What the
+        block would access beyond the buffer's ends, under a condition or a predicate, is not copied.
+        """
+        if isinstance(buffer, tuple) and len(buffer) == 2 and buffer[0] in ("read", "write"):
+            return self._step("reindex", [block], at=on_side(buffer, buffer[0]), side=buffer[0])[0]
+        if not isinstance(buffer, str):
+            raise ScheduleError(f"reindex: takes (\"read\", number), (\"write\", number) or a buffer's name, not {buffer!r}")
+        return self._step("reindex", [block], at=buffer)[0]
+
     def set_scope(self, block: Handle, buffer_index: Buffer, storage_scope: str) -> None:
         """Sets the scope of a buffer that the block writes."""
         self._step("set_scope", [block], at=on_side(buffer_index, "write"), scope=storage_scope)

@@ -82,6 +82,9 @@ STEPS = {
     "cache_read": Step("Makes the block (first handle) read a copy, in a scope, of a buffer (``at``: its number among the buffers read, or "
                        "its name). Later blocks (other handles) read the same copy.", ("at", "scope"), handles=None, gives=1),
     "cache_write": Step("Makes the block write a new buffer, which another block copies from.", ("at", "scope"), gives=1),
+    "reindex": Step("Makes the block access, by plain axes, a new buffer that a new block fills from a buffer that it reads (``at``: its "
+                    "number with ``side = \"read\"``, or its name), or copies to one that it writes (``\"write\"``): dimensions are the "
+                    "axes that its indices depend on. Returns the new block.", ("at",), gives=1, optional=("side",)),
     "set_scope": Step("Sets the scope of a buffer that the block writes.", ("at", "scope")),
     "compute_at": Step("Moves the block (first handle) into the loop of its readers.", handles=2, optional=("unit_loops",)),
     "reverse_compute_at": Step("Moves the block (first handle) into the loop of what it reads.", handles=2, optional=("unit_loops",)),

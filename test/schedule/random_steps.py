@@ -13,6 +13,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "unroll": lambda s, r, b, loop, around: s.unroll(loop),
     "cache_read": lambda s, r, b, loop, around: s.cache_read(b, r.randrange(2), r.choice(("local", "global"))),
     "cache_write": lambda s, r, b, loop, around: s.cache_write(b, 0, r.choice(("local", "global"))),
+    "reindex": lambda s, r, b, loop, around: s.reindex(b, (r.choice(("read", "write")), r.randrange(2))),
     "set_scope": lambda s, r, b, loop, around: s.set_scope(b, 0, r.choice(("local", "global"))),
     "transform_layout": lambda s, r, b, loop, around: s.transform_layout(b, 0, r.choice(LAYOUTS)),
     "compute_at": lambda s, r, b, loop, around: s.compute_at(b, loop, r.random() < 0.3),

@@ -73,6 +73,11 @@ def cache_read(sch):
     assert copied.name == "A_shared" and 'scope = "shared"' in str(sch)
 
 
+def reindex(sch):
+    turned = sch.reindex(sch.get_block("C"), ("read", 1))
+    assert [n[:2] for n in names(sch, turned.name)] == [("ax0", 32), ("ax1", 24)] and "memref<32x24xf32>" in str(sch)
+
+
 def cache_write(sch):
     copied = sch.cache_write(sch.get_block("D"), 0, "local")
     assert copied.name == "D_local" and str(sch).count("tir.block") == 3
@@ -182,6 +187,7 @@ def tile_product(sch):
 CASES = [
     (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
+    (matmul_relu, reindex),
     (three_steps, compute_at),
     (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),

@@ -211,6 +211,11 @@ def cache_what_is_not_read(sch):
     sch.cache_read(sch.get_block("C"), 2, "local")
 
 
+@refuse(blur, "reindex: block 'C' accesses 'B' at several places in one step")
+def reindex_a_window(sch):
+    sch.reindex(sch.get_block("C"), "B")
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")
