@@ -1,9 +1,10 @@
 """The steps of ``legato.Schedule`` on blocks: where and how they compute."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from legato.schedule.handle import Handle, Knob
+from legato.schedule.index_map import affine_map
 from legato.schedule.recording import ScheduleRecorder
 
 
@@ -25,6 +26,20 @@ class BlockSteps(ScheduleRecorder):
     def reverse_compute_inline(self, block: Handle) -> None:
         """Moves the block's computation into the block that produces its input, which has the same steps."""
         self._step("reverse_compute_inline", [block])
+
+    def transform_block_layout(self, block: Handle, index_map: Callable | str) -> None:
+        """Makes the results of a bijective map the axes of the block, each one a new loop: fused, permuted, or split by ``//`` and ``%``.
+
+        ``index_map``: ``lambda n, h, w, k: (n * 64 + h * 8 + w, k)``, or a map's text. Each axis of the block is one whole loop before, and
+        a result is made of spatial axes, or of reduce axes.
+        """
+        with self.module.context:
+            found = affine_map(index_map)
+        self._step("transform_block_layout", [block], map=found)
+
+    def reorder_block_iter_var(self, block: Handle, new_order: Sequence[int]) -> None:
+        """Puts the block's axes into another order, given by their numbers. The loops stay as they are."""
+        self._step("reorder_block_iter_var", [block], numbers=("order", list(new_order)))
 
     def decompose_reduction(self, block: Handle, loop: Handle) -> Handle:
         """Makes the init a block before the loop, which is returned."""

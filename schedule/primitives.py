@@ -9,6 +9,7 @@ from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, MATRIX_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
     attention_primitives,
+    axis_primitives,
     block_primitives,
     buffer_primitives,
     dot_primitives,
@@ -98,6 +99,8 @@ PRIMITIVES: dict[str, Callable] = {
     "cache_read": on_blocks(buffer_primitives.cache_read), "cache_write": on_block(buffer_primitives.cache_write),
     "reindex": on_block(reindex_primitives.reindex),
     "set_scope": on_block(buffer_primitives.set_scope), "transform_layout": on_block(buffer_primitives.transform_layout),
+    "transform_block_layout": on_block(axis_primitives.transform_block_layout),
+    "reorder_block_iter_var": on_block(axis_primitives.reorder_block_iter_var),
     "compute_at": on_block_and_loop(block_primitives.compute_at),
     "reverse_compute_at": on_block_and_loop(block_primitives.reverse_compute_at),
     "compute_inline": on_block(inline_primitives.compute_inline),

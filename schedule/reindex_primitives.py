@@ -18,7 +18,7 @@ from legato.schedule.buffer_primitives import alone_in_nest, behind, first_state
 from legato.schedule.index_map import reaches_of
 from legato.schedule.reach import writes_all
 from legato.schedule.reduction_primitives import conditional, rebuild
-from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, reads, users, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, drop_unused, only_accessed, reads, users, writes
 
 MOST_PLACES = 1 << 22
 ENDLESS = 1 << 60   # more than the values of any axis
@@ -59,15 +59,13 @@ def reindex(kernel: Kernel, block: BlockOp, at: int | str, side: str | None = No
     new, name, top = like_axes(kernel, block, buffer, access), f"{buffer_name(buffer)}_reindex", kernel.top(block)
     moved = [redirected(kernel, block, op, new, access.axes) for op in touching]
     stores, loads = ([op for op in moved if op.name == kind] for kind in ("memref.store", "memref.load"))
-    if side == "read":
-        with ir.InsertionPoint(top), block.operation.location:
-            return transfer(kernel, name, access, buffer, new)
-    with behind(top), block.operation.location:
-        made = transfer(kernel, name, access, buffer, new, back=True)
+    with ir.InsertionPoint(top) if side == "read" else behind(top), block.operation.location:
+        made = transfer(kernel, name, access, buffer, new, back=side == "write")
     was_empty = buffer.owner.operation.name == "tir.alloc_buffer" and not others
-    if not was_empty and not writes_all(kernel.function, stores, list(new.type.shape), loads):
+    if side == "write" and not was_empty and not writes_all(kernel.function, stores, list(new.type.shape), loads):
         with ir.InsertionPoint(top), block.operation.location:
             transfer(kernel, f"{name}_start", access, buffer, new)
+    drop_unused(kernel, block.operation)
     return made
 
 

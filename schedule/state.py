@@ -7,7 +7,7 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import ancestors, body, everything, find
+from legato.core.ir_helpers import ancestors, body, everything, find, unused
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
@@ -160,6 +160,13 @@ def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:
 def arithmetic(op: ir.Operation) -> bool:
     """Whether an op is one of arith."""
     return op.name.split(".")[0] == "arith"
+
+
+def drop_unused(kernel: Kernel, root: ir.Operation) -> None:
+    """Erases arithmetic in an op whose results nothing uses."""
+    while found := [op for op in unused(root) if arithmetic(op)]:
+        for op in reversed(found):
+            kernel.erase(op)
 
 
 def statements(block: ir.Block) -> list[ir.Operation]:

@@ -41,7 +41,7 @@ MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
     "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
     "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
-    "unconverted": FLAG, "depth_last": FLAG, "through_shared": FLAG, "slices": NUMBER,
+    "unconverted": FLAG, "depth_last": FLAG, "through_shared": FLAG, "slices": NUMBER, "order": NUMBERS,
 }
 EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
             MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
@@ -95,6 +95,9 @@ STEPS = {
                     "adds these up. Returns both blocks.", ("axis",), gives=2),
     "transform_layout": Step("Changes the layout of a buffer that the block writes (``side = \"read\"``: reads).", ("at", "map"),
                              optional=("side",)),
+    "transform_block_layout": Step("Makes the results of a bijective map of the block's axes its axes, under new loops. Returns the block.",
+                                   ("map",), gives=1),
+    "reorder_block_iter_var": Step("Puts the block's axes into another order (``order``: their numbers).", ("order",)),
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
                          "result, copy one of each operand, multiply, and write the result; ``through_shared``: before the last, "
                          "one more that copies the result's tile to shared memory; so does ``slices``, where that many parts of the "

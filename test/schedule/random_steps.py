@@ -3,6 +3,8 @@ from collections.abc import Callable
 from typing import Any
 
 FACTORS = [[None, 4], [2, None], [None, 3], [None, 2, 2], [5, None], [None, 1], [None, 16]]
+BLOCK_LAYOUTS = [lambda i, j: (j, i), lambda i, j: (i * 40 + j,), lambda i, j: (j // 4, i, j % 4), lambda i, k: (i, k % 8, k // 8),
+                 lambda i: (i // 2, i % 2), lambda i, j, k: (j, i * 1, k), lambda i, j, k: (i * 32 + j, k // 6, k % 6)]
 LAYOUTS = [lambda i, j: (j, i), lambda i, j: (j // 4, i, j % 4), lambda i, j: (i // 2, j, i % 2)]
 STEPS: dict[str, Callable[..., Any]] = {
     "split": lambda s, r, b, loop, around: s.split(loop, r.choice(FACTORS)),
@@ -16,6 +18,8 @@ STEPS: dict[str, Callable[..., Any]] = {
     "reindex": lambda s, r, b, loop, around: s.reindex(b, (r.choice(("read", "write")), r.randrange(2))),
     "set_scope": lambda s, r, b, loop, around: s.set_scope(b, 0, r.choice(("local", "global"))),
     "transform_layout": lambda s, r, b, loop, around: s.transform_layout(b, 0, r.choice(LAYOUTS)),
+    "transform_block_layout": lambda s, r, b, loop, around: s.transform_block_layout(b, r.choice(BLOCK_LAYOUTS)),
+    "reorder_block_iter_var": lambda s, r, b, loop, around: s.reorder_block_iter_var(b, r.sample(range(len(around)), len(around))),
     "compute_at": lambda s, r, b, loop, around: s.compute_at(b, loop, r.random() < 0.3),
     "reverse_compute_at": lambda s, r, b, loop, around: s.reverse_compute_at(b, loop, r.random() < 0.3),
     "compute_inline": lambda s, r, b, loop, around: s.compute_inline(b),

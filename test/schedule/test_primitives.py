@@ -176,6 +176,19 @@ def test_layouts_that_skew_axes_are_found_without_their_points():
             assert places(f"(i, j) -> {text}") is None
 
 
+def transform_block_layout(sch):
+    i, j, k = loops(sch, "C")
+    block = sch.get_block("C")
+    sch.transform_block_layout(block, lambda i, j, k: (i * 32 + j, k % 4, k // 4))
+    assert [n[:2] for n in names(sch, "C")] == [("ax0", 512), ("ax1", 4), ("ax2", 6)] and (repr(block), repr(i)) == ("<block C>", "<gone>")
+
+
+def reorder_block_iter_var(sch):
+    block = sch.get_block("C")
+    sch.reorder_block_iter_var(block, [2, 0, 1])
+    assert sch.get(block).opview.axes == ["vk", "vi", "vj"] and [n[0] for n in names(sch, "C")] == ["i", "j", "k"]
+
+
 def tile_product(sch):
     init, left, right, product, result = sch.tile_product(sch.get_block("C"), [5, 16, 7])
     assert names(sch, "C") == [(n, e, "serial") for n, e in zip("bijlmnk", (1, 4, 2, 4, 5, 16, 7))]
@@ -187,7 +200,7 @@ def tile_product(sch):
 CASES = [
     (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
-    (matmul_relu, reindex),
+    (matmul_relu, reindex), (matmul_relu, transform_block_layout), (matmul_relu, reorder_block_iter_var),
     (three_steps, compute_at),
     (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),

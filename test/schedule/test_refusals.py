@@ -216,6 +216,27 @@ def reindex_a_window(sch):
     sch.reindex(sch.get_block("C"), "B")
 
 
+@refuse(matmul_relu, "transform_block_layout: the result d0 . 24 . d2 of the map mixes spatial and reduce axes of block 'C'")
+def mix_axes(sch):
+    sch.transform_block_layout(sch.get_block("C"), lambda i, j, k: (i * 24 + k, j))
+
+
+@refuse(three_steps, "the map is not bijective for the extents 30, 40 of block 'B': an index of 40 values is not divided evenly")
+def cut_axes_unevenly(sch):
+    sch.transform_block_layout(sch.get_block("B"), lambda i, j: (i, j // 7, j % 7))
+
+
+@refuse(three_steps, "transform_block_layout: the loop i is parallel, and the new loops are serial")
+def layout_of_parallel_loops(sch):
+    sch.parallel(loops(sch, "B")[0])
+    sch.transform_block_layout(sch.get_block("B"), lambda i, j: (j, i))
+
+
+@refuse(matmul_relu, "reorder_block_iter_var: .2, 0, 0. is no order of the numbers of the axes of block 'C': 0 .vi., 1 .vj., 2 .vk.")
+def reorder_axes_twice(sch):
+    sch.reorder_block_iter_var(sch.get_block("C"), [2, 0, 0])
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")
