@@ -139,7 +139,8 @@ def inverse(found: Bijection, results: Sequence[ir.Value]) -> list[ir.Value]:
 
 def simplify(inside: ir.Block, extents: Sequence[Extent]) -> None:
     """Rebuilds the indices of accesses in a block's body whose divisions cancel."""
-    reader = Forms({axis: symbol(f"axis{n}") if extent is None else extent for n, (axis, extent) in enumerate(zip(inside.arguments, extents))})
+    known = [symbol(f"axis{n}") if extent is None else extent for n, extent in enumerate(extents)]
+    reader = Forms(dict(zip(inside.arguments, known)))
     for op in find(inside.owner.operation, *FIRST_INDEX):
         for number, value in enumerate(indices_of(op)):
             if not divides(value):

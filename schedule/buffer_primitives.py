@@ -1,4 +1,4 @@
-"""Primitives on buffers: cache_read, cache_write, set_scope, transform_layout."""
+"""Primitives on buffers: cache_read, cache_write, transform_layout."""
 from collections.abc import Sequence
 from math import prod
 
@@ -12,6 +12,7 @@ from legato.analysis.indices.points import Points, Sample
 from legato.core.ir_helpers import ancestors, present
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
+from legato.dialects.tir.strides import alignment_of
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.index_map import places_of
 from legato.schedule.loop_primitives import nest
@@ -146,13 +147,6 @@ def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, k
                                 f"{what} comes before the two are put together")
 
 
-def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
-    """Sets the scope of a buffer that the block writes."""
-    buffer = pick(kernel, writes(block), at, block, "set_scope", "writes")
-    made = kernel.allocation(buffer, "set_scope")
-    made.operation.attributes["scope"] = ir.StringAttr.get(scope, made.operation.context)
-
-
 def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.AffineMap, side: str = "write") -> None:
     """Changes the layout of a buffer that the block writes (or reads): element (i, j, ...) moves to the map's result."""
     if side not in ("read", "write"):
@@ -160,6 +154,8 @@ def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.Affi
     buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
     made, type_ = kernel.allocation(buffer, "transform_layout"), buffer.type
     only_accessed(kernel, buffer, "transform_layout")
+    if alignment_of(made.operation) is not None:
+        raise ScheduleError(f"transform_layout: the strides of '{made.name}' are aligned: transform_layout comes before storage_align")
     if not type_.has_static_shape or map.n_dims != type_.rank:
         raise ScheduleError(f"transform_layout: the map takes {map.n_dims} indices, and '{made.name}' is {type_}")
     shape = map_shape(map, list(type_.shape))

@@ -43,6 +43,11 @@ class BufferSteps(ScheduleRecorder):
         """Sets the scope of a buffer that the block writes."""
         self._step("set_scope", [block], at=on_side(buffer_index, "write"), scope=storage_scope)
 
+    def storage_align(self, block: Handle, buffer_index: Buffer, axis: int, factor: int, offset: int) -> None:
+        """Makes a step along an axis of a buffer that the block writes ``offset`` elements modulo ``factor``, by a larger allocation:
+        ``storage_align(copy, 0, -2, 32, 1)`` puts the rows of a tile in shared memory into different banks."""
+        self._step("storage_align", [block], at=on_side(buffer_index, "write"), axis=axis, factor=factor, offset=offset)
+
     def transform_layout(self, block: Handle, buffer: Buffer, index_map: Callable | str) -> None:
         """Changes the layout of a buffer that the block writes (``0``, ``"C"``, ``("write", 0)``) or reads (``("read", 0)``).
 

@@ -3,7 +3,6 @@
 SEARCH = "a number to be searched is knob(name, options)"
 ELSEWHERE = {  # TVM's name -> the replacement here
     "sample_perfect_tile": SEARCH, "sample_categorical": SEARCH, "sample_partitioned_tile": SEARCH,
-    "storage_align": "transform_layout puts elements farther apart",
-    "loop_partition": "split makes a last step that is partial", "merge": "fuse makes one of loops inside each other",
+    "merge": "fuse makes one of loops inside each other",
     "get_sref": "get(handle) is the operation", "apply_trace": "replay(text) runs a script",
 }

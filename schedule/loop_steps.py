@@ -20,6 +20,18 @@ class LoopSteps(ScheduleRecorder):
             raise ScheduleError(f"split: the factors are a list, outermost first, such as [None, 4]; not {factors!r}")
         return self._step("split", [loop], numbers=("factors", [-1 if f is None else f for f in factors]))
 
+    def loop_partition(self, loop: Handle, factors: Sequence[int | Knob | None], preserve_unit_iters: bool = True) -> list[Handle]:
+        """Replaces a loop by consecutive loops of so many steps, with copies of its body: to treat its first and last steps otherwise.
+
+        One factor may be None and is inferred; without one, what is left of the loop is one loop more. Loops begin at 0; copies of block
+        ``B`` in part n of the loop ``i`` are called ``B_i<n>``, and handles to ``B`` become invalid. Without ``preserve_unit_iters`` blocks
+        do not depend on the variable of a loop of one step.
+        """
+        if isinstance(factors, str) or not isinstance(factors, Sequence):
+            raise ScheduleError(f"loop_partition: the factors are a list, in order, such as [2, None, 3]; not {factors!r}")
+        return self._step("loop_partition", [loop], numbers=("factors", [-1 if f is None else f for f in factors]),
+                          **({} if preserve_unit_iters else {"drop_units": True}))
+
     def fuse(self, *loops: Handle) -> Handle:
         """Replaces perfectly nested loops by one."""
         return self._step("fuse", loops)[0]

@@ -10,6 +10,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir, memref
 from legato.dialects.tir.loops import AllocBufferOp, ForOp
+from legato.dialects.tir.strides import aligned_type, alignment_of
 from legato.dialects.tir.walk import FIRST_INDEX
 
 ALIGNMENT = 64
@@ -39,12 +40,15 @@ def place_buffer(made: AllocBufferOp) -> None:
             with ir.InsertionPoint(access), access.location:
                 for number, form in enumerate(indices):
                     access.operands[FIRST_INDEX[access.name] + number] = build(form)
+    if alignment_of(made.operation) is not None:
+        if any(u.name not in (*FIRST_INDEX, "memref.dim") for u in users):
+            raise PassFailed(f"the strides of the buffer {made.name} are aligned (storage_align), and it is used as a whole",
+                             made.operation)
+        type_ = aligned_type(made.operation, type_)
     first = next(u for u in home.operations if any(u.operation == o or u.operation in ancestors(o) for o in users))
     with ir.InsertionPoint(first), made.operation.location:
         new = memref.AllocOp(type_, list(made.operation.operands), [], alignment=ALIGNMENT)
     buffer.replace_all_uses_with(new.result)
-    if type_ != buffer.type and len(accesses) != len(users):
-        raise PassFailed(f"the buffer {made.name} cannot be made smaller", made.operation)
     made.operation.erase()
 
 

@@ -24,6 +24,24 @@ def split_with_a_rest(sch):
     assert "arith.cmpi slt" in str(sch) and "scf.if" in str(sch)
 
 
+def loop_partition(sch):
+    """The edges of a loop, each a loop of its own with blocks of its own; the middle is split as any loop."""
+    i, j = loops(sch, "B")
+    first, middle, last = sch.loop_partition(i, [2, None, 3])
+    assert [(loop.name, loop.extent) for loop in (first, middle, last)] == [("i0", 2), ("i1", 25), ("i2", 3)]
+    sch.split(middle, [None, 5])
+    sch.parallel(last)
+    assert [n[:2] for n in names(sch, "B_i1")] == [("i1_0", 5), ("i1_1", 5), ("j", 40)]
+    sch.vectorize(sch.loop_partition(loops(sch, "B_i1")[-1], [4, 32], preserve_unit_iters=False)[1])
+
+
+def partition_a_sum(sch):
+    """Only the first part of the depth has the init."""
+    sch.loop_partition(loops(sch, "C")[2], [1, 20], preserve_unit_iters=False)
+    assert [sch.get(sch.get_block(f"C_k{n}")).opview.init_block is not None for n in range(3)] == [True, False, False]
+    sch.decompose_reduction(sch.get_block("C_k0"), loops(sch, "C_k0")[0])
+
+
 def fuse(sch):
     i, j = loops(sch, "B")
     sch.fuse(i, j)
@@ -198,7 +216,8 @@ def tile_product(sch):
 
 
 CASES = [
-    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
+    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, loop_partition), (matmul_relu, partition_a_sum),
+    (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
     (matmul_relu, reindex), (matmul_relu, transform_block_layout), (matmul_relu, reorder_block_iter_var),
     (three_steps, compute_at),

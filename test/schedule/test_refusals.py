@@ -237,6 +237,27 @@ def reorder_axes_twice(sch):
     sch.reorder_block_iter_var(sch.get_block("C"), [2, 0, 0])
 
 
+@refuse(three_steps, "storage_align: 'D' is a parameter of the kernel, not a buffer of its own")
+def align_an_output(sch):
+    sch.storage_align(sch.get_block("D"), 0, -2, 32, 1)
+
+
+@refuse(matmul_relu, "loop_partition: parts of 12 . 4 steps leave none of the 16 of the loop i")
+def partition_too_much(sch):
+    sch.loop_partition(loops(sch, "C")[0], [12, 4])
+
+
+@refuse(matmul_relu, "whether vk begins in the steps of i_j_k_fused from 30 on is not known, and block 'C' has an init there")
+def partition_fused_sums(sch):
+    sch.loop_partition(sch.fuse(*loops(sch, "C")), [30])
+
+
+@refuse(three_steps, "loop_partition: the loop i is parallel: loop_partition comes before other steps on it")
+def partition_a_parallel_loop(sch):
+    sch.parallel(loops(sch, "B")[0])
+    sch.loop_partition(loops(sch, "B")[0], [8])
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")
