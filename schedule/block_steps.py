@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 
 from legato.schedule.handle import Handle, Knob
 from legato.schedule.index_map import affine_map
+from legato.schedule.padding_primitives import padding_of
 from legato.schedule.recording import ScheduleRecorder
+from legato.schedule.state import ScheduleError
 
 
 class BlockSteps(ScheduleRecorder):
@@ -44,6 +46,19 @@ class BlockSteps(ScheduleRecorder):
     def decompose_reduction(self, block: Handle, loop: Handle) -> Handle:
         """Makes the init a block before the loop, which is returned."""
         return self._step("decompose_reduction", [block, loop])[0]
+
+    def decompose_padding(self, block: Handle, loop: Handle) -> Handle:
+        """Makes a block that fills with the constant before the loop, which is returned, of a block that pads by it
+        (``P[i] = T.if_then_else(i >= 1 and i < 9, A[i - 1], 0.0)``); the block has the steps inside only."""
+        return self._step("decompose_padding", [block, loop])[0]
+
+    def can_decompose_padding(self, block: Handle, loop: Handle) -> bool:
+        """Whether ``decompose_padding`` is legal."""
+        try:
+            padding_of(block.work.kernel, block.operation.opview, loop.operation.opview)
+        except ScheduleError:
+            return False
+        return True
 
     def rfactor(self, loop: Handle, factor_axis: int) -> Handle:
         """Makes each iteration of a reduction's loop accumulate into an element of its own. Returns the block that does so.

@@ -98,6 +98,8 @@ STEPS = {
     "compute_inline": Step("Replaces each read of the block's output by the computation, and erases the block."),
     "reverse_compute_inline": Step("Moves the block's computation into the block that produces its input."),
     "decompose_reduction": Step("Makes the init of the block (first handle) a block before the loop.", handles=2, gives=1),
+    "decompose_padding": Step("Makes what the block (first handle) pads with a block before the loop; the block keeps what is inside.",
+                              handles=2, gives=1),
     "rfactor": Step("Splits a reduction: a block accumulates each iteration of the loop into an element of its own, a second block "
                     "adds these up. Returns both blocks.", ("axis",), gives=2),
     "transform_layout": Step("Changes the layout of a buffer that the block writes (``side = \"read\"``: reads).", ("at", "map"),

@@ -28,6 +28,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "compute_inline": lambda s, r, b, loop, around: s.compute_inline(b),
     "reverse_compute_inline": lambda s, r, b, loop, around: s.reverse_compute_inline(b),
     "decompose_reduction": lambda s, r, b, loop, around: s.decompose_reduction(b, loop),
+    "decompose_padding": lambda s, r, b, loop, around: s.decompose_padding(b, loop),
     "rfactor": lambda s, r, b, loop, around: s.rfactor(loop, r.randrange(2)),
     "blockize": lambda s, r, b, loop, around: s.blockize(loop),
     "add_unit_loop": lambda s, r, b, loop, around: s.add_unit_loop(r.choice([b, loop])),

@@ -258,6 +258,11 @@ def partition_a_parallel_loop(sch):
     sch.loop_partition(loops(sch, "B")[0], [8])
 
 
+@refuse(three_steps, "decompose_padding: block 'B' does not choose between a constant and something else")
+def decompose_no_padding(sch):
+    sch.decompose_padding(sch.get_block("B"), loops(sch, "B")[0])
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")
