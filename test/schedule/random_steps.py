@@ -11,7 +11,8 @@ STEPS: dict[str, Callable[..., Any]] = {
     "split": lambda s, r, b, loop, around: s.split(loop, r.choice(FACTORS)),
     "fuse": lambda s, r, b, loop, around: s.fuse(*around[r.randrange(len(around)):][:r.randint(1, 3)]),
     "reorder": lambda s, r, b, loop, around: s.reorder(*r.sample(around, r.randint(1, len(around)))),
-    "loop_partition": lambda s, r, b, loop, around: s.loop_partition(loop, r.choice(PARTS), r.random() < 0.7),
+    "loop_partition": lambda s, r, b, loop, around: r.choice(
+        s.get_child_blocks(r.choice(s.loop_partition(loop, r.choice(PARTS), r.random() < 0.7)))),
     "parallel": lambda s, r, b, loop, around: s.parallel(loop),
     "vectorize": lambda s, r, b, loop, around: s.vectorize(loop),
     "unroll": lambda s, r, b, loop, around: s.unroll(loop),

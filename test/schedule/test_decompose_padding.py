@@ -1,22 +1,10 @@
 """decompose_padding: what is filled and what is copied are together what the block wrote."""
 import pytest
+from scheduled_kernels import padded
 from test_reindex import compiled, ramp
 
 from legato import Schedule, ScheduleError
 from legato.script import tir as T
-
-
-@T.prim_func
-def pads(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((10, 12), "float32")):
-    P = T.alloc_buffer((10, 12), "float32")
-    for i, j in T.grid(10, 12):
-        with T.block("P"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            P[vi, vj] = T.if_then_else(vi >= 1 and vi < 9 and vj >= 2 and vj < 10, X[vi - 1, vj - 2], T.float32(3))
-    for i, j in T.grid(10, 12):
-        with T.block("Y"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            Y[vi, vj] = P[vi, vj] * 2.0
 
 
 @T.prim_func
@@ -63,12 +51,12 @@ def of_threads(sch):
 
 
 def under_its_reader(sch):
-    sch.compute_at(sch.get_block("P"), sch.split(sch.get_loops(sch.get_block("Y"))[0], [None, 3])[0])
+    sch.compute_at(sch.get_block("P"), sch.split(sch.get_loops(sch.get_output_blocks()[0])[0], [None, 3])[0])
     return 1
 
 
 @pytest.mark.parametrize("prepare", [outer, inner, split, split_inside, fused, of_threads, under_its_reader], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("kernel", [pads, pads_otherwise], ids=["inside", "outside"])
+@pytest.mark.parametrize("kernel", [padded, pads_otherwise], ids=["inside", "outside"])
 def test_padding(kernel, prepare):
     """At any of the loops around the block, whatever they are; the block stays, and chooses nothing any more."""
     sch = Schedule(kernel)
@@ -83,12 +71,12 @@ def test_padding(kernel, prepare):
 
 def test_loops_become_shorter():
     """No condition is left where the block's loops are its axes."""
-    sch = Schedule(pads)
+    sch = Schedule(padded)
     block = sch.get_block("P")
     loops = sch.get_loops(block)
     sch.decompose_padding(block, loops[0])
     assert [loop.extent for loop in sch.get_loops(block)] == [8, 8] and "scf.if" not in str(sch)
-    assert "P[vi + 1, vj + 2] = X[vi, vj]" in sch.script()
+    assert "P[vi + 1, vj + 2] = A[vi, vj]" in sch.script()
     assert [loop.extent for loop in sch.get_loops(sch.get_block("P_pad_const"))] == [10, 12]
 
 
@@ -126,7 +114,7 @@ def test_refused(name, message):
 
 def test_a_loop_around_a_reader():
     """The reader would find the constant where a later step of the block writes what it reads now."""
-    sch = Schedule(pads)
+    sch = Schedule(padded)
     under_its_reader(sch)
     block = sch.get_block("P")
     with pytest.raises(ScheduleError, match="'P' is also read under the loop i_0: a loop around block 'P' alone is needed"):
