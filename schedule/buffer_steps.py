@@ -26,6 +26,16 @@ class BufferSteps(ScheduleRecorder):
         new buffer begins as a copy then."""
         return self._step("cache_write", [block], at=on_side(write_buffer_index, "write"), scope=storage_scope)[0]
 
+    def read_at(self, loop: Handle, block: Handle, read_buffer_index: Buffer, storage_scope: str) -> Handle:
+        """Makes the block read a copy of what it reads of a buffer in one step of the loop, made there: cache_read, then compute_at.
+        Returns the block that copies."""
+        return self._step("read_at", [block, loop], at=on_side(read_buffer_index, "read"), scope=storage_scope)[0]
+
+    def write_at(self, loop: Handle, block: Handle, write_buffer_index: Buffer, storage_scope: str) -> Handle:
+        """Makes the block write a new buffer, of which each step of the loop copies what it has written: cache_write, then
+        reverse_compute_at. Returns the block that copies."""
+        return self._step("write_at", [block, loop], at=on_side(write_buffer_index, "write"), scope=storage_scope)[0]
+
     def reindex(self, block: Handle, buffer: Buffer) -> Handle:
         """Makes the block read or write a new buffer, whose dimensions are the axes of the block that the indices depend on, in the block's
         order: of ``X[n, h + kh, w + kw, c]`` the windows, axis by axis (im2col). Returns the block that copies.

@@ -87,6 +87,10 @@ STEPS = {
     "cache_read": Step("Makes the block (first handle) read a copy, in a scope, of a buffer (``at``: its number among the buffers read, or "
                        "its name). Later blocks (other handles) read the same copy.", ("at", "scope"), handles=None, gives=1),
     "cache_write": Step("Makes the block write a new buffer, which another block copies from.", ("at", "scope"), gives=1),
+    "read_at": Step("Makes the block (first handle) read a copy of what it reads in one step of the loop, made in that step.",
+                    ("at", "scope"), handles=2, gives=1),
+    "write_at": Step("Makes the block (first handle) write a new buffer, of which each step of the loop copies what it has written.",
+                     ("at", "scope"), handles=2, gives=1),
     "reindex": Step("Makes the block access, by plain axes, a new buffer that a new block fills from a buffer that it reads (``at``: its "
                     "number with ``side = \"read\"``, or its name), or copies to one that it writes (``\"write\"``): dimensions are the "
                     "axes that its indices depend on. Returns the new block.", ("at",), gives=1, optional=("side",)),

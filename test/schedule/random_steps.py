@@ -18,6 +18,8 @@ STEPS: dict[str, Callable[..., Any]] = {
     "unroll": lambda s, r, b, loop, around: s.unroll(loop),
     "cache_read": lambda s, r, b, loop, around: s.cache_read(b, r.randrange(2), r.choice(("local", "global"))),
     "cache_write": lambda s, r, b, loop, around: s.cache_write(b, 0, r.choice(("local", "global"))),
+    "read_at": lambda s, r, b, loop, around: s.read_at(loop, b, r.randrange(2), r.choice(("local", "global"))),
+    "write_at": lambda s, r, b, loop, around: s.write_at(loop, b, 0, r.choice(("local", "global"))),
     "reindex": lambda s, r, b, loop, around: s.reindex(b, (r.choice(("read", "write")), r.randrange(2))),
     "set_scope": lambda s, r, b, loop, around: s.set_scope(b, 0, r.choice(("local", "global"))),
     "storage_align": lambda s, r, b, loop, around: s.storage_align(b, 0, r.choice((0, -2)), r.choice((3, 8)), r.randrange(4)),

@@ -91,6 +91,19 @@ def cache_read(sch):
     assert copied.name == "A_shared" and 'scope = "shared"' in str(sch)
 
 
+def read_at_and_write_at(sch):
+    """The copies stand at the beginning and at the end of a step, and handles to the block and its loops stay."""
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    (i0, i1), (k0, k1) = sch.split(i, [None, 8]), sch.split(k, [None, 8])
+    sch.reorder(i0, k0, i1, j, k1)
+    copied, back = sch.read_at(k0, block, 0, "shared"), sch.write_at(i0, block, 0, "local")
+    assert (copied.name, back.name) == ("A_shared", "C_local")
+    assert [n[:2] for n in names(sch, "A_shared")] == [("i_0", 2), ("k_0", 3), ("ax0", 8), ("ax1", 8)]
+    assert [n[:2] for n in names(sch, "C_local")] == [("i_0", 2), ("ax0", 8), ("ax1", 32)]
+    sch.vectorize(sch.get_loops(copied)[-1])
+
+
 def reindex(sch):
     turned = sch.reindex(sch.get_block("C"), ("read", 1))
     assert [n[:2] for n in names(sch, turned.name)] == [("ax0", 32), ("ax1", 24)] and "memref<32x24xf32>" in str(sch)
@@ -219,7 +232,8 @@ CASES = [
     (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, loop_partition), (matmul_relu, partition_a_sum),
     (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
-    (matmul_relu, reindex), (matmul_relu, transform_block_layout), (matmul_relu, reorder_block_iter_var),
+    (matmul_relu, read_at_and_write_at), (matmul_relu, reindex),
+    (matmul_relu, transform_block_layout), (matmul_relu, reorder_block_iter_var),
     (three_steps, compute_at),
     (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),

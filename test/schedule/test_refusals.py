@@ -263,6 +263,16 @@ def decompose_no_padding(sch):
     sch.decompose_padding(sch.get_block("B"), loops(sch, "B")[0])
 
 
+@refuse(matmul_relu, "write_at: reverse_compute_at: block 'C' is not finished within a step of k")
+def write_before_the_end(sch):
+    sch.write_at(loops(sch, "C")[2], sch.get_block("C"), 0, "local")
+
+
+@refuse(matmul_relu, "read_at: block 'D' is not under the loop i")
+def read_at_another_loop(sch):
+    sch.read_at(loops(sch, "C")[0], sch.get_block("D"), 0, "local")
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")
