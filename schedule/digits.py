@@ -41,7 +41,7 @@ def bijection(index_map: ir.AffineMap, extents: Sequence[Extent]) -> Bijection:
     for number, digits in enumerate(results):
         expected: Extent = 1
         for digit in reversed(digits):
-            if digit.scale != expected:
+            if expected is None or digit.scale != expected:
                 raise NotBijectiveError(f"result {number} leaves values out, or takes one twice")
             expected = None if digit.extent is None else expected * digit.extent
     indices = []
