@@ -8,7 +8,6 @@ ELSEWHERE = {  # TVM's name -> the replacement here
     "sample_perfect_tile": SEARCH, "sample_categorical": SEARCH, "sample_partitioned_tile": SEARCH,
     "sample_compute_location": "knob(name, range(len(loops))) chooses the loop for compute_at", "fork_seed": CHANCE, "seed": CHANCE,
     "remove_rv": "handles become invalid with what they refer to", "enter_postproc": "steps after a search follow in the same trace",
-    "merge": "fuse makes one of loops inside each other, and reverse_compute_at moves a block into the loop of its producer",
     "get_sref": "get(handle) is the operation", "apply_trace": "replay(text) runs a script",
     "state": "str(schedule) is the kernel, get(handle) an operation", "func_working_on": "kernel_name is the kernel's name",
     "copy": "Schedule(schedule.module) begins with the kernel as it is, and replay(trace) repeats the steps on another",

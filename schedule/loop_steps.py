@@ -36,6 +36,11 @@ class LoopSteps(ScheduleRecorder):
         """Replaces perfectly nested loops by one."""
         return self._step("fuse", loops)[0]
 
+    def merge(self, *loops: Handle) -> Handle:
+        """Makes one loop of loops in nests beside each other, of the same extents, with the bodies of all one after the other; so are the
+        loops around each of them in its nest. The handle of the first one is that of the merged loop."""
+        return self._step("merge", loops)[0]
+
     def reorder(self, *loops: Handle) -> None:
         """Puts loops of one nest into this order, outermost first."""
         self._step("reorder", loops)

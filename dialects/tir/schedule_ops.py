@@ -73,6 +73,8 @@ STEPS = {
     "get_output_blocks": Step("The blocks in a kernel, a loop or a block that write outputs of the kernel.", gives=None),
     "split": Step("Replaces a loop by nested loops; the factor -1 is inferred.", ("factors",), gives=None, numbers="factors"),
     "fuse": Step("Replaces perfectly nested loops by one.", handles=None, gives=1),
+    "merge": Step("Makes one loop, with the bodies of all, of loops in nests beside each other, and of those around them.", handles=None,
+                  gives=1),
     "reorder": Step("Puts loops of one nest into the given order.", handles=None),
     "loop_partition": Step("Replaces a loop by consecutive loops of so many steps; the factor -1 is inferred, and without one the last "
                            "loop, of the steps that are left, is one more.", ("factors",), gives=None, numbers="factors",

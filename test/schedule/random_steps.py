@@ -10,6 +10,7 @@ LAYOUTS = [lambda i, j: (j, i), lambda i, j: (j // 4, i, j % 4), lambda i, j: (i
 STEPS: dict[str, Callable[..., Any]] = {
     "split": lambda s, r, b, loop, around: s.split(loop, r.choice(FACTORS)),
     "fuse": lambda s, r, b, loop, around: s.fuse(*around[r.randrange(len(around)):][:r.randint(1, 3)]),
+    "merge": lambda s, r, b, loop, around: s.merge(r.choice(around), loop),
     "reorder": lambda s, r, b, loop, around: s.reorder(*r.sample(around, r.randint(1, len(around)))),
     "loop_partition": lambda s, r, b, loop, around: r.choice(
         s.get_child_blocks(r.choice(s.loop_partition(loop, r.choice(PARTS), r.random() < 0.7)))),

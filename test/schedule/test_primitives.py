@@ -24,6 +24,21 @@ def split_with_a_rest(sch):
     assert "arith.cmpi slt" in str(sch) and "scf.if" in str(sch)
 
 
+def merge(sch):
+    """Nests of three blocks become one; the first one's loops stay, with their handles."""
+    i, j = loops(sch, "B")
+    merged = sch.merge(j, loops(sch, "C")[1], loops(sch, "D")[1])
+    assert repr(merged) == repr(j) == "<for j_m>" and i.name == "i_m"
+    assert [b.name for b in sch.get_child_blocks(j)] == ["B", "C", "D"]
+    sch.parallel(i)
+
+
+def merge_what_reads_rows(sch):
+    """A row is finished where its reader, in the same step, begins."""
+    sch.merge(loops(sch, "C")[0], loops(sch, "D")[0])
+    assert [n[0] for n in names(sch, "D")] == ["i_m", "j"]
+
+
 def loop_partition(sch):
     """The edges of a loop, each a loop of its own with blocks of its own; the middle is split as any loop."""
     i, j = loops(sch, "B")
@@ -229,7 +244,8 @@ def tile_product(sch):
 
 
 CASES = [
-    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, loop_partition), (matmul_relu, partition_a_sum),
+    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, merge), (matmul_relu, merge_what_reads_rows),
+    (three_steps, loop_partition), (matmul_relu, partition_a_sum),
     (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
     (matmul_relu, read_at_and_write_at), (matmul_relu, reindex),

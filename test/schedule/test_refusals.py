@@ -273,6 +273,23 @@ def read_at_another_loop(sch):
     sch.read_at(loops(sch, "C")[0], sch.get_block("D"), 0, "local")
 
 
+@refuse(blur, "merge: block 'C' may use of 'B' what block 'B' uses in a later step of i")
+def merge_a_window_with_its_reader(sch):
+    sch.split(loops(sch, "B")[0], [17, 2])
+    sch.split(loops(sch, "C")[0], [17, 2])
+    sch.merge(loops(sch, "B")[0], loops(sch, "C")[0])
+
+
+@refuse(three_steps, "merge: the loop i stands between the loops i, i")
+def merge_over_another(sch):
+    sch.merge(loops(sch, "B")[0], loops(sch, "D")[0])
+
+
+@refuse(matmul_relu, "merge: the loops j, i have different numbers of loops around them in their nests")
+def merge_at_another_depth(sch):
+    sch.merge(loops(sch, "C")[1], loops(sch, "D")[0])
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")
