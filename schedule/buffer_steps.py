@@ -55,7 +55,8 @@ class BufferSteps(ScheduleRecorder):
 
     def storage_align(self, block: Handle, buffer_index: Buffer, axis: int, factor: int, offset: int) -> None:
         """Makes a step along an axis of a buffer that the block writes ``offset`` elements modulo ``factor``, by a larger allocation:
-        ``storage_align(copy, 0, -2, 32, 1)`` puts the rows of a tile in shared memory into different banks."""
+        ``storage_align(copy, 0, -2, 32, 1)`` puts the rows of a tile in shared memory into different banks. ``tensorize`` by
+        matrix instructions spaces the rows of its tiles itself."""
         self._step("storage_align", [block], at=on_side(buffer_index, "write"), axis=axis, factor=factor, offset=offset)
 
     def transform_layout(self, block: Handle, buffer: Buffer, index_map: Callable | str) -> None:
