@@ -11,7 +11,7 @@ from legato.dialects.tir.loops import SERIAL, ForOp, constant_of
 from legato.dialects.tir.walk import FIRST_INDEX, buffer_name, loops
 from legato.schedule.note_primitives import notes
 from legato.schedule.order import place_of
-from legato.schedule.state import STRUCTURE, Kernel, ScheduleError, arithmetic, from_zero, holder, statements
+from legato.schedule.state import STRUCTURE, Kernel, ScheduleError, arithmetic, from_zero, holder, no_view, statements
 
 MOVED = ("memref.dim", "tir.alloc_buffer")  # ops between nests that may stand before both
 
@@ -83,6 +83,8 @@ def check_order(one: Sequence[ForOp], other: Sequence[ForOp]) -> None:
     for op in (op for some in found for op in some):
         if op.name not in FIRST_INDEX and any(isinstance(operand.type, ir.MemRefType) for operand in op.operands):
             raise ScheduleError(f"merge: {op.name} uses '{buffer_name(op.operands[0])}', in which its elements are not seen")
+    for op in (op for some in found for op in some if op.name in FIRST_INDEX):
+        no_view(buffer_of(op), "merge")
     early, late = ([op for op in some if op.name in FIRST_INDEX] for some in found)
     for a in early:
         for b in late:

@@ -7,7 +7,7 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import ancestors, body, everything, find, unused
+from legato.core.ir_helpers import ancestors, body, defining_op, everything, find, unused
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
@@ -128,6 +128,13 @@ def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
         name = use.owner.operation.name
         if name not in ("memref.load", "memref.store", "memref.dim", "bufferization.to_tensor"):
             raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also used by {name}, in which its elements are not seen")
+
+
+def no_view(buffer: ir.Value, what: str) -> None:
+    """ScheduleError where a buffer is a view of another one, whose elements are accessed by other names."""
+    owner = defining_op(buffer)
+    if owner is not None and owner.name not in ("tir.alloc_buffer", "bufferization.to_buffer"):
+        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is a view of another buffer, by {owner.name}")
 
 
 def one_written(block: BlockOp, what: str) -> ir.Value:

@@ -1,6 +1,7 @@
 """reindex: the block accesses a copy by plain axes, and computes what it did."""
 import numpy as np
 import pytest
+from scheduled_kernels import matmul_relu
 
 import legato
 from legato import Schedule, ScheduleError
@@ -170,4 +171,16 @@ def test_refused(block, buffer, message):
     before = str(sch)
     with pytest.raises(ScheduleError, match=message):
         sch.reindex(sch.get_block(block), buffer)
+    assert str(sch) == before
+
+
+def test_a_view_is_refused():
+    """What is written by the buffer's other name is not seen."""
+    sch = Schedule(matmul_relu)
+    sch.pad(sch.get_block("C"), (24, 32, 32))
+    before = str(sch)
+    with pytest.raises(ScheduleError, match=r"reindex: .* is a view of another buffer, by memref.subview"):
+        sch.reindex(sch.get_block("C_crop"), ("read", 0))
+    with pytest.raises(ScheduleError, match=r"merge: .* is a view of another buffer, by memref.subview"):
+        sch.merge(*(sch.get_loops(sch.get_block(name))[0] for name in ("C_crop", "D")))
     assert str(sch) == before
