@@ -3,7 +3,7 @@ from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import PLAIN, in_loops, roots
 from legato.analysis.indices.linear import Linear
-from legato.core.ir_helpers import ancestors, index
+from legato.core.ir_helpers import ancestors, index, present
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, BlockOp, ForOp, before_end, constant_of, loop_of
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
@@ -45,10 +45,13 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
     for axis, size in enumerate(shape):
         forms = [place_of(op, axis) for op in touching]
         outer = variables | {term for form in forms for term in form.terms if known_before(term, loop, touching, variables)}
-        extents = {inner.variable: inner.extent for op in touching for inner in loops_around(op) if inner.variable not in outer
-                   and inner.extent is not None}
+        steps = {inner.variable: (present(constant_of(inner.bounds[0])), inner.extent) for op in touching for inner in loops_around(op)
+                 if inner.variable not in outer and inner.extent is not None}
+        extents = {variable: extent for variable, (_, extent) in steps.items()}
         begins = [form.only(outer) for form in forms]
-        ranges = [(form - begin).range(extents) for form, begin in zip(forms, begins)]
+        rests = [form - begin for form, begin in zip(forms, begins)]
+        starts = [Linear({}, sum(factor * steps[term][0] for term, factor in rest.terms.items() if term in steps)) for rest in rests]
+        ranges = [(rest + start).range(extents) for rest, start in zip(rests, starts)]
         known = [r for r in ranges if r is not None]
         if len(known) < len(ranges) or any(b.terms != begins[0].terms for b in begins):
             found.append((Linear({}), size))

@@ -1,4 +1,4 @@
-"""Primitives on buffers: cache_read, cache_write, set_scope, transform_layout."""
+"""Primitives on buffers: cache_read, cache_write, transform_layout."""
 from collections.abc import Sequence
 from math import prod
 
@@ -12,6 +12,7 @@ from legato.analysis.indices.points import Points, Sample
 from legato.core.ir_helpers import ancestors, present
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
+from legato.dialects.tir.strides import alignment_of
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.index_map import places_of
 from legato.schedule.loop_primitives import nest
@@ -33,20 +34,29 @@ def first_statement(kernel: Kernel) -> ir.Operation:
     return next(op.operation for op in kernel.function.body.blocks[0].operations if op.operation.name in ("tir.for", "tir.block", "scf.if"))
 
 
+def point_nest(kernel: Kernel, extents: Sequence[int | ir.Value], name: str) -> BlockOp:
+    """Loops, at the insertion point, over all points of a space, around a block that does nothing."""
+    loops = nest([(e if isinstance(e, int) else (constant(0), e), SERIAL, f"ax{d}", None) for d, e in enumerate(extents)])
+    with before_end(loops[-1].block) if loops else ir.InsertionPoint.current:
+        return make_block(kernel.unique(name), [f"v{d}" for d in range(len(extents))], [SPATIAL] * len(extents),
+                          [e if isinstance(e, int) else None for e in extents], [loop.variable for loop in loops])
+
+
 def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> BlockOp:
     """Loops that copy a whole buffer, at the insertion point."""
     type_ = source.type
-    bounds = [(constant(0), memref.DimOp(source, constant(d)).result if type_.is_dynamic_dim(d) else constant(type_.shape[d]))
-              for d in range(type_.rank)]
-    loops = nest([(b, SERIAL, f"ax{d}", None) for d, b in enumerate(bounds)])
-    extents = [None if type_.is_dynamic_dim(d) else type_.shape[d] for d in range(type_.rank)]
-    with before_end(loops[-1].block) if loops else ir.InsertionPoint.current:
-        block = make_block(kernel.unique(name), [f"v{d}" for d in range(type_.rank)], [SPATIAL] * type_.rank, extents,
-                           [loop.variable for loop in loops])
-        with before_end(block.block):
-            axes = list(block.block.arguments)
-            memref.StoreOp(memref.LoadOp(source, axes).result, target, axes)
+    extents = [memref.DimOp(source, constant(d)).result if type_.is_dynamic_dim(d) else type_.shape[d] for d in range(type_.rank)]
+    block = point_nest(kernel, extents, name)
+    with before_end(block.block):
+        axes = list(block.block.arguments)
+        memref.StoreOp(memref.LoadOp(source, axes).result, target, axes)
     return block
+
+
+def behind(op: ir.Operation) -> ir.InsertionPoint:
+    """The insertion point after an op."""
+    following = [o.operation for o in op.block.operations]
+    return ir.InsertionPoint(following[following.index(op) + 1])
 
 
 def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
@@ -119,9 +129,7 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     new = cached(kernel, buffer, scope)
     mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
     top = kernel.top(block)
-    following = list(top.block.operations)
-    behind = following[[o.operation for o in following].index(top) + 1]
-    with ir.InsertionPoint(behind), block.operation.location:
+    with behind(top), block.operation.location:
         made = copy_nest(kernel, new, buffer, f"{buffer_name(buffer)}_{scope}")
     if starts:
         with ir.InsertionPoint(top), block.operation.location:
@@ -139,13 +147,6 @@ def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, k
                                 f"{what} comes before the two are put together")
 
 
-def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
-    """Sets the scope of a buffer that the block writes."""
-    buffer = pick(kernel, writes(block), at, block, "set_scope", "writes")
-    made = kernel.allocation(buffer, "set_scope")
-    made.operation.attributes["scope"] = ir.StringAttr.get(scope, made.operation.context)
-
-
 def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.AffineMap, side: str = "write") -> None:
     """Changes the layout of a buffer that the block writes (or reads): element (i, j, ...) moves to the map's result."""
     if side not in ("read", "write"):
@@ -153,6 +154,8 @@ def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.Affi
     buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
     made, type_ = kernel.allocation(buffer, "transform_layout"), buffer.type
     only_accessed(kernel, buffer, "transform_layout")
+    if alignment_of(made.operation) is not None:
+        raise ScheduleError(f"transform_layout: the strides of '{made.name}' are aligned: transform_layout comes before storage_align")
     if not type_.has_static_shape or map.n_dims != type_.rank:
         raise ScheduleError(f"transform_layout: the map takes {map.n_dims} indices, and '{made.name}' is {type_}")
     shape = map_shape(map, list(type_.shape))

@@ -12,7 +12,7 @@ from legato.schedule.state import HandleTarget, Kernel, ScheduleError
 from legato.schedule.trace import Trace
 
 if TYPE_CHECKING:
-    from legato.schedule.schedule import ModuleSchedule
+    from legato.schedule.recording import ScheduleRecorder
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class Work:
 class Handle:
     """A block or a loop of a schedule."""
 
-    def __init__(self, schedule: ModuleSchedule, work: Work, cell: HandleTarget):
+    def __init__(self, schedule: ScheduleRecorder, work: Work, cell: HandleTarget):
         self.schedule, self.work, self.cell = schedule, work, cell
 
     @property

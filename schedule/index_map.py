@@ -105,9 +105,12 @@ def places_of(map: ir.AffineMap, shape: Sequence[int]) -> list[tuple[int, int]] 
     other maps, which may put two elements into one place."""
     found = [steps_of(e, len(shape)) for e in map.results]
     rows = [row for row in found if row is not None]
+    return reaches_of(rows, shape) if len(rows) == len(found) else None
+
+
+def reaches_of(rows: Sequence[Sequence[int]], shape: Sequence[int]) -> list[tuple[int, int]] | None:
+    """``places_of`` for results that are given as their ``steps_of``."""
     left = set(range(len(shape)))
-    if len(rows) < len(found):
-        return None
     for row in sorted(rows, key=lambda row: sum(step != 0 for step in row[:-1])):
         own, reach = sorted((d for d in left if row[d]), key=lambda d: abs(row[d])), 1
         for d in own:

@@ -6,7 +6,7 @@ from legato.dialects import relax
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, UNROLLED, BlockOp, before_end, loop_of, make_block, make_buffer
 from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import blocks, buffer_name
-from legato.schedule.buffer_primitives import copy_nest, expression, keeps, pick, redirect, transform_layout
+from legato.schedule.buffer_primitives import behind, copy_nest, expression, keeps, pick, redirect, transform_layout
 from legato.schedule.loop_primitives import nest
 from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, only_block, plain_axes, predicate_of, reads, users, writes
 
@@ -132,8 +132,7 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
             if starts:
                 fill_nest(kernel, buffer, new, own)
         if buffer in written:
-            following = [o.operation for o in top.block.operations]
-            with ir.InsertionPoint(following[following.index(top) + 1]), block.operation.location:
+            with behind(top), block.operation.location:
                 copy_nest(kernel, first_elements(new, own), buffer, f"{buffer_name(buffer)}_crop")
         redirect(mine, new)
     block.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(extents, block.operation.context)

@@ -13,6 +13,7 @@ from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, bef
 from legato.dialects.tir.markers import FACTOR_TYPES
 from legato.dialects.tir.matrices import SubgroupIntrinsic
 from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, FLOAT8, MATRIX_INTRINSICS, WARPGROUP_INTRINSICS, MatrixFactors
+from legato.dialects.tir.strides import ALIGN
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import rebuild
@@ -176,7 +177,7 @@ def spread_rows(buffer: ir.Value, by_words: bool) -> None:
     """Makes the rows of a buffer longer where accesses of a warp would meet in the banks of shared memory: those to eight rows, of 16 bytes
     each, or, ``by_words``, those to eight words in each of four rows.
 
-    The buffer's type then says that it is in shared memory, as ldmatrix wants it.
+    The buffer's type then says that it is in shared memory, as ldmatrix wants it. A storage_align of the buffer ends.
     """
     made: AllocBufferOp = buffer.owner.operation.opview
     old = buffer.type
@@ -188,7 +189,7 @@ def spread_rows(buffer: ir.Value, by_words: bool) -> None:
     with ir.InsertionPoint(made.operation), made.operation.location:
         type_ = ir.MemRefType.get([*outer, units * SEGMENT // width], old.element_type, memory_space=ir.Attribute.parse(WORKGROUP))
         new = ir.Operation.create("tir.alloc_buffer", [type_], list(made.operation.operands),
-                                  {name: made.operation.attributes[name] for name in made.operation.attributes})
+                                  {name: made.operation.attributes[name] for name in made.operation.attributes if name != ALIGN})
     buffer.replace_all_uses_with(new.results[0])
     made.operation.erase()
 

@@ -21,6 +21,7 @@ from legato.schedule.state import (
     ScheduleError,
     accesses,
     dependent_axes,
+    from_zero,
     one_written,
     only_accessed,
     only_block,
@@ -168,6 +169,8 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     form = linear(block.values[number])
     if form.coefficient(loop.variable) == 0 or any(loop_of(v) is None for v in form.terms):
         raise ScheduleError(f"rfactor: the axis {block.axes[number]} is not made of its loops by additions")
+    for variable in form.terms:
+        from_zero(present(loop_of(variable)), "rfactor")
     tests = [one.operands[0] for one in ancestors(block.operation) if one.name == "scf.if"]
     if len(tests) > 1 or (tests and predicate_of(block) is None):
         raise ScheduleError(f"rfactor: block '{block.name}' has several predicates, or loops within one: split its loops afterwards")

@@ -7,7 +7,7 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import ancestors, body, everything, find
+from legato.core.ir_helpers import ancestors, body, defining_op, everything, find, unused
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
@@ -130,6 +130,13 @@ def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
             raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also used by {name}, in which its elements are not seen")
 
 
+def no_view(buffer: ir.Value, what: str) -> None:
+    """ScheduleError where a buffer is a view of another one, whose elements are accessed by other names."""
+    owner = defining_op(buffer)
+    if owner is not None and owner.name not in ("tir.alloc_buffer", "bufferization.to_buffer"):
+        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is a view of another buffer, by {owner.name}")
+
+
 def one_written(block: BlockOp, what: str) -> ir.Value:
     """The only buffer that a block writes. ScheduleError where there are several."""
     found = writes(block)
@@ -160,6 +167,13 @@ def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:
 def arithmetic(op: ir.Operation) -> bool:
     """Whether an op is one of arith."""
     return op.name.split(".")[0] == "arith"
+
+
+def drop_unused(kernel: Kernel, root: ir.Operation) -> None:
+    """Erases arithmetic in an op whose results nothing uses."""
+    while found := [op for op in unused(root) if arithmetic(op)]:
+        for op in reversed(found):
+            kernel.erase(op)
 
 
 def statements(block: ir.Block) -> list[ir.Operation]:

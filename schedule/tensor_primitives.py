@@ -13,7 +13,7 @@ from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
 from legato.schedule.loop_primitives import nest, within
 from legato.schedule.reduction_primitives import drop_init, rebuild
-from legato.schedule.state import Kernel, ScheduleError, statements, users
+from legato.schedule.state import Kernel, ScheduleError, from_zero, statements, users
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}
@@ -36,6 +36,8 @@ def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:
         raise ScheduleError(f"blockize: block '{inner.name}' has a predicate: its tiles are not all whole")
     inside = [f for f in loops_around(inner.operation) if f.operation == loop.operation or loop.operation in ancestors(f.operation)]
     extents = {f.variable: f.extent for f in inside}
+    for one in inside:
+        from_zero(one, "blockize")
     if None in extents.values():
         raise ScheduleError(f"blockize: a loop under {loop.name} has an extent that is not known")
     tiles = [cut(value, extents, axis, inner.name) for value, axis in zip(inner.values, inner.axes)]

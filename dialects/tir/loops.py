@@ -203,7 +203,8 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     """A buffer that lives as long as the code that uses it.
 
     ``scope`` is its memory: ``global``, ``shared``, ``local``, or a device's own. Lowering allocates only the part that its users touch
-    during its lifetime: a ``local`` buffer used inside a tile holds one tile.
+    during its lifetime: a ``local`` buffer used inside a tile holds one tile. ``align``: an axis, a factor and an offset: a step along the
+    axis is to be ``offset`` elements modulo ``factor``, for which lowering allocates more.
 
     ```mlir
     %b = "tir.alloc_buffer"() {name = "C_local", scope = "local"} : () -> memref<128x128xf32>

@@ -36,12 +36,14 @@ from legato.dialects.tir.verify import InvalidOp, verified
 PREFIX = "tir.sch_"
 EXPECT = f"{PREFIX}expect"
 PACK = f"{PREFIX}pack"
+PARTITION = f"{PREFIX}loop_partition"
 TEXT, NUMBER, NUMBERS, NUMBER_OR_TEXT = "a text", "a number", "a list of numbers", "a number or a text"
 MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
     "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
     "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
     "unconverted": FLAG, "depth_last": FLAG, "through_shared": FLAG, "slices": NUMBER,
+    "order": NUMBERS, "factor": NUMBER, "offset": NUMBER, "drop_units": FLAG,
 }
 EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
             MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
@@ -71,7 +73,12 @@ STEPS = {
     "get_output_blocks": Step("The blocks in a kernel, a loop or a block that write outputs of the kernel.", gives=None),
     "split": Step("Replaces a loop by nested loops; the factor -1 is inferred.", ("factors",), gives=None, numbers="factors"),
     "fuse": Step("Replaces perfectly nested loops by one.", handles=None, gives=1),
+    "merge": Step("Makes one loop, with the bodies of all, of loops in nests beside each other, and of those around them.", handles=None,
+                  gives=1),
     "reorder": Step("Puts loops of one nest into the given order.", handles=None),
+    "loop_partition": Step("Replaces a loop by consecutive loops of so many steps; the factor -1 is inferred, and without one the last "
+                           "loop, of the steps that are left, is one more.", ("factors",), gives=None, numbers="factors",
+                           optional=("drop_units",)),
     "parallel": Step("Runs the iterations of the loop on several cores."),
     "vectorize": Step("Makes the iterations of the loop lanes of vectors."),
     "unroll": Step("Copies the body of the loop for each iteration."),
@@ -82,16 +89,30 @@ STEPS = {
     "cache_read": Step("Makes the block (first handle) read a copy, in a scope, of a buffer (``at``: its number among the buffers read, or "
                        "its name). Later blocks (other handles) read the same copy.", ("at", "scope"), handles=None, gives=1),
     "cache_write": Step("Makes the block write a new buffer, which another block copies from.", ("at", "scope"), gives=1),
+    "read_at": Step("Makes the block (first handle) read a copy of what it reads in one step of the loop, made in that step.",
+                    ("at", "scope"), handles=2, gives=1),
+    "write_at": Step("Makes the block (first handle) write a new buffer, of which each step of the loop copies what it has written.",
+                     ("at", "scope"), handles=2, gives=1),
+    "reindex": Step("Makes the block access, by plain axes, a new buffer that a new block fills from a buffer that it reads (``at``: its "
+                    "number with ``side = \"read\"``, or its name), or copies to one that it writes (``\"write\"``): dimensions are the "
+                    "axes that its indices depend on. Returns the new block.", ("at",), gives=1, optional=("side",)),
     "set_scope": Step("Sets the scope of a buffer that the block writes.", ("at", "scope")),
+    "storage_align": Step("Makes a step along an axis of a buffer that the block writes ``offset`` elements modulo ``factor``, by a larger "
+                          "allocation.", ("at", "axis", "factor", "offset")),
     "compute_at": Step("Moves the block (first handle) into the loop of its readers.", handles=2, optional=("unit_loops",)),
     "reverse_compute_at": Step("Moves the block (first handle) into the loop of what it reads.", handles=2, optional=("unit_loops",)),
     "compute_inline": Step("Replaces each read of the block's output by the computation, and erases the block."),
     "reverse_compute_inline": Step("Moves the block's computation into the block that produces its input."),
     "decompose_reduction": Step("Makes the init of the block (first handle) a block before the loop.", handles=2, gives=1),
+    "decompose_padding": Step("Makes what the block (first handle) pads with a block before the loop; the block keeps what is inside.",
+                              handles=2, gives=1),
     "rfactor": Step("Splits a reduction: a block accumulates each iteration of the loop into an element of its own, a second block "
                     "adds these up. Returns both blocks.", ("axis",), gives=2),
     "transform_layout": Step("Changes the layout of a buffer that the block writes (``side = \"read\"``: reads).", ("at", "map"),
                              optional=("side",)),
+    "transform_block_layout": Step("Makes the results of a bijective map of the block's axes its axes, under new loops. Returns the block.",
+                                   ("map",), gives=1),
+    "reorder_block_iter_var": Step("Puts the block's axes into another order (``order``: their numbers).", ("order",)),
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
                          "result, copy one of each operand, multiply, and write the result; ``through_shared``: before the last, "
                          "one more that copies the result's tile to shared memory; so does ``slices``, where that many parts of the "
@@ -183,8 +204,12 @@ def _check(operation: ir.Operation, step: Step) -> None:
         value, wanted = attribute_value(operation.attributes[name]), ATTRIBUTES[name]
         if wanted != ANY and (not isinstance(value, PYTHON[wanted]) or (isinstance(value, bool) and wanted != FLAG)):
             raise InvalidOp(f"'{name}' is {wanted} ({EXAMPLES[wanted]}), not {operation.attributes[name]}")
-    if "factors" in known and given not in (1, len(operation.attributes["factors"])):
-        raise InvalidOp(f"gives {len(operation.attributes['factors'])} loops, one for each factor, has {given} results")
+    if "factors" in known:
+        factors = attribute_value(operation.attributes["factors"])
+        loops = len(factors) + (operation.name == PARTITION and -1 not in factors)
+        if given not in (1, loops):
+            each = ", one for each factor" if loops == len(factors) else ""
+            raise InvalidOp(f"gives {loops} loops{each}, has {given} results")
     parameters = len(operation.operands) - len(handles)
     places = attribute_value(operation.attributes[step.numbers]).count(0) if step.numbers else 0
     if parameters and not places:

@@ -10,6 +10,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir, memref
 from legato.dialects.tir.loops import AllocBufferOp, ForOp
+from legato.dialects.tir.strides import aligned_type, alignment_of
 from legato.dialects.tir.walk import FIRST_INDEX
 
 ALIGNMENT = 64
@@ -39,13 +40,24 @@ def place_buffer(made: AllocBufferOp) -> None:
             with ir.InsertionPoint(access), access.location:
                 for number, form in enumerate(indices):
                     access.operands[FIRST_INDEX[access.name] + number] = build(form)
+    type_ = allocated(made, type_)
     first = next(u for u in home.operations if any(u.operation == o or u.operation in ancestors(o) for o in users))
     with ir.InsertionPoint(first), made.operation.location:
         new = memref.AllocOp(type_, list(made.operation.operands), [], alignment=ALIGNMENT)
     buffer.replace_all_uses_with(new.result)
-    if type_ != buffer.type and len(accesses) != len(users):
-        raise PassFailed(f"the buffer {made.name} cannot be made smaller", made.operation)
     made.operation.erase()
+
+
+def allocated(made: AllocBufferOp, type_: ir.MemRefType) -> ir.MemRefType:
+    """The type that holds a buffer, or a part of it of this type: a larger one where its strides are to be aligned. PassFailed where they
+    are, and ops would not see it."""
+    if alignment_of(made.operation) is not None:
+        for use in made.operation.results[0].uses:
+            name = use.owner.operation.name
+            if name not in (*FIRST_INDEX, "memref.dim"):
+                raise PassFailed(f"{name} takes the buffer {made.name} as a whole, whose strides are aligned (storage_align)",
+                                 use.owner.operation)
+    return aligned_type(made.operation, type_)
 
 
 def common_block(made: AllocBufferOp, users: list[ir.Operation]) -> ir.Block:

@@ -40,7 +40,8 @@ def _axis(random: Random, loop: Any, around: Sequence[Any]) -> str:
 
 OF_GPU = {
     **{name: STEPS[name] for name in ("split", "fuse", "reorder", "unroll", *ATTACHES, "decompose_reduction", "rfactor", "add_unit_loop",
-                                      "transform_layout", "pad", "tile_product", "vectorize")},
+                                      "transform_layout", "pad", "tile_product", "vectorize", "reindex", "transform_block_layout",
+                                      "storage_align", "loop_partition", "decompose_padding")},
     "bind": lambda s, r, b, loop, around: s.bind(loop, _axis(r, loop, around)),
     "cache_read": lambda s, r, b, loop, around: s.cache_read(b, r.randrange(2), r.choice(SCOPES)),
     "cache_write": lambda s, r, b, loop, around: s.cache_write(b, 0, r.choice(SCOPES)),

@@ -18,7 +18,8 @@ from legato import Schedule, ScheduleError
 from legato.core.mlir import ir
 from legato.frontends.script.functions import PrimFunc
 
-SHAPES = {"matmul_relu": [(16, 24), (24, 32)], "three_steps": [(30, 40)], "read_twice": [(30, 40)], "row_sum": [(8, 96)], "blur": [(34,)]}
+SHAPES = {"matmul_relu": [(16, 24), (24, 32)], "three_steps": [(30, 40)], "read_twice": [(30, 40)], "row_sum": [(8, 96)], "blur": [(34,)],
+          "padded": [(8, 8)]}
 ATTACHES = ("compute_at", "reverse_compute_at", "compute_inline", "reverse_compute_inline")
 WEIGHTED = [*STEPS, *ATTACHES, "split", "reorder"]
 
@@ -71,7 +72,7 @@ def scheduled(module: legato.Module, seed: int, taken: Counter[str], steps: Step
 
 
 def schedule(seed: int, steps: Steps = OF_CPU) -> Function:
-    """A kernel and its schedule by number: one of five kernels, or a random chain of statements."""
+    """A kernel and its schedule by number: one of six kernels, or a random chain of statements."""
     numpy = np.random.default_rng(seed)
     if seed % 3 == 0:
         kernel = Random(seed).choice([*REFERENCES])

@@ -75,9 +75,23 @@ def read_twice(A: T.Buffer((30, 40), "float32"), D: T.Buffer((30, 40), "float32"
             D[vi, vj] = C[vi, vj] + A[vi, vj]
 
 
+@T.prim_func
+def padded(A: T.Buffer((8, 8), "float32"), D: T.Buffer((10, 12), "float32")):
+    P = T.alloc_buffer((10, 12), "float32")
+    for i, j in T.grid(10, 12):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = T.if_then_else(vi >= 1 and vi < 9 and vj >= 2 and vj < 10, A[vi - 1, vj - 2], T.float32(3))
+    for i, j in T.grid(10, 12):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = P[vi, vj] * 2.0
+
+
 REFERENCES = {
     matmul_relu: lambda a, b: np.maximum(a @ b, 0), three_steps: lambda a: (a * 2 + 1) ** 2, row_sum: lambda a: a.sum(-1),
     blur: lambda a: (a[:-2] + a[1:-1] + a[2:]) / 2, read_twice: lambda a: 3 * a,
+    padded: lambda a: 2 * np.pad(a, [(1, 1), (2, 2)], constant_values=3),
 }
 
 

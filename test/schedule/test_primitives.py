@@ -24,6 +24,39 @@ def split_with_a_rest(sch):
     assert "arith.cmpi slt" in str(sch) and "scf.if" in str(sch)
 
 
+def merge(sch):
+    """Nests of three blocks become one; the first one's loops stay, with their handles."""
+    i, j = loops(sch, "B")
+    merged = sch.merge(j, loops(sch, "C")[1], loops(sch, "D")[1])
+    assert repr(merged) == repr(j) == "<for j_m>" and i.name == "i_m"
+    assert [b.name for b in sch.get_child_blocks(j)] == ["B", "C", "D"]
+    sch.parallel(i)
+
+
+def merge_what_reads_rows(sch):
+    """A row is finished where its reader, in the same step, begins."""
+    sch.merge(loops(sch, "C")[0], loops(sch, "D")[0])
+    assert [n[0] for n in names(sch, "D")] == ["i_m", "j"]
+
+
+def loop_partition(sch):
+    """The edges of a loop, each a loop of its own with blocks of its own; the middle is split as any loop."""
+    i, j = loops(sch, "B")
+    first, middle, last = sch.loop_partition(i, [2, None, 3])
+    assert [(loop.name, loop.extent) for loop in (first, middle, last)] == [("i0", 2), ("i1", 25), ("i2", 3)]
+    sch.split(middle, [None, 5])
+    sch.parallel(last)
+    assert [n[:2] for n in names(sch, "B_i1")] == [("i1_0", 5), ("i1_1", 5), ("j", 40)]
+    sch.vectorize(sch.loop_partition(loops(sch, "B_i1")[-1], [4, 32], preserve_unit_iters=False)[1])
+
+
+def partition_a_sum(sch):
+    """Only the first part of the depth has the init."""
+    sch.loop_partition(loops(sch, "C")[2], [1, 20], preserve_unit_iters=False)
+    assert [sch.get(sch.get_block(f"C_k{n}")).opview.init_block is not None for n in range(3)] == [True, False, False]
+    sch.decompose_reduction(sch.get_block("C_k0"), loops(sch, "C_k0")[0])
+
+
 def fuse(sch):
     i, j = loops(sch, "B")
     sch.fuse(i, j)
@@ -71,6 +104,24 @@ def split_what_is_bound(sch):
 def cache_read(sch):
     copied = sch.cache_read(sch.get_block("C"), 0, "shared")
     assert copied.name == "A_shared" and 'scope = "shared"' in str(sch)
+
+
+def read_at_and_write_at(sch):
+    """The copies stand at the beginning and at the end of a step, and handles to the block and its loops stay."""
+    block = sch.get_block("C")
+    i, j, k = sch.get_loops(block)
+    (i0, i1), (k0, k1) = sch.split(i, [None, 8]), sch.split(k, [None, 8])
+    sch.reorder(i0, k0, i1, j, k1)
+    copied, back = sch.read_at(k0, block, 0, "shared"), sch.write_at(i0, block, 0, "local")
+    assert (copied.name, back.name) == ("A_shared", "C_local")
+    assert [n[:2] for n in names(sch, "A_shared")] == [("i_0", 2), ("k_0", 3), ("ax0", 8), ("ax1", 8)]
+    assert [n[:2] for n in names(sch, "C_local")] == [("i_0", 2), ("ax0", 8), ("ax1", 32)]
+    sch.vectorize(sch.get_loops(copied)[-1])
+
+
+def reindex(sch):
+    turned = sch.reindex(sch.get_block("C"), ("read", 1))
+    assert [n[:2] for n in names(sch, turned.name)] == [("ax0", 32), ("ax1", 24)] and "memref<32x24xf32>" in str(sch)
 
 
 def cache_write(sch):
@@ -171,6 +222,19 @@ def test_layouts_that_skew_axes_are_found_without_their_points():
             assert places(f"(i, j) -> {text}") is None
 
 
+def transform_block_layout(sch):
+    i, j, k = loops(sch, "C")
+    block = sch.get_block("C")
+    sch.transform_block_layout(block, lambda i, j, k: (i * 32 + j, k % 4, k // 4))
+    assert [n[:2] for n in names(sch, "C")] == [("ax0", 512), ("ax1", 4), ("ax2", 6)] and (repr(block), repr(i)) == ("<block C>", "<gone>")
+
+
+def reorder_block_iter_var(sch):
+    block = sch.get_block("C")
+    sch.reorder_block_iter_var(block, [2, 0, 1])
+    assert sch.get(block).opview.axes == ["vk", "vi", "vj"] and [n[0] for n in names(sch, "C")] == ["i", "j", "k"]
+
+
 def tile_product(sch):
     init, left, right, product, result = sch.tile_product(sch.get_block("C"), [5, 16, 7])
     assert names(sch, "C") == [(n, e, "serial") for n, e in zip("bijlmnk", (1, 4, 2, 4, 5, 16, 7))]
@@ -180,8 +244,12 @@ def tile_product(sch):
 
 
 CASES = [
-    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
+    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, merge), (matmul_relu, merge_what_reads_rows),
+    (three_steps, loop_partition), (matmul_relu, partition_a_sum),
+    (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
+    (matmul_relu, read_at_and_write_at), (matmul_relu, reindex),
+    (matmul_relu, transform_block_layout), (matmul_relu, reorder_block_iter_var),
     (three_steps, compute_at),
     (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),

@@ -4,7 +4,7 @@ import random
 import numpy as np
 import pytest
 from random_steps import STEPS
-from scheduled_kernels import REFERENCES, blur, matmul_relu, row_sum, three_steps
+from scheduled_kernels import REFERENCES, blur, matmul_relu, padded, row_sum, three_steps
 
 import legato
 from legato import Schedule, ScheduleError
@@ -12,12 +12,14 @@ from legato import Schedule, ScheduleError
 
 def schedule(seed):
     r = random.Random(seed)
-    kernel = r.choice([matmul_relu, three_steps, row_sum, blur])
+    kernel = r.choice([matmul_relu, three_steps, row_sum, blur, padded])
     sch = Schedule(kernel)
     known = sch.get_child_blocks(sch.get_loops(sch.get_output_blocks()[0])[0])
     for _ in range(r.randint(3, 14)):
         found = [*known, *(p for b in known if repr(b) != "<gone>" for p in sch.get_producers(b))]
         alive = [h for h in found if repr(h) != "<gone>"]
+        if not alive:
+            break
         block = r.choice(alive)
         around = sch.get_loops(block)
         loops = [*around, *(h for h in sch.get_loops(r.choice(alive)))]

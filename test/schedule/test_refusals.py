@@ -211,6 +211,85 @@ def cache_what_is_not_read(sch):
     sch.cache_read(sch.get_block("C"), 2, "local")
 
 
+@refuse(blur, "reindex: block 'C' accesses 'B' at several places in one step")
+def reindex_a_window(sch):
+    sch.reindex(sch.get_block("C"), "B")
+
+
+@refuse(matmul_relu, "transform_block_layout: the result d0 . 24 . d2 of the map mixes spatial and reduce axes of block 'C'")
+def mix_axes(sch):
+    sch.transform_block_layout(sch.get_block("C"), lambda i, j, k: (i * 24 + k, j))
+
+
+@refuse(three_steps, "the map is not bijective for the extents 30, 40 of block 'B': an index of 40 values is not divided evenly")
+def cut_axes_unevenly(sch):
+    sch.transform_block_layout(sch.get_block("B"), lambda i, j: (i, j // 7, j % 7))
+
+
+@refuse(three_steps, "transform_block_layout: the loop i is parallel, and the new loops are serial")
+def layout_of_parallel_loops(sch):
+    sch.parallel(loops(sch, "B")[0])
+    sch.transform_block_layout(sch.get_block("B"), lambda i, j: (j, i))
+
+
+@refuse(matmul_relu, "reorder_block_iter_var: .2, 0, 0. is no order of the numbers of the axes of block 'C': 0 .vi., 1 .vj., 2 .vk.")
+def reorder_axes_twice(sch):
+    sch.reorder_block_iter_var(sch.get_block("C"), [2, 0, 0])
+
+
+@refuse(three_steps, "storage_align: 'D' is a parameter of the kernel, not a buffer of its own")
+def align_an_output(sch):
+    sch.storage_align(sch.get_block("D"), 0, -2, 32, 1)
+
+
+@refuse(matmul_relu, "loop_partition: parts of 12 . 4 steps leave none of the 16 of the loop i")
+def partition_too_much(sch):
+    sch.loop_partition(loops(sch, "C")[0], [12, 4])
+
+
+@refuse(matmul_relu, "whether vk begins in the steps of i_j_k_fused from 30 on is not known, and block 'C' has an init there")
+def partition_fused_sums(sch):
+    sch.loop_partition(sch.fuse(*loops(sch, "C")), [30])
+
+
+@refuse(three_steps, "loop_partition: the loop i is parallel: loop_partition comes before other steps on it")
+def partition_a_parallel_loop(sch):
+    sch.parallel(loops(sch, "B")[0])
+    sch.loop_partition(loops(sch, "B")[0], [8])
+
+
+@refuse(three_steps, "decompose_padding: block 'B' does not choose between a constant and something else")
+def decompose_no_padding(sch):
+    sch.decompose_padding(sch.get_block("B"), loops(sch, "B")[0])
+
+
+@refuse(matmul_relu, "write_at: reverse_compute_at: block 'C' is not finished within a step of k")
+def write_before_the_end(sch):
+    sch.write_at(loops(sch, "C")[2], sch.get_block("C"), 0, "local")
+
+
+@refuse(matmul_relu, "read_at: block 'D' is not under the loop i")
+def read_at_another_loop(sch):
+    sch.read_at(loops(sch, "C")[0], sch.get_block("D"), 0, "local")
+
+
+@refuse(blur, "merge: block 'C' may use of 'B' what block 'B' uses in a later step of i")
+def merge_a_window_with_its_reader(sch):
+    sch.split(loops(sch, "B")[0], [17, 2])
+    sch.split(loops(sch, "C")[0], [17, 2])
+    sch.merge(loops(sch, "B")[0], loops(sch, "C")[0])
+
+
+@refuse(three_steps, "merge: the loop i stands between the loops i, i")
+def merge_over_another(sch):
+    sch.merge(loops(sch, "B")[0], loops(sch, "D")[0])
+
+
+@refuse(matmul_relu, "merge: the loops j, i have different numbers of loops around them in their nests")
+def merge_at_another_depth(sch):
+    sch.merge(loops(sch, "C")[1], loops(sch, "D")[0])
+
+
 @refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
 def fuse_a_parallel_loop_with_a_sum(sch):
     i, j, k = loops(sch, "C")

@@ -1,4 +1,6 @@
 """TVM's spellings of steps, and several kernels in one schedule."""
+import re
+
 import numpy as np
 import pytest
 from scheduled_kernels import F, loops, matmul_relu, names, read_twice, three_steps, values
@@ -6,6 +8,7 @@ from test_attached import Two
 
 import legato
 from legato import Schedule, ScheduleError
+from legato.schedule.elsewhere import ELSEWHERE
 
 
 def same(kernel, sch):
@@ -121,6 +124,13 @@ def test_what_is_called_otherwise_here():
         sch.sample_perfect_tile(loops(sch, "C")[0], 2)
     with pytest.raises(AttributeError, match="no attribute 'tile'"):
         sch.tile()
+
+
+def test_what_replaces_tvms_steps_is_there():
+    """No step of ours is named as one that is elsewhere, and what the hints call, or name as a step, exists."""
+    assert not [name for name in ELSEWHERE if hasattr(Schedule, name)]
+    words = {word for hint in ELSEWHERE.values() for word in re.findall(r"\w+(?=\()|\w+_\w+", hint)}
+    assert {word for word in words if not hasattr(Schedule, word)} == {"Schedule", "range", "len", "str"}
 
 
 def test_a_schedule_is_shown_as_a_script(capsys):

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from legato.analysis.accesses import buffer_of
+from legato.core.ir_helpers import defining_op, find
 from legato.core.mlir import ir, scf
 from legato.dialects.tir import loops
 from legato.dialects.tir.loops import REDUCE
+from legato.dialects.tir.strides import ALIGNMENTS, align
 from legato.frontends.script.kernel.allocations import makes_buffer
 from legato.frontends.script.kernel.arguments import arguments
 from legato.frontends.script.kernel.axes import BoundAxis, axis_kinds, bind_axes, check_axes
-from legato.frontends.script.kernel.notes import noted
+from legato.frontends.script.kernel.notes import NOTES, noted
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.regions import check_writes, regions
 from legato.frontends.script.kernel.values import condition
@@ -56,8 +59,29 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
         with loops.before_end(made.block), parser.inside(**axis_values(axes, made.block)):
             parser.statements(rest)
             found = {str(parser.word(call)): (regions(parser, call), call) for call in lists}
+    take_alignments(made.operation)
     if "writes" in found:
         check_writes(parser, made, *found["writes"])
+
+
+def take_alignments(block: ir.Operation) -> None:
+    """Moves TVM's annotation for the strides of buffers that a block writes to their allocations, where it is well formed."""
+    notes = {note.name: note.attr for note in block.attributes[NOTES]} if NOTES in block.attributes else {}
+    entries = notes.pop(ALIGNMENTS, None)
+    if not isinstance(entries, ir.ArrayAttr):
+        return
+    written = [defining_op(buffer) for buffer in dict.fromkeys(map(buffer_of, find(block, "memref.store")))]
+    for entry in entries:
+        numbers = [one.value for one in entry if isinstance(one, ir.IntegerAttr)] if isinstance(entry, ir.ArrayAttr) else []
+        if len(numbers) != 4 or not 0 <= numbers[0] < len(written) or numbers[2] < 1:
+            return
+        made = written[numbers[0]]
+        if made is not None and made.name == "tir.alloc_buffer" and 0 <= numbers[1] < made.results[0].type.rank - 1:
+            align(made, *numbers[1:])
+    if notes:
+        block.attributes[NOTES] = ir.DictAttr.get(notes)
+    else:
+        del block.attributes[NOTES]
 
 
 def axis_values(axes: dict[str, BoundAxis], inside: ir.Block, first: str | None = None) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from legato.core.ir_helpers import body
+from legato.analysis.accesses import buffer_of
+from legato.core.ir_helpers import body, defining_op, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import BlockOp, loop_of
+from legato.dialects.tir.strides import ALIGNMENTS, alignment_of
 from legato.frontends.script.printer.notes import notes_of, shown
 from legato.frontends.script.printer.text import PrintedText
 from legato.frontends.script.printer.values import common, reads, together
@@ -25,8 +27,9 @@ def tir_block(writer: KernelWriter, op: ir.Operation, predicate: str | None = No
         axes(writer, block, names, values, sources)
         if predicate is not None:
             writer.line(f"T.where({predicate})")
-        if notes_of(op):
-            writer.line(f"T.block_attr({shown(notes_of(op))})")
+        notes = notes_of(op) | alignments(op)
+        if notes:
+            writer.line(f"T.block_attr({shown(notes)})")
         if block.init_block is not None:
             name_axes(writer, block.init_block, names)
             writer.line("with T.init():")
@@ -35,6 +38,16 @@ def tir_block(writer: KernelWriter, op: ir.Operation, predicate: str | None = No
         writer.statements(body(block.block))
 
     writer.inner(write)
+
+
+def alignments(op: ir.Operation) -> dict[str, Any]:
+    """TVM's annotation of a block for the buffers that it writes, and whose strides are to be aligned."""
+    found = []
+    for number, buffer in enumerate(dict.fromkeys(map(buffer_of, find(op, "memref.store")))):
+        made = defining_op(buffer)
+        aligned = alignment_of(made) if made is not None and made.name == "tir.alloc_buffer" else None
+        found += [[number, *aligned]] if aligned is not None else []
+    return {ALIGNMENTS: found} if found else {}
 
 
 def axes(writer: KernelWriter, block: BlockOp, names: list[str], values: list[ir.Value], sources: list[str]) -> None:

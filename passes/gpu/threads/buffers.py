@@ -9,6 +9,7 @@ from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch
 from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, WHOLE, scope_of, size_of
 from legato.passes.gpu.threads.windows import compact
+from legato.passes.loops.buffers import allocated
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 ALIGNMENT = 64
@@ -25,7 +26,7 @@ def place_global(kernel: ir.Operation) -> None:
             raise PassFailed(f"the buffer {made.name} is global, and made inside of loops bound to threads: give it the scope shared or "
                              "local, or make it before the loops", op)
         with ir.InsertionPoint(op), op.location:
-            new = memref.AllocOp(op.results[0].type, list(op.operands), [], alignment=ALIGNMENT)
+            new = memref.AllocOp(allocated(made, op.results[0].type), list(op.operands), [], alignment=ALIGNMENT)
             new.operation.attributes[NAME] = ir.StringAttr.get(made.name)
         op.results[0].replace_all_uses_with(new.result)
         op.erase()
@@ -86,7 +87,8 @@ def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operat
     shape = list(type_.shape) if others else compact(launch, made, accesses, private=scope == LOCAL)
     if any(s == ir.ShapedType.get_dynamic_size() for s in shape):
         raise PassFailed(f"the size of the {scope} buffer {made.name}, {type_}, is not known when the kernel is compiled", made.operation)
-    new_type = ir.MemRefType.get(shape, type_.element_type, memory_space=ir.Attribute.parse(WORKGROUP) if scope == SHARED else None)
+    space = ir.Attribute.parse(WORKGROUP) if scope == SHARED else None
+    new_type = allocated(made, ir.MemRefType.get(shape, type_.element_type, memory_space=space))
     if scope == SHARED:
         new = launch.block.add_argument(new_type, made.operation.location)
         attributes = launch.operation.attributes

@@ -201,6 +201,14 @@ def test_a_user_can_call_the_steps_and_replay_them():
     assert error(sch.module, False, False, np.float16) < 1e-5
 
 
+def test_rows_that_storage_align_has_set_apart():
+    """tensorize spaces the rows of its tiles itself."""
+    sch, (_, left, *_), (_, row, _, _) = scheduled(product("float16"), unconverted=True)
+    sch.storage_align(left, 0, -2, 64, 1)
+    sch.tensorize(row, "mma_m16n16k16_f16")
+    assert "align = array" not in str(sch) and "A_shared" in str(sch)
+
+
 @pytest.mark.parametrize("dtype, intrinsic, tiling, reason", [
     ("float16", "mma_m16n16k16_f16", {}, r"this buffer is 'A_shared' of f32 in scope 'shared'|does not compute what"),
     ("float16", "mma_m16n16k16_bf16", {"unconverted": True},
