@@ -36,7 +36,7 @@ def public_names() -> Iterator[list[str]]:
         yield [f".. autofunction:: legato.{name}", ""]
     yield heading("Classes and errors")
     for name in classes:
-        members = [] if issubclass(values[name], Exception) else ["   :members:"]
+        members = [] if issubclass(values[name], Exception) else ["   :members:", *inherited(values[name])]
         yield [f".. autoclass:: legato.{name}", *members, ""]
     for module in ("cache", "kernels", "patterns", "artifacts"):
         yield heading(f"legato.{module}")
@@ -45,6 +45,12 @@ def public_names() -> Iterator[list[str]]:
             value = getattr(values[module], name)
             kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
             yield [f".. auto{kind}:: legato.{module}.{name}", *(["   :members:"] if kind == "class" else []), ""]
+
+
+def inherited(kind: type) -> list[str]:
+    """The option for the members of base classes, where these are all of this project."""
+    bases = kind.__mro__[1:-1]
+    return ["   :inherited-members:"] if bases and all(base.__module__.startswith("legato.") for base in bases) else []
 
 
 def passes() -> Iterator[list[str]]:
