@@ -23,6 +23,7 @@ PASSES: dict[str, str] = {
     "relax-patch-convolutions": "passes.graph.patch_convolutions:PatchConvolutions",
     "relax-plane-convolutions": "passes.graph.plane_convolutions:PlaneConvolutions",
     "relax-widen-convolutions": "passes.graph.widen_convolutions:WidenConvolutions",
+    "relax-depthwise-groups": "passes.graph.depthwise_groups:DepthwiseGroups",
     "relax-turn-short-rows": "passes.graph.turn_short_rows:TurnShortRows",
     "relax-combine-parallel-matmuls": "passes.graph.combine_parallel_matmuls:CombineParallelMatmuls",
     "relax-rotate-halves": "passes.graph.rotate_halves:RotateHalves",
