@@ -43,7 +43,7 @@ def has_single_features(op: ir.Operation) -> bool:
     is_f32 = {numpy_dtype(value.type.element_type) for value in (image, weight, op.results[0])} == {np.dtype(np.float32)}
     first = attrs["data_layout"].startswith("NC") and attrs["kernel_layout"].startswith("OI")
     few = isinstance(channels, int) and 1 < channels <= MOST_CHANNELS and any(size != 1 for size in taps)
-    return is_f32 and first and few and attrs["groups"] == features > 1 and UNKNOWN not in dims(op.results[0].type)
+    return is_f32 and first and few and 1 < attrs["groups"] == features and UNKNOWN not in dims(op.results[0].type)
 
 
 def summed_channels(op: ir.Operation) -> ir.Value:

@@ -45,7 +45,7 @@ def test_groups_of_one_feature(target):
     for count in (2, 1, 0):
         feeds = {name: array[:count] for name, array in arrays.items()}
         for found, wanted in zip(executable(*feeds.values()), session.run(None, feeds), strict=True):
-            np.testing.assert_allclose(np.from_dlpack(found), wanted, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(np.from_dlpack(found), np.asarray(wanted), rtol=1e-4, atol=1e-4)
 
 
 def test_halves_are_rounded_once():
@@ -56,4 +56,4 @@ def test_halves_are_rounded_once():
     session = onnxruntime.InferenceSession(wide, providers=["CPUExecutionProvider"])
     expected = session.run(None, {name: array.astype(np.float32) for name, array in narrow.items()})
     for found, wanted in zip(legato.compile(legato.from_onnx(data))(*narrow.values()), expected, strict=True):
-        np.testing.assert_allclose(np.asarray(found).astype(np.float32), wanted, rtol=2.0**-8, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(found).astype(np.float32), np.asarray(wanted), rtol=2.0**-8, atol=1e-5)
