@@ -1,8 +1,8 @@
-"""Products with weights of few bits beside onnxruntime and f32: ``python -m bench.nbits [TARGET]``.
+"""Products with weights of few bits beside onnxruntime and f32: ``python -m bench.nbits [TARGET [LEVEL]]``.
 
 Each is one MatMulNBits. One row is bound by reading the weight: the table has the rate of its bytes, and that of a copy in the same
-run, which reads and writes. Many rows are bound by arithmetic: the same product by a weight of f32. One thread, medians of alternating
-calls.
+run, which reads and writes. Many rows are bound by arithmetic: the same product by a weight of f32. LEVEL is the model's
+accuracy_level: with 4, both sides round rows to bytes. One thread, medians of alternating calls.
 """
 import sys
 
@@ -26,14 +26,15 @@ def model(nodes: list, rows: int, depth: int, columns: int, weights: dict[str, n
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
 
 
-def quantized(rows: int, depth: int, columns: int, bits: int, block: int, zeros: bool) -> tuple[ModelProto, int]:
-    """A MatMulNBits, and the bytes of its weight."""
+def quantized(rows: int, depth: int, columns: int, bits: int, block: int, zeros: bool, level: int = 0) -> tuple[ModelProto, int]:
+    """A MatMulNBits, and the bytes of its weight. ``level``: its accuracy_level."""
     blocks = -(-depth // block)
     weights = {"w": RNG.integers(0, 256, (columns, blocks, block * bits // 8), np.uint8),
                "s": (RNG.random((columns, blocks)) * 0.1).astype(np.float32)}
     if zeros:
         weights["z"] = RNG.integers(0, 256, (columns, -(-blocks * bits // 8)), np.uint8)
-    node = helper.make_node("MatMulNBits", ["x", *weights], ["y"], domain="com.microsoft", K=depth, N=columns, bits=bits, block_size=block)
+    node = helper.make_node("MatMulNBits", ["x", *weights], ["y"], domain="com.microsoft", K=depth, N=columns, bits=bits, block_size=block,
+                            accuracy_level=level)
     return model([node], rows, depth, columns, weights), sum(array.nbytes for array in weights.values())
 
 
@@ -44,13 +45,13 @@ def session(proto: ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def main(target: str) -> None:
+def main(target: str, level: int) -> None:
     """Prints a line for each product."""
     source = RNG.standard_normal(1 << 25, np.float32)
     copied = np.empty_like(source)
     print(f"{target}: milliseconds\n{'rows x depth x columns':24} bits block zeros  legato  onnxruntime    f32   GB/s  copy GB/s")
     for rows, depth, columns, bits, block, zeros in PRODUCTS:
-        proto, size = quantized(rows, depth, columns, bits, block, zeros)
+        proto, size = quantized(rows, depth, columns, bits, block, zeros, level)
         plain = model([helper.make_node("MatMul", ["x", "w"], ["y"])], rows, depth, columns,
                       {"w": RNG.standard_normal((depth, columns), np.float32)})
         ours, floats = (legato.compile(legato.from_onnx(one), target) for one in (proto, plain))
@@ -64,4 +65,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "llvm")
+    main(sys.argv[1] if len(sys.argv) > 1 else "llvm", int(sys.argv[2]) if len(sys.argv) > 2 else 0)

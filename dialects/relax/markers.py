@@ -14,6 +14,9 @@ DONATED = "relax.donated"          # on main: for each output, the number of the
 BYTES = "relax.bytes"              # on main: rows of (a size in bytes that must not exceed LARGEST, a text for people)
 SYMBOL = "relax.symbol"            # on an op of main whose result is the value of a symbol; later sizes may depend on it
 
+# On products
+ROWS_IN_BYTES = "relax.rows_in_bytes"      # of a matmul: rows may be rounded to bytes, if the weight is of few bits
+
 # On modules
 INLINE_WEIGHTS = "relax.inline_weights"  # in text for a pipe: the weights, by key
 

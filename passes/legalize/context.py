@@ -96,6 +96,10 @@ class OpContext:
         self.kernel = self._driver.packed(name, [v.type for v in operands], outputs)
         return tir.call_tir(self.kernel, operands, outputs, [self.sizes(t) for t in self.output_types])
 
+    def moves_values(self, relative: float) -> None:
+        """``KernelContext.moves_values``."""
+        self._driver.moved = max(self._driver.moved, relative)
+
 
 class KernelContext:
     """One op for a kernel rule, inside the prim_func."""
@@ -122,6 +126,11 @@ class KernelContext:
         whose dynamic sizes add up. Outputs of other kernels whose coverage is not proven are filled with zeros first."""
         block = ir.InsertionPoint.current.block
         block.owner.attributes[WRITES_ALL] = ir.UnitAttr.get()
+
+    def moves_values(self, relative: float) -> None:
+        """Says that the kernel moves the values that it reads, of which the largest by this part of themselves: what ``--check-each-pass``
+        allows the legalization."""
+        self._context.moves_values(relative)
 
     def index(self, dim: Any) -> ir.Value:
         """The index value of a dimension in the attributes: a constant, or the prim_func's argument for it."""

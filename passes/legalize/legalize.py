@@ -4,7 +4,7 @@ Ops without a rule are collected, and reported in one error.
 """
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from legato.core.errors import LegatoError, Refusal
@@ -25,6 +25,7 @@ from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed
 from legato.passes.legalize.kernel_key import kernel_key
 from legato.passes.legalize.symbol_values import SymbolValues
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import REORDERED, Rounding
 
 
 class Legalizer(Conversion):
@@ -41,6 +42,7 @@ class Legalizer(Conversion):
         self.rule: RuleLike | None = None  # the one that is applied
         self.values: dict[str, SymbolValues] = {}  # in a round, by function
         self.type_texts: dict[ir.Type, str] = {}
+        self.moved = 0.0    # how far kernels move what they read, relative to it, besides rounding
 
     def run(self) -> None:
         """Converts until no graph ops are left. RuleError if some have no rule."""
@@ -345,12 +347,17 @@ class Legalize(ModulePass):
     name: ClassVar[str] = "relax-legalize"
     target: TargetText = option("llvm", "whose rules are used")
 
+    def entitlement(self, context: PassContext) -> Rounding:
+        """As much as the rules of the last run say that their kernels move values."""
+        return replace(REORDERED, relative=context.report.get("moved", 0.0))
+
     def run(self, module: Module, context: PassContext) -> None:
         report: list[RuleRecord] = context.report.setdefault("legalize", [])
         target = context.report["target"] = context.target(self.target)
         legalizer = Legalizer(module.module, target, report)
         with module.context, ir.Location.unknown():
             legalizer.run()
+            context.report["moved"] = legalizer.moved
             for function in (*legalizer.functions(), *declarations(module.module)):
                 tir.plain_types(function)
             plain_weights(legalizer.functions(), module.weights)

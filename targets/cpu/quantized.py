@@ -8,8 +8,9 @@ from functools import partial
 from legato.core.errors import Refusal
 from legato.core.mlir import ir
 from legato.core.vector_loops import in_parallel, least, loop, plus, rounded_up, times
-from legato.targets.cpu import quantized_pairs
+from legato.targets.cpu import quantized_bytes, quantized_pairs
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.quantized_bytes import LARGEST, QuantizedBytes
 from legato.targets.cpu.quantized_loops import FEW_ROWS, QuantizedProduct
 from legato.targets.cpu.quantized_matrices import QuantizedMatrices, fills_matrices
 from legato.targets.cpu.quantized_pairs import QuantizedPairs
@@ -38,12 +39,19 @@ def matmul(k, x, weight, scale, zero, out):
     threads = machine.threads if work >= WORTH_IT and panels >= machine.threads else 1
     few = isinstance(rows, int) and rows <= FEW_ROWS
     pairs = quantized_pairs.takes(product, machine, was_bf16(k.op.operation.operands[0]))
+    in_bytes = quantized_bytes.takes(product, machine, k.attrs["rows_in_bytes"])
+    few, pairs = few and not in_bytes, pairs and not in_bytes
     if (few and not pairs) or not isinstance(rows, int):
         product.prepare()
-    if not pairs and not few:
-        product.allocate(threads)
-    paired = QuantizedMatrices if fills_matrices(product, machine) else QuantizedPairs
-    many = paired(product, machine, threads).build if pairs else product.many_rows
+    if in_bytes:
+        k.moves_values(1 / LARGEST)
+        many = QuantizedBytes(product, machine, threads).build
+    elif pairs:
+        many = (QuantizedMatrices if fills_matrices(product, machine) else QuantizedPairs)(product, machine, threads).build
+    else:
+        many = product.many_rows
+        if not few:
+            product.allocate(threads)
 
     def panel(thread: ir.Value | int, at: ir.Value) -> None:
         if not isinstance(rows, int):

@@ -9,6 +9,7 @@ from thoroughly import first_of, thorough
 
 import legato
 from legato.core.ir_helpers import find
+from legato.targets.cpu.machine import Machine
 
 RNG = np.random.default_rng(3)
 TARGETS = ("llvm", "llvm{cpu=x86-64-v3}")
@@ -47,6 +48,55 @@ def test_symbolic_rows(rows):
     inputs[0] = RNG.standard_normal((2, rows, 96)).astype(np.float32)
     check("MatMulNBits", inputs, [1, 2, 3], symbolic=True, **attributes(inputs, 4, 32))
     check("MatMulNBits", [inputs[0][0], *inputs[1:]], [1, 2, 3], symbolic=True, **attributes(inputs, 4, 32))
+
+
+IN_BYTES = [(5, 64, 40, 32, ""), (3, 256, 33, 16, "packed"), (12, 100, 130, 128, "packed"), (7, 96, 64, 32, "float"), (1, 64, 64, 32, "")]
+
+
+def dequantized(inputs: list, block: int) -> np.ndarray:
+    """A weight of 4 bits, [depth of whole blocks, columns]."""
+    _, packed, scales, zeros = inputs
+    columns, blocks = scales.shape
+    q = nibbles(packed).reshape(columns, blocks, block)
+    zeros = np.full((columns, blocks), 8.0) if zeros is None else nibbles(zeros)[:, :blocks] if zeros.dtype == np.uint8 else zeros
+    return ((q - zeros[..., None].astype(np.float64)) * scales[..., None]).reshape(columns, -1).T
+
+
+def nibbles(packed: np.ndarray) -> np.ndarray:
+    return ((packed[..., None] >> np.array([0, 4], np.uint8)) & 15).reshape(len(packed), -1).astype(np.float64)
+
+
+def in_bytes(inputs: list, block: int) -> np.ndarray:
+    """The product of rows that are rounded to bytes, by the greatest of each block, which is 127."""
+    weight = dequantized(inputs, block)
+    x = np.pad(inputs[0], ((0, 0), (0, len(weight) - inputs[0].shape[1]))).reshape(len(inputs[0]), -1, block)
+    scale = np.abs(x).max(-1, keepdims=True) / 127
+    return ((np.rint(x / np.where(scale == 0, 1, scale)) * scale).reshape(len(x), -1) @ weight).astype(np.float32)
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_accuracy_level_of_bytes(threads, symbolic):
+    """Rows are bytes, as onnxruntime has them, where the model says that these suffice and the CPU multiplies bytes; one row stays f32."""
+    rounds = Machine.host().multiplies_bytes
+    for rows, depth, columns, block, zeros in IN_BYTES:
+        inputs = products(rows, depth, columns, 4, block, zeros)
+        exact = in_bytes(inputs, block) if rounds and rows > 1 else None
+        check("MatMulNBits", inputs, [1, 2, 3], expected=None if exact is None else [exact], symbolic=symbolic, accuracy_level=4,
+              target=f"llvm{{threads={threads}}}", **attributes(inputs, 4, block), **({} if rows > 1 else {"tolerance": 2e-2}))
+
+
+def test_rows_that_bytes_do_not_hold():
+    """NaN, infinities and tiny numbers leave the product to f32; zeros are zeros."""
+    inputs = products(6, 64, 48, 4, 32, "packed")
+    inputs[0][2] = 0
+    wanted = in_bytes(inputs, 32) if Machine.host().multiplies_bytes else (inputs[0] @ dequantized(inputs, 32)).astype(np.float32)
+    check("MatMulNBits", inputs, [1, 2, 3], accuracy_level=4, expected=[wanted], **attributes(inputs, 4, 32))
+    for value in (np.nan, np.inf, 1e-35):
+        inputs[0][1] = value
+        with np.errstate(invalid="ignore"):
+            exact = (inputs[0].astype(np.float64) @ dequantized(inputs, 32)).astype(np.float32)
+        check("MatMulNBits", inputs, [1, 2, 3], accuracy_level=4, expected=[exact], **attributes(inputs, 4, 32))
 
 
 def test_shuffled_groups_and_bias():

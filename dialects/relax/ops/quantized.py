@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.core import dtypes
 from legato.core.errors import ElementTypeError, InferenceError
-from legato.dialects.relax.attributes import Int
+from legato.dialects.relax.attributes import Bool, Int
 from legato.dialects.relax.dims import UNKNOWN, Size, compatible
 from legato.dialects.relax.op import FLOAT, INTEGER, NUMBER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
@@ -42,9 +42,10 @@ class MatmulQuantized(RelaxOp, name="matmul_quantized"):
     zero = Operand(NUMBER, own_dtype=True)
     bits = Int(doc="2, 4 or 8")
     columns = Int(doc="the columns of the result")
+    rows_in_bytes = Bool(False, doc="rows may be rounded to bytes, block by block")
 
     @staticmethod
-    def result_type(x: TensorType, weight: TensorType, scale: TensorType, zero: TensorType, bits, columns) -> TensorType:
+    def result_type(x: TensorType, weight: TensorType, scale: TensorType, zero: TensorType, bits, columns, rows_in_bytes) -> TensorType:
         if bits not in _DTYPES:
             raise InferenceError(f"attribute 'bits' must be 2, 4 or 8, is {bits}")
         if weight.dtype != _DTYPES[bits]:
@@ -64,7 +65,7 @@ class MatmulQuantized(RelaxOp, name="matmul_quantized"):
         return x.with_dims((x.dims[0], columns))
 
     @staticmethod
-    def compute(x, weight, scale, zero, bits, columns):
+    def compute(x, weight, scale, zero, bits, columns, rows_in_bytes):
         panels, blocks, rows, width = weight.shape
         per = rows_per_word(bits)
         up = (WORD_BITS - bits - bits * np.arange(per, dtype=np.int32))[:, None]

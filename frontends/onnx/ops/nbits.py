@@ -8,11 +8,13 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.markers import ROWS_IN_BYTES
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import WIDENED, ConstantValue
 
 _DOMAIN = "com.microsoft"
+_IN_BYTES = 4   # the accuracy_level of bytes; of f32, f16 and bf16 it is 1 to 3
 _BYTE, _F32 = np.dtype(np.uint8), np.dtype(np.float32)
 
 
@@ -65,9 +67,9 @@ def _as(x: ir.Value, dtype: np.dtype) -> ir.Value:
 
 @op("MatMulNBits", 1, domain=_DOMAIN)
 def matmul_nbits(node):
-    """A matrix product by the transpose of a weight of few bits, computed in f32."""
+    """A matrix product by the transpose of a weight of few bits, computed in f32, or of rows in bytes where ``accuracy_level`` says that
+    these suffice."""
     depth, columns, bits, block = node.integer("K"), node.integer("N"), _bits(node, 2, 4, 8), _block_size(node)
-    node.ignore("accuracy_level")  # the least accuracy; f32 is more than all of them
     node.only("weight_prepacked", 0)
     if isinstance(node.dims()[-1], int) and node.dims()[-1] != depth:
         raise Malformed(f"the last size of its A must be K = {depth}, its shape is {list(node.dims())}")
@@ -88,7 +90,10 @@ def matmul_nbits(node):
     which = node.literal(groups)
     zero = zero if not node.given(3) else relax.take(zero, which, axis=1)
     w = relax.multiply(relax.subtract(relax.astype(q, dtype=_F32), zero), relax.take(scale, which, axis=1))
-    y = _as(relax.matmul(_as(node.x(), _F32), relax.permute_dims(w, axes=[1, 0])), node.dtype())
+    y = relax.matmul(_as(node.x(), _F32), relax.permute_dims(w, axes=[1, 0]))
+    if node.integer("accuracy_level", 0) == _IN_BYTES:
+        y.owner.attributes[ROWS_IN_BYTES] = ir.UnitAttr.get()
+    y = _as(y, node.dtype())
     return relax.add(y, node.x(5)) if node.given(5) else y
 
 

@@ -16,6 +16,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
+from legato.dialects.relax.markers import ROWS_IN_BYTES
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.blocks import HALVES, PackedWeight, block_weight, packed
 from legato.passes.graph.integers.quantized import Reader, dtype_of
@@ -61,7 +62,7 @@ def rewrite(function: func.FuncOp, reader: Reader, one_panel: bool, keep_halves:
             if operands is not None:
                 casts = _casts_to_halves(op) if keep_halves else []
                 rows = op.operands[0] if not casts else casts[0].operands[0]
-                y = product(rows, op.operands[1].type.shape[0], *operands, keep_halves)
+                y = product(rows, op.operands[1].type.shape[0], *operands, keep_halves, ROWS_IN_BYTES in op.attributes)
                 for one in casts[1:] or [op]:
                     replace_uses(one.results[0], y)
 
@@ -96,8 +97,9 @@ def _casts_to_halves(op: ir.Operation) -> list[ir.Operation]:
     return [widening, *readers] if rounds else []
 
 
-def product(x: ir.Value, depth: int, form: PackedWeight, weight: ir.Value, scale: ir.Value, zero: ir.Value, keep_halves: bool) -> ir.Value:
-    """The product of rows by a packed weight of ``depth`` rows, in the rows' element type."""
+def product(x: ir.Value, depth: int, form: PackedWeight, weight: ir.Value, scale: ir.Value, zero: ir.Value, keep_halves: bool,
+            in_bytes: bool = False) -> ir.Value:
+    """The product of rows by a packed weight of ``depth`` rows, in the rows' element type. ``in_bytes``: rows may be rounded to bytes."""
     dtype, shape = dtype_of(x), [*dims.dims(x.type)[:-1], depth]
     if form.order is not None:
         x = relax.take(x, relax.constant(form.order.astype(np.int64)), axis=-1)
@@ -107,7 +109,7 @@ def product(x: ir.Value, depth: int, form: PackedWeight, weight: ir.Value, scale
         x = relax.astype(x, dtype=F32)
     if form.depth != shape[-1]:
         x = relax.pad(x, pads=[0, 0, 0, form.depth - shape[-1]])
-    y = relax.matmul_quantized(x, weight, scale, zero, bits=form.bits, columns=form.columns)
+    y = relax.matmul_quantized(x, weight, scale, zero, bits=form.bits, columns=form.columns, rows_in_bytes=in_bytes)
     if dtype_of(y) != dtype:
         y = relax.astype(y, dtype=dtype)
     return y if len(shape) == 2 else relax.reshape(y, [*shape[:-1], form.columns])

@@ -90,3 +90,15 @@ func.func @branches(%x: tensor<3x4xf32>, %c: i1) -> tensor<3x2xf32> {
   }
   return %r : tensor<3x2xf32>
 }
+
+// Rows of which the model says that bytes suffice.
+// CHECK-LABEL: func.func @rows_in_bytes(
+// CHECK: "relax.matmul_quantized"{{.*}} {bits = 8 : i64, columns = 1 : i64, rows_in_bytes = true}
+func.func @rows_in_bytes(%x: tensor<3x4xf32>) -> tensor<3x1xf32> {
+  %w = "relax.constant"() {value = dense<[[100], [1], [-100], [3]]> : tensor<4x1xi8>} : () -> tensor<4x1xi8>
+  %s = "relax.constant"() {value = dense<[[2.0]]> : tensor<1x1xf32>} : () -> tensor<1x1xf32>
+  %0 = "relax.astype"(%w) {dtype = f32} : (tensor<4x1xi8>) -> tensor<4x1xf32>
+  %1 = "relax.multiply"(%0, %s) : (tensor<4x1xf32>, tensor<1x1xf32>) -> tensor<4x1xf32>
+  %2 = "relax.matmul"(%x, %1) {relax.rows_in_bytes} : (tensor<3x4xf32>, tensor<4x1xf32>) -> tensor<3x1xf32>
+  return %2 : tensor<3x1xf32>
+}
