@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, math, memref, vector
-from legato.core.vector_loops import Size, Vectors, if_else, in_parts, loop, plus, quotient, read, scratch, times, value_of, write
+from legato.core.vector_loops import Size, Vectors, if_else, in_parts, loop, minus, plus, quotient, read, scratch, times, value_of, write
 from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
 from legato.dialects.tir import intrinsics
 from legato.targets.cpu.dot_products import splat_of
@@ -31,6 +31,14 @@ def takes(product: QuantizedProduct, machine: Machine, in_bytes: bool) -> bool:
     return in_bytes and enough and known and machine.multiplies_bytes and machine.lanes(32) == product.lanes
 
 
+def row_tiles(rows: Size, most: int) -> tuple[int, ...]:
+    """The rows of tiles, and of those for the rest: of at most so many, and about equal ones where their number is known."""
+    if not isinstance(rows, int):
+        return tuple(dict.fromkeys((most, -(-most // 2), 1)))
+    tile = -(-rows // -(-rows // most))
+    return (tile, rows % tile) if rows % tile else (tile,)
+
+
 class QuantizedBytes:
     """Builds the loops over one panel of columns at the insertion point, after the rows are rounded."""
 
@@ -42,7 +50,7 @@ class QuantizedBytes:
         columns = list(range(0, product.width, self.v.lanes))
         self.groups = [columns[at: at + VECTORS] for at in range(0, len(columns), VECTORS)]
         most = (machine.registers - VECTORS * PARTS) // (2 * VECTORS)
-        self.tile = next(rows for rows in range(most, 0, -1) if rows == 1 or not isinstance(self.rows, int) or rows <= self.rows)
+        self.tiles = row_tiles(self.rows, max(most, 1))
         product.allocate(threads)
         self.bytes = self._room(self.i32, product.depth // self.per, PARTS)
         self.factors, self.sums, fit = self._room(self.v.f32, product.blocks), self._room(self.i32, product.blocks), self._room(self.v.f32)
@@ -110,10 +118,11 @@ class QuantizedBytes:
 
     def _tiles(self, panel: ir.Value) -> None:
         """The product of all rows with one panel, of bytes."""
-        whole = times(quotient(self.rows, self.tile), self.tile)
-        loop(0, whole, self.tile, lambda row: self._tile(panel, row, self.tile))
-        if not isinstance(whole, int) or whole < self.product.rows:
-            loop(whole, self.rows, 1, lambda row: self._tile(panel, row, 1))
+        done: Size = 0
+        for rows in self.tiles:
+            stop = plus(done, times(quotient(minus(self.rows, done), rows), rows))
+            loop(done, stop, rows, lambda row, rows=rows: self._tile(panel, row, rows))
+            done = stop
 
     def _tile(self, panel: ir.Value, row: ir.Value, rows: int) -> None:
         """The product of some rows."""
