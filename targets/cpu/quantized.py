@@ -39,7 +39,8 @@ def matmul(k, x, weight, scale, zero, out):
     threads = machine.threads if work >= WORTH_IT and panels >= machine.threads else 1
     few = isinstance(rows, int) and rows <= FEW_ROWS
     pairs = quantized_pairs.takes(product, machine, was_bf16(k.op.operation.operands[0]))
-    in_bytes = quantized_bytes.takes(product, machine, k.attrs["rows_in_bytes"])
+    on_matrices = pairs and fills_matrices(product, machine)
+    in_bytes = quantized_bytes.takes(product, machine, k.attrs["rows_in_bytes"]) and not on_matrices
     few, pairs = few and not in_bytes, pairs and not in_bytes
     if (few and not pairs) or not isinstance(rows, int):
         product.prepare()
@@ -47,7 +48,7 @@ def matmul(k, x, weight, scale, zero, out):
         k.moves_values(1 / LARGEST)
         many = QuantizedBytes(product, machine, threads).build
     elif pairs:
-        many = (QuantizedMatrices if fills_matrices(product, machine) else QuantizedPairs)(product, machine, threads).build
+        many = (QuantizedMatrices if on_matrices else QuantizedPairs)(product, machine, threads).build
     else:
         many = product.many_rows
         if not few:
