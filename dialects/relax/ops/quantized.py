@@ -65,7 +65,7 @@ class MatmulQuantized(RelaxOp, name="matmul_quantized"):
         return x.with_dims((x.dims[0], columns))
 
     @staticmethod
-    def compute(x, weight, scale, zero, bits, columns, rows_in_bytes):
+    def compute(x, weight, scale, zero, bits, columns, rows_in_bytes=False):
         panels, blocks, rows, width = weight.shape
         per = rows_per_word(bits)
         up = (WORD_BITS - bits - bits * np.arange(per, dtype=np.int32))[:, None]
