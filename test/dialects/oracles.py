@@ -136,7 +136,7 @@ def _slice(x, begin, end, strides, axes):
     return onnx_op("Slice", [x, *i64], runtime=True)
 
 
-def _matmul_quantized(x, weight, scale, zero, bits, columns):
+def _matmul_quantized(x, weight, scale, zero, bits, columns, rows_in_bytes):
     _, blocks, rows, width = weight.shape
     per = 1 if bits == 8 else 32 // bits
     matrix = np.zeros((blocks * rows * per, columns), np.float32)
