@@ -1,6 +1,6 @@
 """tir-fuse: merges neighbouring kernels into one prim_func; equal groups share one.
 
-A group is a tree of calls whose inner results have one reader each, inside the group: elementwise kernels after a contraction, a window or
+A group is of calls whose results are read inside the group alone, but for the last one's: elementwise kernels after a contraction, a window or
 a reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner turns into one kernel;
 main keeps one call of it. Kernels without calls are left for symbol-dce.
 """
@@ -177,26 +177,47 @@ class Fuser:
                 continue  # a call without results writes buffers
             call = self.call(op)
             group = call.group
-            inputs = [] if call.callee in self.gathers else call.inputs     # what is read in any order is in memory
-            producers = [calls.get(owner) for value in reversed(inputs) if (owner := defining_op(value)) is not None]
-            if self.gathers:     # a kernel that takes slices takes no contraction, which saves more
-                producers.sort(key=lambda one: one is None or one.group.heavy is None)
-            for producer in producers:
-                if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
-                    continue
-                value = producer.result
-                if any(use.owner.operation != op.operation for use in value.uses):
-                    continue
-                if may_join(producer, call, group):
-                    del groups[producer.group]
-                    group.take(producer.group.calls)
-                elif moved := widened_at_end(producer.group, call, group):
-                    producer.group.calls = producer.group.calls[: -len(moved)]
-                    group.take(moved)
             group.calls.append(call)
             groups[group] = None
             calls[op.operation] = call
+            while self.extend(group, calls, groups):
+                pass
         return list(groups)
+
+    def extend(self, group: FusionGroup, calls: dict[Any, Call], groups: dict[FusionGroup, None]) -> bool:
+        """Merges groups whose results only this group reads into it. Returns whether there was one: its own operands may follow, as
+        values that several calls of the group read."""
+        inside = {call.op.operation for call in group.calls}
+        last = group.calls[-1]
+        found = False
+        for reader in reversed(group.calls):
+            for producer in self.producers(reader, calls):
+                if producer.group is group or producer.group.calls[-1] is not producer:
+                    continue
+                if any(use.owner.operation not in inside for use in producer.result.uses):
+                    continue
+                if reader is not last and not all(call.in_order for call in (*producer.group.calls, *group.calls)):
+                    continue    # of what is read in two orders one would be a tensor of the kernel
+                if may_join(producer, reader, group):
+                    del groups[producer.group]
+                    taken = producer.group.calls
+                elif taken := widened_at_end(producer.group, reader, group):
+                    producer.group.calls = producer.group.calls[: -len(taken)]
+                else:
+                    continue
+                group.take(taken)
+                inside |= {call.op.operation for call in taken}
+                found = True
+        return found
+
+    def producers(self, reader: Call, calls: dict[Any, Call]) -> list[Call]:
+        """The calls whose results a call reads in the order of its own, the last operand's first."""
+        if reader.callee in self.gathers:
+            return []    # what is read in any order is in memory
+        found = [calls[owner] for value in reversed(reader.inputs) if (owner := defining_op(value)) in calls]
+        if self.gathers:     # a kernel that takes slices takes no contraction, which saves more
+            found.sort(key=lambda one: one.group.heavy is None)
+        return found
 
     def repeat_slices(self, block: ir.Block) -> None:
         """Gives each reader of a slice a call of its own, where all of them are elementwise and of its shape, so that they take it."""

@@ -32,6 +32,71 @@ func.func @two_readers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
+// What several calls read joins them where all of them are in one group: the matmul's result is read by a product and inside of the gate.
+// CHECK-LABEL: func.func @gated(
+// CHECK: call @fused_matmul_multiply_sigmoid_multiply(
+// CHECK-NOT: call
+// CHECK: return
+// CHECK: func.func private @fused_matmul_multiply_sigmoid_multiply(
+// CHECK: linalg.matmul
+// CHECK: linalg.generic
+// CHECK: ^bb0(%[[Y:[^:]*]]: f32, %{{[^:]*}}: f32):
+// CHECK: arith.mulf %[[Y]]
+// CHECK: arith.mulf %[[Y]]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @gated(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> {
+  %c = "relax.constant"() {value = dense<1.702> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = "relax.multiply"(%0, %c) : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x16xf32>
+  %2 = "relax.sigmoid"(%1) : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  %3 = "relax.multiply"(%0, %2) : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %3 : tensor<4x16xf32>
+}
+
+// -----
+
+// A value that several calls inside read, and none of them the last, joins too; one that is also returned does not.
+// CHECK-LABEL: func.func @inner_readers(
+// CHECK: %[[A:.*]] = call @kernel_exp(
+// CHECK: %[[Z:.*]] = call @fused_tanh_sin_cos_add(%[[A]],
+// CHECK: return %[[Z]], %[[A]]
+func.func @inner_readers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = "relax.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "relax.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = "relax.sin"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = "relax.cos"(%1) : (tensor<4xf32>) -> tensor<4xf32>
+  %4 = "relax.add"(%2, %3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %4, %0 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// What is read in two orders is made once, and read from memory.
+// CHECK-LABEL: func.func @two_orders(
+// CHECK: %[[A:.*]] = call @kernel_exp(
+// CHECK: call @{{.*}}(%[[A]],
+// CHECK: return
+func.func @two_orders(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %e = tensor.empty() : tensor<4x4xf32>
+  %0 = "relax.exp"(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = call @turned_sine(%0, %e) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = "relax.cos"(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = "relax.add"(%1, %2) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
+func.func private @turned_sine(%x: tensor<4x4xf32>, %y: tensor<4x4xf32> {tir.out}) -> tensor<4x4xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x4xf32>) outs(%y : tensor<4x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %1 = math.sin %in : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
 // One reader may read a result twice: a difference and its square join the sum, as exporters write a variance.
 // CHECK-LABEL: func.func @read_twice(
 // CHECK: call @fused_subtract_multiply_sum(
