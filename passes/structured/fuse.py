@@ -1,8 +1,8 @@
 """tir-fuse: merges neighbouring kernels into one prim_func; equal groups share one.
 
-A group is of calls whose results are read inside the group alone, but for the last one's: elementwise kernels after a contraction, a window or
-a reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner turns into one kernel;
-main keeps one call of it. Kernels without calls are left for symbol-dce.
+A group is of calls whose results, but for the last one's, are read inside the group alone: elementwise kernels after a contraction, a
+window or a reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner turns into one
+kernel; main keeps one call of it. Kernels without calls are left for symbol-dce.
 """
 import re
 from dataclasses import dataclass, field
