@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from math import gcd
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -46,15 +46,14 @@ class TransposedConvolutions(ModulePass):
 
 
 def is_decomposable(op: ir.Operation) -> bool:
-    """Whether sizes have names, there is a result, the padding leaves some of the input, and taps can be listed; else the op's own
-    kernel computes it."""
-    sizes, padding = dims.dims(op.operands[0].type), relax.attributes_of(op.opview)["padding"]
+    """Whether sizes have names, there is a result, taps can be listed, and no convolution skips more than the input at one end; else the
+    op's own kernel computes it."""
     if any(dims.UNKNOWN in dims.dims(value.type) for value in op.operands) or 0 in dims.dims(op.results[0].type):
         return False
     if any(size > MOST_TAPS for size in [*op.operands[1].type.shape[2:], *relax.attributes_of(op.opview)["strides"]]):
         return False
-    most = [max(ends) for ends in zip(padding, padding[len(padding) // 2:])]
-    return all(not isinstance(size, int) or cut <= size for cut, size in zip(most, sizes[2:]))
+    plans, sizes = Axes.of(op).plans(together=False), dims.dims(op.operands[0].type)[2:]
+    return all(not isinstance(size, int) or min(one.begin, one.end) >= -size for plan, size in zip(plans, sizes) for one in plan)
 
 
 @dataclass(frozen=True)
@@ -86,19 +85,41 @@ def phases_of(kernel: int, stride: int, dilation: int, first: int, last: int, to
     return [Phases(tuple(one.taps[0] for one in alike), *key[1:]) for key, alike in places]
 
 
+@dataclass(frozen=True)
+class Axes:
+    """The axes of a transposed convolution. ``firsts``, ``lasts``: as ``phases_of`` takes them, of each axis."""
+
+    kernel: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    firsts: Sequence[int]
+    lasts: Sequence[int]
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> Self:
+        """The axes of an op."""
+        a, kernel = relax.attributes_of(op.opview), list(op.operands[1].type.shape[2:])
+        rank, strides, padding = len(kernel), a["strides"], a["padding"]
+        firsts = [begin // stride for begin, stride in zip(padding, strides)]
+        lasts = [(d * (k - 1) + extra - end) // s
+                 for d, k, extra, end, s in zip(a["dilations"], kernel, a["output_padding"], padding[rank:], strides)]
+        return cls(kernel, strides, a["dilations"], firsts, lasts)
+
+    def plans(self, together: bool) -> list[list[Phases]]:
+        """The phases of each axis. ``together``: whether neighbours with taps at the same places are computed together."""
+        return [phases_of(*axis, together) for axis in zip(self.kernel, self.strides, self.dilations, self.firsts, self.lasts)]
+
+
 def decomposed(op: ir.Operation) -> ir.Value:
     """The result of a transposed convolution, by ops built at the insertion point."""
     (x, w), a = op.operands, relax.attributes_of(op.opview)
     rank, groups, strides, padding = OPS[op.name], a["groups"], a["strides"], a["padding"]
-    sizes, kernel = dims.dims(x.type), list(w.type.shape[2:])
+    sizes = dims.dims(x.type)
     inputs, filters = dims.dims(w.type)[:2]
     depthwise = inputs == groups and filters == 1
-    firsts = [begin // stride for begin, stride in zip(padding, strides)]
-    lasts = [(d * (k - 1) + extra - end) // s
-             for d, k, extra, end, s in zip(a["dilations"], kernel, a["output_padding"], padding[rank:], strides)]
-    plans = [phases_of(k, s, d, first, last, not depthwise)
-             for k, s, d, first, last in zip(kernel, strides, a["dilations"], firsts, lasts)]
-    counts = [size + last - first for size, first, last in zip(sizes[2:], firsts, lasts)]
+    axes = Axes.of(op)
+    firsts, plans = axes.firsts, axes.plans(together=not depthwise)
+    counts = [size + last - first for size, first, last in zip(sizes[2:], firsts, axes.lasts)]
     image = _Image(x, w, groups, counts)
     parts = {key: image.part([plan[i] for plan, i in zip(plans, key)]) for key in product(*(range(len(plan)) for plan in plans))}
     y = _interleaved(parts, [len(plan) for plan in plans])
