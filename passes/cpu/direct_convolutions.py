@@ -73,10 +73,10 @@ class DirectConvolutions(ModulePass):
                 tiles = [] if plan is None else tiles_of(plan.columns(form), plan.positions, plan.clips)
                 if plan is None or len(tiles) > MOST_TILES:
                     continue
-                place, shape = form.filter.arg_number, plan.packed_shape
+                filters, place, shape = form.filter, form.filter.arg_number, plan.packed_shape
                 tensors = [form.source, *(present(form.flat(*one))[0] for one in form.reads)]
                 into_loops(kernel, form.op.location, tensors, partial(build_loops, form, plan, tiles))
-                retype(kernel, form.filter, shape, form.element)
+                retype(kernel, filters, shape, filters.type.element_type)
                 context.kernels.drop(kernel)
                 for call in sites:
                     dtype = numpy_dtype(call.operands[place].type.element_type)

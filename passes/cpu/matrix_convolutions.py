@@ -97,10 +97,10 @@ class MatrixConvolutions(ModulePass):
             for one in convolutions:
                 if one.merges and reads_bf16(one.form):
                     continue
-                products = products_of(one.form, machine)
+                products, place = products_of(one.form, machine), one.form.filter.arg_number
                 rewrite_kernel(one.form, products.shape, products.build)
                 for call in one.calls:
-                    give_transformed(call, one.form.filter.arg_number, constants, made, products.name, products.shape, BF16, products.pack)
+                    give_transformed(call, place, constants, made, products.name, products.shape, BF16, products.pack)
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,13 @@ def pair_plan(form: ImageConvolutionForm, machine: CpuMachine) -> PairPlan | Non
 
 def rewrite_kernel(form: ImageConvolutionForm, shape: list[int], build: Callable[[Buffers, ir.Value], None]) -> None:
     """Replaces the structured ops of one kernel by loops, which ``build`` builds, and its filter by the packed one of this shape."""
-    element = ir.BF16Type.get()
+    element, filters = ir.BF16Type.get(), form.filter     # an operand of an op that is erased
 
     def build_loops(buffers: Buffers) -> None:
-        build(buffers, bufferization.ToBufferOp(ir.MemRefType.get(shape, element), form.filter, read_only=True).result)
+        build(buffers, bufferization.ToBufferOp(ir.MemRefType.get(shape, element), filters, read_only=True).result)
 
     into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build_loops)
-    retype(form.kernel.function, form.filter, shape, element)
+    retype(form.kernel.function, filters, shape, element)
 
 
 def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:

@@ -97,12 +97,12 @@ def packing_of(weights: ir.Value, tiles: WinogradTilesLike) -> FilterPacking:
 
 def rewrite_kernel(form: ImageConvolutionForm, tiles: WinogradTilesLike, packing: FilterPacking) -> None:
     """Replaces the structured ops of one kernel by loops, and its filter by the packed one."""
-    element = mlir_type(packing.dtype)
+    element, filters = mlir_type(packing.dtype), form.filter     # an operand of an op that is erased
     builder = WinogradPanels if tiles.order == "panels" else WinogradBlocks
 
     def build(buffers: Buffers) -> None:
-        packed = bufferization.ToBufferOp(ir.MemRefType.get(packing.shape, element), form.filter, read_only=True).result
+        packed = bufferization.ToBufferOp(ir.MemRefType.get(packing.shape, element), filters, read_only=True).result
         builder(form, tiles, buffers, packed).build()
 
     into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build)
-    retype(form.kernel.function, form.filter, packing.shape, element)
+    retype(form.kernel.function, filters, packing.shape, element)
