@@ -32,7 +32,7 @@ from kept_bytecode import keep_bytecode  # noqa: E402
 keep_bytecode(os.environ)
 for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
     config.environment[name] = os.environ.get(name, "")
-for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH", "TMPDIR"):
+for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "MALLOC_PERTURB_", "OMP_NUM_THREADS", "PYTHONPATH", "TMPDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
