@@ -7,8 +7,9 @@ into NaN. What is left is to interleave the phases.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import groupby, product
-from math import gcd
+from math import gcd, prod
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,6 +25,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 OPS = {f"relax.conv{rank}d_transpose": rank for rank in (1, 2, 3)}
 MOST_TAPS = 1 << 16
+MOST_PRODUCTS = 9       # of an output of a depthwise convolution, where all phases are computed together
+LEAST_PHASES = 4        # of such a convolution
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class TransposedConvolutions(ModulePass):
                 if op.name in OPS and is_decomposable(op):
                     needed = list(transposed_requirements(op))
                     with ir.InsertionPoint(op), op.location:
-                        replace_uses(op.results[0], decomposed(op))
+                        replace_uses(op.results[0], decomposed(op, constants))
                     require(function, [*requirements(function), *needed])
             erase_dead(function, constants)
 
@@ -109,18 +112,22 @@ class Axes:
         """The phases of each axis. ``together``: whether neighbours with taps at the same places are computed together."""
         return [phases_of(*axis, together) for axis in zip(self.kernel, self.strides, self.dilations, self.firsts, self.lasts)]
 
+    def are_few_products(self) -> bool:
+        """Whether an output is a sum of so few products that it is made in one pass over the memory, for phases of which there are many."""
+        return prod(-(-k // s) for k, s in zip(self.kernel, self.strides)) <= MOST_PRODUCTS and prod(self.strides) >= LEAST_PHASES
 
-def decomposed(op: ir.Operation) -> ir.Value:
+
+def decomposed(op: ir.Operation, constants: Constants) -> ir.Value:
     """The result of a transposed convolution, by ops built at the insertion point."""
     (x, w), a = op.operands, relax.attributes_of(op.opview)
     rank, groups, strides, padding = OPS[op.name], a["groups"], a["strides"], a["padding"]
     sizes = dims.dims(x.type)
     inputs, filters = dims.dims(w.type)[:2]
-    depthwise = inputs == groups and filters == 1
-    axes = Axes.of(op)
-    firsts, plans = axes.firsts, axes.plans(together=not depthwise)
+    depthwise, axes = inputs == groups and filters == 1, Axes.of(op)
+    by_products = depthwise and axes.are_few_products() and _is_finite(constants.array(w))
+    firsts, plans = axes.firsts, axes.plans(together=by_products or not depthwise)
     counts = [size + last - first for size, first, last in zip(sizes[2:], firsts, axes.lasts)]
-    image = _Image(x, w, groups, counts)
+    image = (_Channels if by_products else _Image)(x, w, groups, counts)
     parts = {key: image.part([plan[i] for plan, i in zip(plans, key)]) for key in product(*(range(len(plan)) for plan in plans))}
     y = _interleaved(parts, [len(plan) for plan in plans])
     whole = [count * stride for count, stride in zip(counts, strides)]
@@ -154,15 +161,20 @@ class _Image:
         x = self.x
         if min(padding) < 0:
             x, padding = relax.pad(x, pads=[0, 0, *padding[:rank], 0, 0, *padding[rank:]]), [0] * len(padding)
+        return relax.reshape(self.convolved(phases, x, padding), shape=[batch, *paired, channels])
+
+    def convolved(self, phases: Sequence[Phases], x: ir.Value, padding: Sequence[int]) -> ir.Value:
+        """The part of one convolution of the padded ``x``, its phases apart or not."""
+        rank, batch = len(phases), dims.dims(x.type)[0]
+        filters, many = dims.dims(self.w.type)[1], [len(one.taps) for one in phases]
         z = relax.OPS[f"conv{rank}d"].build(x, self.weight(phases), padding=padding, dilations=[one.dilation for one in phases],
                                             groups=self.groups)
         z = relax.permute_dims(z, axes=[0, *range(2, rank + 2), 1])
         if max(many) == 1:
-            return relax.reshape(z, shape=[batch, *paired, channels])
+            return z
         z = relax.reshape(z, shape=[batch, *self.counts, self.groups, *many, filters])
         order = [axis for place in range(rank) for axis in (1 + place, rank + 2 + place)]
-        z = relax.permute_dims(z, axes=[0, *order, rank + 1, 2 * rank + 2])
-        return relax.reshape(z, shape=[batch, *paired, channels])
+        return relax.permute_dims(z, axes=[0, *order, rank + 1, 2 * rank + 2])
 
     def weight(self, phases: Sequence[Phases]) -> ir.Value:
         """The kernel of a convolution for some phases of each axis; its channels are group, phases, filter."""
@@ -178,6 +190,35 @@ class _Image:
         w = relax.permute_dims(w, axes=[0, *range(3, 3 + 2 * rank, 2), 2, 1, *range(4, 4 + 2 * rank, 2)])
         made = filters * self.groups * int(np.prod([len(one.taps) for one in phases]))
         return relax.reshape(w, shape=[made, dims.floor_divide(inputs, self.groups), *(len(one.taps[0]) for one in phases)])
+
+
+class _Channels(_Image):
+    """The operands of a depthwise one with weights that are finite (padding is multiplied)."""
+
+    def convolved(self, phases: Sequence[Phases], x: ir.Value, padding: Sequence[int]) -> ir.Value:
+        """The sum of the products of each place of the taps. All phases of it are elementwise on vectors of channels."""
+        rank, type_ = len(phases), relax.TensorType.of(x.type)
+        wide = np.dtype(np.float32) if type_.dtype.itemsize == 2 else type_.dtype
+        batch, channels = type_.dims[0], type_.dims[1]
+        x = relax.astype(relax.permute_dims(x, axes=[0, *range(2, rank + 2), 1]), dtype=wide)
+        w = relax.astype(relax.permute_dims(self.w, axes=[*range(2, rank + 2), 1, 0]), dtype=wide)
+        if any(padding):
+            x = relax.pad(x, pads=[0, *padding[:rank], 0, 0, *padding[rank:], 0])
+        terms = []
+        for place in product(*(range(len(one.taps[0])) for one in phases)):
+            begin = [at * one.dilation for at, one in zip(place, phases)]
+            seen = relax.strided_slice(x, begin=begin, end=[b + c for b, c in zip(begin, self.counts)], axes=list(range(1, rank + 1)))
+            part = w
+            for axis, (at, one) in enumerate(zip(place, phases)):
+                part = relax.take(part, relax.constant(np.array([taps[at] for taps in one.taps], np.int64)), axis=axis)
+            seen = relax.reshape(seen, shape=[batch, *(size for count in self.counts for size in (count, 1)), channels])
+            part = relax.reshape(part, shape=[*(size for one in phases for size in (1, len(one.taps))), channels])
+            terms.append(relax.multiply(seen, part))
+        return relax.astype(reduce(relax.add, terms), dtype=type_.dtype)
+
+
+def _is_finite(weights: np.ndarray | None) -> bool:
+    return weights is not None and bool(np.isfinite(weights.astype(np.float32, copy=False)).all())
 
 
 def _interleaved(parts: dict[tuple[int, ...], ir.Value], counts: Sequence[int]) -> ir.Value:

@@ -26,11 +26,14 @@ def by_onnxruntime(proto, x):
 # kernel, stride, dilation, padding, output padding, groups: phases in one convolution, in several, without taps, with negative padding
 FORMS = [(2, 2, 1, (0, 0), 0, 1), (4, 2, 1, (1, 1), 0, 1), (3, 2, 1, (1, 1), 1, 1), (5, 3, 2, (3, 1), 2, 1), (2, 3, 1, (0, 1), 1, 1),
          (3, 1, 2, (1, 0), 0, 2), (3, 2, 2, (0, 0), 1, 4), (4, 4, 1, (3, 2), 0, 2), (3, 2, 1, (4, 4), 0, 1)]
+WIDE = (16, 8, 1, (9, 8), 0, 1)     # padding of more outputs than there are inputs
+DEPTHWISE = [(4, 2, 1, (1, 1), 0, 4), (5, 3, 2, (3, 1), 2, 4), (3, 2, 1, (1, 2), 1, 4)]     # sums of products of vectors of channels
 
 
 @pytest.mark.parametrize(("form", "rank", "symbolic"), [
     *sampled(((form, 2, True) for form in FORMS), 3, 3), *first_of(((form, 2, False) for form in FORMS[1:4:2]), 3),
-    *((form, rank, True) for rank in (1, 3) for form in (FORMS[0], FORMS[3])),
+    *((form, rank, True) for rank in (1, 3) for form in (FORMS[0], FORMS[3])), (WIDE, 2, False),
+    (DEPTHWISE[0], 2, False), (DEPTHWISE[1], 2, True), (DEPTHWISE[2], 2, False), (DEPTHWISE[0], 3, True),
 ], ids=str)
 def test_forms(form, rank, symbolic):
     kernel, stride, dilation, (begin, end), extra, groups = form

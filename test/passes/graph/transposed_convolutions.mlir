@@ -37,3 +37,37 @@ func.func @some_together(%x: tensor<1x8x9xf32>, %w: tensor<8x6x5xf32>) -> tensor
   %y = "relax.conv1d_transpose"(%x, %w) {strides = array<i64: 3>} : (tensor<1x8x9xf32>, tensor<8x6x5xf32>) -> tensor<1x6x29xf32>
   return %y : tensor<1x6x29xf32>
 }
+
+// With finite weights, its four phases are elementwise: each output is the sum of one product for each tap, on vectors of channels.
+// CHECK-LABEL: func.func @depthwise_products(
+// CHECK-NOT: relax.conv2d
+// CHECK-COUNT-4: "relax.multiply"{{.*}} -> tensor<1x6x2x6x2x8xf32>
+// CHECK-NOT: "relax.multiply"
+// CHECK: return
+func.func @depthwise_products(%x: tensor<1x8x5x5xf32>) -> tensor<1x8x10x10xf32> {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<8x1x4x4xf32>} : () -> tensor<8x1x4x4xf32>
+  %y = "relax.conv2d_transpose"(%x, %w) {groups = 8 : i64, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x8x5x5xf32>, tensor<8x1x4x4xf32>) -> tensor<1x8x10x10xf32>
+  return %y : tensor<1x8x10x10xf32>
+}
+
+// Infinite weights are not multiplied by padding.
+// CHECK-LABEL: func.func @infinite(
+// CHECK: "relax.conv1d"
+// CHECK-NOT: "relax.multiply"
+// CHECK: return
+func.func @infinite(%x: tensor<1x8x5xf32>) -> tensor<1x8x20xf32> {
+  %w = "relax.constant"() {value = dense<0x7F800000> : tensor<8x1x8xf32>} : () -> tensor<8x1x8xf32>
+  %y = "relax.conv1d_transpose"(%x, %w) {groups = 8 : i64, strides = array<i64: 4>, padding = array<i64: 2, 2>} : (tensor<1x8x5xf32>, tensor<8x1x8xf32>) -> tensor<1x8x20xf32>
+  return %y : tensor<1x8x20xf32>
+}
+
+// Padding is counted in outputs: 16 of them are no quotient of the input.
+// CHECK-LABEL: func.func @wide_padding(
+// CHECK-NOT: relax.conv1d_transpose
+// CHECK: "relax.conv1d"{{.*}} : (tensor<1x2x8xf32>, tensor<96x2x2xf32>)
+// CHECK-NOT: relax.conv1d_transpose
+// CHECK: return
+func.func @wide_padding(%x: tensor<1x2x8xf32>, %w: tensor<2x3x64xf32>) -> tensor<1x3x256xf32> {
+  %y = "relax.conv1d_transpose"(%x, %w) {strides = array<i64: 32>, padding = array<i64: 16, 16>} : (tensor<1x2x8xf32>, tensor<2x3x64xf32>) -> tensor<1x3x256xf32>
+  return %y : tensor<1x3x256xf32>
+}
