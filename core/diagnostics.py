@@ -1,6 +1,7 @@
 """MLIR's diagnostics and the errors of passes as plain values, which stay valid after the IR is gone."""
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
@@ -10,6 +11,9 @@ from legato.core.locations import describe, model_name
 from legato.core.mlir import ir
 
 Severity = Literal["error", "warning", "note", "remark"]
+# what upstream advises about an op of an unknown dialect is for its own tools
+_UPSTREAMS_ADVICE = re.compile(r"If this is intended, please .*?-allow-unregistered-dialect with the MLIR (?:opt )?tool used")
+_ADVICE = "Import the Python module that defines the dialect first (--load of the tools), or allow it (--allow-unregistered-dialect)"
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def from_mlir(info: Any) -> Diagnostic:
     severity = cast(Severity, str(info.severity).rsplit(".", 1)[-1].lower())
     # a diagnostic's location has the base class only: go through its attribute
     location = ir.Location.from_attr(info.location.attr, info.location.context)
-    return Diagnostic(severity, info.message, position_of(location), model_name(location), tuple(map(from_mlir, info.notes)))
+    message = _UPSTREAMS_ADVICE.sub(_ADVICE, info.message)
+    return Diagnostic(severity, message, position_of(location), model_name(location), tuple(map(from_mlir, info.notes)))
 
 
 def of_error(error: BaseException) -> list[Diagnostic]:
@@ -83,7 +88,7 @@ def of_error(error: BaseException) -> list[Diagnostic]:
 
 def unparsable(error: ir.MLIRError, name: str) -> LegatoError:
     """The error for a text that MLIR cannot parse, with the text's ``name`` in place of MLIR's ``-``."""
-    made = LegatoError(str(error).replace('"-":', f'"{name}":'))
+    made = LegatoError(_UPSTREAMS_ADVICE.sub(_ADVICE, str(error)).replace('"-":', f'"{name}":'))
     made.__dict__["diagnostics"] = tuple(_renamed(one, name) for one in of_error(error))
     return made
 

@@ -28,16 +28,19 @@ def _short(filename: str, line: int | None) -> str:
     return f"{path.parent.name}/{path.name}:{line}" if path.parent.name else f"{path.name}:{line}"
 
 
-def raised_in(error: BaseException) -> str | None:
+def raised_in(error: BaseException, function: Callable[..., Any] | None = None) -> str | None:
     """The innermost place in the user's code that Legato had called when ``error`` was raised: ``folder/file.py:line in function``.
 
-    None if only Legato, Python's library and installed packages were running.
+    None if only Legato, Python's library and installed packages were running. ``function``: what Legato called; the code in its folder is
+    the user's also where it is installed.
     """
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
+    home = os.path.dirname(code.co_filename) if code is not None and not code.co_filename.startswith(OWN) else None
     found, called = None, False
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename.startswith(OWN):
             called = True
-        elif called and not frame.filename.startswith((*INSTALLED, "<frozen")):
+        elif called and (os.path.dirname(frame.filename) == home or not frame.filename.startswith((*INSTALLED, "<frozen"))):
             found = f"{_short(frame.filename, frame.lineno)} in {frame.name}"
     return found
 
@@ -63,7 +66,7 @@ def asked(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
 
 def blamed(error: Exception, what: str, function: Callable[..., Any]) -> LegatoError:
     """A LegatoError for an exception that is none, raised in the user's ``function``, which ``what`` describes."""
-    place = raised_in(error)
+    place = raised_in(error, function)
     return LegatoError(f"{what} ({source_of(function)}) raised {type(error).__name__}: {error}{f' (at {place})' if place else ''}")
 
 

@@ -1,19 +1,18 @@
 """Contexts with our dialects loaded."""
 
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 
 from legato.core.emitted_once import members_of
-from legato.core.ir_helpers import present
-from legato.core.mlir import PROVIDER, ext, ir
-from legato.dialects.late_loading import load_early
+from legato.core.errors import LegatoError
+from legato.core.ir_helpers import kinds, present
+from legato.core.locations import describe
+from legato.core.mlir import ext, ir
+from legato.dialects.late_loading import load_early, load_python
 from legato.dialects.relax import Relax
 from legato.dialects.tir.dialect import Tir
 
 USES = 100      # of a context whose IR is dropped: its attributes stay
-
-_lock = threading.Lock()
 
 
 class _Scratch(threading.local):
@@ -27,25 +26,28 @@ class _Scratch(threading.local):
 _scratch = _Scratch()
 
 
-def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:
+def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext.Dialect]] = (),
+                  module: ir.Module | None = None) -> ir.Context:
     """Loads relax, tir and the given dialects into the context (None: the current one) unless they are loaded. Returns the context.
 
-    The bindings allow one load per dialect and context, and crash when two threads load at once; this function holds a lock.
+    ``module``: IR in that context, which may have been made without the dialects. LegatoError if it has ops of one that has to be loaded.
     """
     chosen = present(ir.Context.current) if context is None else context
-    with _lock, chosen:
-        for dialect in (Relax, Tir, *dialects):
-            if not chosen.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
-                dialect.load()
-            # Without a registered module the bindings search for one at every op they wrap, 25 us each time.
-            home = sys.modules.get(dialect.__module__, sys.modules[__name__])  # code of exec() has none
-            sys.modules.setdefault(f"{PROVIDER}.dialects.{dialect.DIALECT_NAMESPACE}", home)
+    wanted = (Relax, Tir, *dialects)
+    if module is not None:
+        _check_unregistered(module, {one.DIALECT_NAMESPACE for one in wanted if not chosen.is_dialect_loaded(one.DIALECT_NAMESPACE)})
+    for dialect in wanted:
+        load_python(chosen, dialect)
     return chosen
 
 
-def python_dialects() -> dict[str, type[ext.Dialect]]:
-    """The dialects defined in Python in this process, Legato's and the user's, by name; of several of one name the last one."""
-    return {one.DIALECT_NAMESPACE: one for one in ext.Dialect.__subclasses__()}
+def _check_unregistered(module: ir.Module, names: set[str]) -> None:
+    """Upstream frees what ops that are not registered point to when their dialect is loaded: to go on would end the process."""
+    found = next((op for op in kinds(module) if op.name.partition(".")[0] in names), None) if names else None
+    if found is not None:
+        name = found.name.partition(".")[0]
+        raise LegatoError(f"{describe(found)} was made before the dialect '{name}' was defined, so that it is an op of no dialect: import "
+                          "the Python module that defines the dialect before the IR is made")
 
 
 def make_context(dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:

@@ -14,6 +14,7 @@ from legato.core.notebook import bytes_text, counted, html_folded, html_table
 from legato.core.weights import WeightStore
 from legato.core.weights_beside import load_beside, where_looked, write_ir
 from legato.dialects.inline_weights import take_inline_weights
+from legato.dialects.late_loading import load_mentioned
 from legato.dialects.loading import make_context
 from legato.dialects.parsing import parsable
 from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
@@ -84,14 +85,17 @@ class Module:
 
     @staticmethod
     def parse(text: str | bytes, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
-        """Parses and verifies MLIR text or bytecode in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
+        """Parses and verifies MLIR text or bytecode in a context that has our dialects (None: a new one). Those that Python modules of the
+        process define are loaded if the text mentions them. LegatoError if it is invalid."""
         return Module._parsed(text, weights, context, "-")
 
     @staticmethod
     def _parsed(text: str | bytes, weights: WeightStore | None, context: ir.Context | None, name: str) -> "Module":
         """``parse`` of a text that errors call ``name``."""
         text = parsable(text)
-        with context or make_context(), ir.Location.unknown():
+        chosen = context or make_context()
+        load_mentioned(chosen, text)
+        with chosen, ir.Location.unknown():
             try:
                 parsed = ir.Module.parse(text)
                 module = Module(parsed, take_inline_weights(parsed.operation, weights))

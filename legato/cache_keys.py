@@ -18,7 +18,7 @@ from pathlib import Path
 
 from legato.core import background, cpu
 from legato.core.mlir import PROVIDER, ir
-from legato.dialects.loading import python_dialects
+from legato.dialects.late_loading import python_dialects
 from legato.dialects.module import Module
 from legato.runtime.digests import digest_of
 from legato.schedule.tensor_primitives import TENSOR_INTRINSICS

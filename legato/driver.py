@@ -155,7 +155,7 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
         result = own_copy(module)
         begin_for(result.module)
         check_start(result, from_stage)
-        load_dialects(result.context, target.known_dialects())
+        load_dialects(result.context, target.known_dialects(), result.module)
 
     def run(name: str, work: Callable[[], Any]) -> None:
         done = len(context.times)

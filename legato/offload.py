@@ -12,7 +12,7 @@ from legato.dialects.relax.markers import CODEGEN, DONATED, INPUT_FORMS, OUTPUT_
 from legato.dialects.relax.requirements import require, requirements
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen
-from legato.passes.pipeline.base import PassContext
+from legato.passes.pipeline.base import BackendName, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.targets.backend import Backend
 
@@ -53,7 +53,7 @@ def offload(module: Module, engine: str, lower: Lower) -> Module:
     with graph.context, ir.Location.unknown():
         main.attributes[CODEGEN] = ir.StringAttr.get(engine)
         context = PassContext(resolve_backend=lambda name: device)
-        PassPipeline([OutlineExternal(engine, returns=True), RunCodegen(engine)]).run(graph, context)
+        PassPipeline([OutlineExternal(engine, returns=True), RunCodegen(BackendName(engine))]).run(graph, context)
         for name, value in kept.items():
             graph.function("main").attributes[name] = value
         require(graph.function("main"), required)

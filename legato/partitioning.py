@@ -12,7 +12,7 @@ from legato.passes.partition.merge_composites import MergeComposites
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen, check_options, pipeline_of, read_options
 from legato.passes.partition.veto_small import VetoSmall
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import BackendName, ModulePass, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.pipelines import with_catalogs
 from legato.targets.backend import Backend
@@ -38,7 +38,7 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     context.resolve_backend = context.resolve_backend or catalog.resolve
     context = with_catalogs(context)
     for name in names:
-        load_dialects(module.context, catalog.resolve(name).dialects)
+        load_dialects(module.context, catalog.resolve(name).dialects, module.module)
     for passes in passes_for(names, costs, codegen, options or {}):
         PassPipeline(passes).run(module, context)
     warn_of(context.warnings if own else ())
@@ -79,10 +79,10 @@ def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: 
     if isinstance(costs, str | ModulePass) or not isinstance(costs, Iterable):
         raise LegatoError(f"costs= takes a list of passes, such as [OnlyLarge()]; found {costs!r}")
     given = {name: settings((options or {}).get(name, ""), name) for name in names}
-    matching: list[ModulePass] = [FuseByPattern(name) for name in names]
-    small = [VetoSmall(name, given[name][0]) for name in names]
+    matching: list[ModulePass] = [FuseByPattern(BackendName(name)) for name in names]
+    small = [VetoSmall(BackendName(name), given[name][0]) for name in names]
     merging: list[ModulePass] = [*costs, *(MergeComposites(name) for name in names), *small, OutlineExternal()]
-    generating: list[ModulePass] = [RunCodegen(name, given[name][1]) for name in names]
+    generating: list[ModulePass] = [RunCodegen(BackendName(name), given[name][1]) for name in names]
     return [matching, merging, generating] if codegen else [matching, merging]
 
 

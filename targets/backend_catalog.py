@@ -39,7 +39,7 @@ class BackendCatalog:
                 self._found[name] = as_backend(getattr(import_module(f".backends.{name}", __package__), BUILTIN[name]))
             else:
                 raise LegatoError(f"unknown backend '{name}'{nearest(name, self.names())}; others come from installed packages (entry "
-                                  f"points of the group {GROUP}), from backends=[...] and from --load FILE.py")
+                                  f"points of the group {GROUP}), from backends=[...] and from --load FILE.py or MODULE")
         return self._found[name]
 
 

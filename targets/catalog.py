@@ -67,7 +67,8 @@ class Catalog:
         if name in self._targets:
             return self._targets[name]
         if name not in self._entries:
-            raise LegatoError(complaint + (self._of_stage(name) or nearest(name, self.names())))
+            others = f"; others come from installed packages (entry points of the group {GROUP}), legato.register_target and --load"
+            raise LegatoError(complaint + (self._of_stage(name) or f"{nearest(name, self.names())}{others}"))
         self._targets[name] = load_entry(self._entries.pop(name))
         self._registered = registry.snapshot()  # with the targets and rules that loading its package registered
         return self._targets[name]

@@ -15,7 +15,7 @@ from legato.core.given import check_text
 from legato.core.interfaces import AttentionTilesLike, MachineLike, PackingLike, WinogradTilesLike
 from legato.core.mlir import ext, func, ir
 from legato.core.user_code import asked, blamed
-from legato.dialects.loading import python_dialects
+from legato.dialects.late_loading import python_dialects
 from legato.targets.classified import KernelFunction, ask
 from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu

@@ -18,7 +18,8 @@ from legato import __version__
 from legato.core.diagnostics import Diagnostic, of_error
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
-from legato.dialects.loading import make_context, python_dialects
+from legato.dialects.late_loading import python_dialects
+from legato.dialects.loading import make_context
 from legato.dialects.parsing import parsable
 from legato.tools.errors import SourceText
 from legato.tools.expected_diagnostics import expectations, mismatches

@@ -47,8 +47,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--minutes", type=seconds_option, metavar="N", help="stop after so long, with the smallest one so far")
     p.add_argument("--jobs", type=count_option, default=1, metavar="N", help="how many commands run at once; the result is the same")
     p.add_argument("--no-verify", action="store_true", help="test invalid candidates, too")
-    p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first, and use the dialects that it "
-                   "defines")
+    p.add_argument("--load", action="append", default=[], metavar="FILE.py|MODULE",
+                   help="run a Python file, or import a module, first, and use the dialects that it defines")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("-v", "--verbose", action="count", default=0, help="log what is done, on standard error")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")

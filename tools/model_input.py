@@ -41,7 +41,7 @@ class ModelInput:
         from legato.frontends.onnx import from_onnx
 
         module = from_onnx(self.onnx, shapes=shapes or None)
-        load_dialects(module.context, dialects)
+        load_dialects(module.context, dialects, module.module)
         return module
 
     def _from_mlir(self, shapes: Mapping[str, Sequence[int | str]] | None, dialects: Iterable[type]) -> Module:

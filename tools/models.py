@@ -12,9 +12,9 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", action="append", type=backend_option, default=[], metavar="NAME",
                         help="give the parts that it supports to a backend: onnxruntime, openvino, onednn, tensorrt, or one of --load; "
                              "with options as NAME{key=value ...}; may be given again, the first has priority")
-    parser.add_argument("--load", action="append", default=[], metavar="FILE.py",
-                        help="run a Python file first, and use the rules, targets and backends that it defines, and the packed functions "
-                             "that it registers")
+    parser.add_argument("--load", action="append", default=[], metavar="FILE.py|MODULE",
+                        help="run a Python file, or import a module, first, and use the rules, targets and backends that it defines, "
+                             "and the packed functions that it registers")
     parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
                         help="an input's shape: numbers and symbols; of a sequence one for each tensor: 2,3;n,3;")
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing in the cache of compiled models")

@@ -30,7 +30,8 @@ Input and output:
   --emit-bytecode                     write MLIR's bytecode, which is read like text
   --inline-weights                    print the weights in the text, so that it can be piped; they are read like those of a file
   --allow-unregistered-dialect        allow ops that no dialect defines
-  --load FILE.py                      run a Python file first, to use its dialects, passes and targets (may be given again)
+  --load FILE.py|MODULE               run a Python file, or import a module, first, to use its dialects, passes and targets (may be
+                                      given again)
   --mlir-print-debuginfo              print locations: they carry the model's own names
   --mlir-print-op-generic             print every op in the generic form
   --mlir-print-local-scope            print attributes and locations inline, without aliases

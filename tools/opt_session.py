@@ -13,6 +13,7 @@ from legato.core.mlir import ir
 from legato.core.weights import WeightStore
 from legato.core.weights_beside import write_ir
 from legato.dialects.inline_weights import inlined_weights, take_inline_weights
+from legato.dialects.late_loading import load_mentioned
 from legato.dialects.module import Module
 from legato.dialects.parsing import parsable
 from legato.passes.pipeline.base import PassContext
@@ -83,7 +84,9 @@ class Session:
 
     def _parse(self, part: Input) -> Module:
         with self._timed("parse"):
-            parsed = ir.Module.parse(parsable(part.source.text if part.bytecode is None else part.bytecode), self.mlir_context)
+            written = parsable(part.source.text if part.bytecode is None else part.bytecode)
+            load_mentioned(self.mlir_context, written)
+            parsed = ir.Module.parse(written, self.mlir_context)
             module = Module(parsed, take_inline_weights(parsed.operation, part.weights and part.weights.copy()))
             module.check_weights(part.where_weights())
             return module

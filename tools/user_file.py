@@ -1,7 +1,9 @@
-"""``--load FILE.py``: the dialects, passes, targets and backends that a user's file defines or imports."""
+"""``--load FILE.py|MODULE``: the dialects, passes, targets and backends that a user's file, or installed module, defines or imports."""
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from legato.targets.target import Target
 
 PACKAGE = __name__.split(".")[0]
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,9 @@ class UserCode:
 
 
 def load_user_file(path: str) -> UserCode:
-    """Executes a Python file, which may import the modules beside it. LegatoError, with the line, if it is missing or fails."""
-    file = Path(path)
-    if not file.is_file():
-        raise LegatoError(f"--load {path}: there is no such file")
-    values = list(vars(_execute(file.resolve())).values())
+    """Executes a Python file, which may import the modules beside it, or imports the module of that name. LegatoError, with the line, if it
+    is missing or fails."""
+    values = list(vars(_execute(Path(path).resolve()) if Path(path).is_file() else _import(path)).values())
     classes = [value for value in values if isinstance(value, type) and not _ours(value)]
     dialects = [one for one in classes if issubclass(one, ext.Dialect) and one is not ext.Dialect]
     passes = [one for one in classes if issubclass(one, ModulePass) and "name" in vars(one)]
@@ -105,6 +106,21 @@ def _named(targets: list[Target], where: str) -> list[Target]:
         if found.setdefault(one.name, one) is not one:
             raise LegatoError(f"{where}: two targets are named '{one.name}': by that name only one of them could be had")
     return list(found.values())
+
+
+def _import(name: str) -> ModuleType:
+    if not MODULE.fullmatch(name) or name.endswith(".py"):
+        raise LegatoError(f"--load {name}: there is no such file")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
+            raise LegatoError(f"--load {name}: {type(error).__name__}: {error}") from error
+        raise LegatoError(f"--load {name}: there is no such file, and no module of that name is installed") from error
+    except (LegatoError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise LegatoError(f"--load {name}: {type(error).__name__}: {error}") from error
 
 
 def _execute(file: Path) -> ModuleType:

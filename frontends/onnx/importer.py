@@ -148,7 +148,7 @@ class Importer:
                 results = self._failed(scope, problem, str(cause), malformed, node)
             except Exception as error:
                 entry = self.entries.get((domain, node.op_type))
-                if entry is not None and (place := raised_in(error)) is not None:
+                if entry is not None and (place := raised_in(error, entry.build)) is not None:
                     reason = f"its import raised {type(error).__name__}: {error} (at {place})"
                     raise LegatoError(str(replace(problem, reason=reason))) from error
                 objection = self._objection(node, domain, opset, inputs, scope)

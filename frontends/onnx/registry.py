@@ -1,4 +1,5 @@
 """ONNX ops that this process registers with ``@legato.onnx_op``. An import works on a snapshot; Legato's own table is in ``ops/``."""
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -85,6 +86,7 @@ def isolated() -> Iterator[None]:
 def _entry(key: Key, functions: Mapping[int, Callable[..., Any]]) -> Entry:
     versions = tuple(sorted(functions))
 
+    @functools.wraps(functions[versions[-1]])     # what it raises is the user's
     def build(node):
         function = functions[max(version for version in versions if version <= node.version)]
         result = function(node)

@@ -126,7 +126,7 @@ class Conversion:
         except LegatoError as error:
             raise prefixed(error, f"{self.who(target, rule)} on {record.op}{named(record.name)}") from error
         except Exception as error:
-            place = raised_in(error)
+            place = raised_in(error, rule.function)
             raise LegatoError(f"{self.who(target, rule)} raised {type(error).__name__} on {record.op}{named(record.name)}: {error}"
                               f"{f' (at {place})' if place else ''}") from error
 

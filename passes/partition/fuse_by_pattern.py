@@ -22,7 +22,7 @@ from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
 from legato.passes.partition.marks import CODEGEN, graph_functions, unique
 from legato.passes.partition.report import records
-from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.base import BackendName, ModulePass, PassContext, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
@@ -35,7 +35,7 @@ class FuseByPattern(ModulePass):
 
     name: ClassVar[str] = "relax-fuse-by-pattern"
     rounding: ClassVar[Rounding] = EXACT
-    backend: str = option("", "the backend with the patterns")
+    backend: BackendName = option("", "the backend with the patterns")
 
     def run(self, module: Module, context: PassContext) -> None:
         backend = context.backend(self.backend)

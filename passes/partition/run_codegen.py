@@ -20,7 +20,7 @@ from legato.dialects.tir.plain import graph_types
 from legato.passes.graph.functions import CONSTANT
 from legato.passes.partition.artifacts import check_names, note, packed_name, same_bytes
 from legato.passes.partition.inlining import inline_module
-from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.base import BackendName, ModulePass, PassContext, option
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.scope import as_module, external_modules, symbol
 
@@ -35,7 +35,7 @@ class RunCodegen(ModulePass):
 
     name: ClassVar[str] = "relax-run-codegen"
     sees_external: ClassVar[bool] = True
-    backend: str = option("", "the backend")
+    backend: BackendName = option("", "the backend")
     options: str = option("", "for its code generation: key=value, separated by spaces")
 
     def run(self, module: Module, context: PassContext) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from legato.analysis.structured import StructuredKernels
 from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike, CpuMachine, GpuMachine, TargetLike
-from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
+from legato.passes.pipeline.options import BackendName, Option, OptionError, TargetText, option, options_of, parse_options, print_options
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 from legato.passes.pipeline.trials import TrialResults
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from legato.passes.pipeline.instrumentation import Instrumentation
     from legato.passes.pipeline.reproducer import Reproduction
 
-__all__ = ["ModulePass", "Option", "OptionError", "PassContext", "TargetText", "option", "options_of"]
+__all__ = ["BackendName", "ModulePass", "Option", "OptionError", "PassContext", "TargetText", "option", "options_of"]
 
 PASS_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 

@@ -1,8 +1,8 @@
 """The options of a pass: dataclass fields, in text ``{max-bytes=4096 layout=NHWC}``.
 
 A field ``max_bytes: int = 4096`` is the option ``max-bytes``. Types: bool, int, float, str, ``Literal[...]`` of strings, ``TargetText``,
-``tuple[T, ...]`` (text: ``1,2,3``) and ``T | None`` (omitted from the text if None). Values with spaces, commas or unbalanced brackets are
-quoted; balanced brackets need no quotes (``target=llvm{threads=2}``).
+``BackendName``, ``tuple[T, ...]`` (text: ``1,2,3``) and ``T | None`` (omitted from the text if None). Values with spaces, commas or
+unbalanced brackets are quoted; balanced brackets need no quotes (``target=llvm{threads=2}``).
 """
 import dataclasses
 import difflib
@@ -32,6 +32,10 @@ class TargetText(str):
         text = cls(str(target))
         text.value = target
         return text
+
+
+class BackendName(str):
+    """The name of a backend as the value of an option; ``PassContext.backend`` resolves it."""
 
 
 class OptionError(ValueError):
@@ -158,7 +162,7 @@ def type_text(annotation: Any) -> str:
         return f"list of {type_text(arguments[0])}"
     if origin in (Union, types.UnionType):
         return "|".join(type_text(one) for one in arguments if one is not types.NoneType)
-    return "target" if annotation is TargetText else annotation.__name__
+    return "target" if annotation is TargetText else "backend" if annotation is BackendName else annotation.__name__
 
 
 def parse_value(annotation: Any, text: str) -> Any:
@@ -186,9 +190,10 @@ def parse_value(annotation: Any, text: str) -> Any:
             return float(text)
         except ValueError:
             raise ValueError from None
-    if annotation in (str, TargetText):
+    if annotation in (str, TargetText, BackendName):
         return annotation(_unquote(text))
-    raise TypeError(f"a pass's option cannot have the type {annotation}: bool, int, float, str, Literal, TargetText, tuple[T, ...]")
+    raise TypeError(f"a pass's option cannot have the type {annotation}: bool, int, float, str, Literal, TargetText, BackendName, "
+                    "tuple[T, ...]")
 
 
 def print_value(value: Any) -> str:

@@ -33,6 +33,7 @@ from legato.passes.pipeline.steps import (
     PythonStep,
     Step,
     UpstreamStep,
+    backends_of,
     external,
     names_of,
     resolve,
@@ -95,19 +96,21 @@ class PassPipeline:
         return list(names_of(self.steps))
 
     def check(self, context: PassContext) -> None:
-        """Resolves the targets in the options. LegatoError for an unknown one."""
-        for _ in targets_of(self.steps, context):
+        """Resolves the targets and backends in the options. LegatoError for an unknown one."""
+        for _ in (*targets_of(self.steps, context), *backends_of(self.steps, context)):
             pass
 
     def run(self, module: Module, context: PassContext | None = None) -> None:
         """Runs the passes on `module`, in place.
 
-        The dialects of the targets in the passes' options are loaded into the module's context. Raises PassFailed, or the LegatoError
-        that a pass raised (with a note that names the pass). The module is then in an undefined state.
+        The dialects of the targets and backends in the passes' options are loaded into the module's context. Raises PassFailed, or the
+        LegatoError that a pass raised (with a note that names the pass). The module is then in an undefined state.
         """
         context = context or PassContext()
         context.warnings += incomplete(self.steps)
-        load_dialects(module.context, [dialect for target in targets_of(self.steps, context) for dialect in target.known_dialects()])
+        known = [dialect for target in targets_of(self.steps, context) for dialect in target.known_dialects()]
+        known += [dialect for backend in backends_of(self.steps, context) for dialect in backend.dialects]
+        load_dialects(module.context, known, module.module)
         verifies = bool(self.steps) and self.verify and not self.verify_each
         before = Reproducer.of(module) if verifies and self._wanted(context) else None
         if (observer := self._observer(context)) is not None:
@@ -271,7 +274,7 @@ class PassPipeline:
             return error
         if not isinstance(error, OSError) and (what := malformed(module.module)) is not None:
             return LegatoError(what)
-        if isinstance(work, PythonStep) and raised_in(error):
+        if isinstance(work, PythonStep) and raised_in(error, work.pass_.run):
             return blamed(error, f"the pass {work.name}", work.pass_.run)
         return error
 

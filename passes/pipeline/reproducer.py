@@ -51,7 +51,7 @@ class Reproducer:
         if command:
             lines.append(f"// command: {_one_line(command)}")
         lines.append(f"// error: {_one_line(str(error) or type(error).__name__)}")
-        lines += [f"// load: {Path(file).resolve()}" for file in loaded]
+        lines += [f"// load: {Path(file).resolve() if Path(file).is_file() else file}" for file in loaded]
         if verify_each:
             lines.append("// verify-each: true")
         if check is not None:

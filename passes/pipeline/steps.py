@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from legato.core.interfaces import TargetLike
+from legato.core.interfaces import BackendLike, TargetLike
 from legato.passes.pipeline import renamed, upstream
-from legato.passes.pipeline.base import ModulePass, OptionError, PassContext, TargetText, options_of
+from legato.passes.pipeline.base import BackendName, ModulePass, OptionError, PassContext, TargetText, options_of
 from legato.passes.pipeline.options import nearest
 from legato.passes.pipeline.registry import PASSES, all_passes, check_name, check_run, load, registered, where
 from legato.passes.pipeline.text import EXTERNAL, External, Item, Nested, PassText, PipelineError, parse_pipeline, print_external
@@ -139,14 +140,22 @@ def names_of(steps: Iterable[Step]) -> Iterator[str]:
 
 def targets_of(steps: Iterable[Step], context: PassContext) -> Iterator[TargetLike]:
     """The targets in the passes' options. LegatoError for an unknown one."""
+    return (context.target(value) for value in _values(steps) if isinstance(value, TargetText))
+
+
+def backends_of(steps: Iterable[Step], context: PassContext) -> Iterator[BackendLike]:
+    """The backends in the passes' options; none where the context knows of none. LegatoError for an unknown one."""
+    known = context.resolve_backend is not None
+    return (context.backend(value) for value in _values(steps) if known and value and isinstance(value, BackendName))
+
+
+def _values(steps: Iterable[Step]) -> Iterator[Any]:
     for step in steps:
         if isinstance(step, ExternalStep):
-            yield from targets_of(step.steps, context)
+            yield from _values(step.steps)
         elif isinstance(step, PythonStep):
             for option in options_of(type(step.pass_)):
-                value = getattr(step.pass_, option.field)
-                if isinstance(value, TargetText):
-                    yield context.target(value)
+                yield getattr(step.pass_, option.field)
 
 
 def _steps(item: Item, names: PassNames, ops: tuple[str, ...]) -> Iterator[Step]:

@@ -18,7 +18,7 @@ from thoroughly import sampled
 import legato
 from legato import cache_keys, compile_cache, kernels
 from legato.core import cpu
-from legato.dialects.loading import python_dialects
+from legato.dialects.late_loading import python_dialects
 from legato.runtime.cache_folder import CacheFolder
 from legato.targets.registry import isolated
 

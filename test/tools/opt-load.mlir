@@ -5,7 +5,7 @@
 
 // CHECK: func.func @f() attributes {toy.mark = "seen"}
 // CHECK: "toy.nop"() : () -> ()
-// WITHOUT: opt-load.mlir:13:12: error: operation being parsed with an unregistered dialect
+// WITHOUT: opt-load.mlir:13:12: error: operation being parsed with an unregistered dialect. Import the Python module that defines the dialect first (--load
 // WITHOUT-NEXT: "toy.nop"() : () -> ()
 // WITHOUT-NEXT: {{^}}           ^
 // ALLOWED: "toy.nop"()

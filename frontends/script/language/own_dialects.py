@@ -1,7 +1,7 @@
 """The user's dialect that a word such as ``T.npu.square`` or ``R.npu.scaled_relu`` names."""
 
 from legato.core.mlir import ext
-from legato.dialects.loading import python_dialects
+from legato.dialects.late_loading import python_dialects
 from legato.dialects.relax import Relax
 from legato.dialects.tir.dialect import Tir
 

@@ -1,4 +1,5 @@
 """The dialect of a user's device is known wherever its target is: after an import, in the tools, in pipelines, in backends."""
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import legato
 from legato import kernels
 from legato.artifacts import Lowered
 from legato.core.mlir import ext
-from legato.dialects import Module, make_context
+from legato.dialects import Module, make_context, relax
+from legato.dialects.relax.attributes import Float
+from legato.dialects.relax.op import FLOAT, Operand
 from legato.targets.registry import isolated
 
 DEVICE = Path(__file__).parent / "inputs" / "coprocessor.py"
@@ -38,6 +41,21 @@ class Ruled(ext.Dialect, name="ruled"):
 
 class Fence(Ruled.Operation, name="fence"):
     """Lowered to nothing."""
+
+
+class Gates(ext.Dialect, name="gates"):
+    """The dialect of a graph op."""
+
+
+class Gate(relax.graph_op(Gates), name="gate"):
+    """x * factor."""
+
+    x = Operand(FLOAT)
+    factor = Float(1.0)
+
+    @staticmethod
+    def result_type(x, factor):
+        return x
 
 
 def onnx_model():
@@ -109,9 +127,48 @@ def test_a_backend_that_states_a_dialect():
 
 def test_a_module_with_its_own_ops_from_text(device):
     text = 'func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  "ruled.fence"() : () -> ()\n  return %x : tensor<4xf32>\n}'
-    with pytest.raises(legato.LegatoError, match="unregistered dialect"):
-        Module.parse(text)
-    assert "ruled.fence" in str(Module.parse(text, context=make_context([Ruled])))
+    with pytest.raises(legato.LegatoError, match=r"unregistered dialect\. Import the Python module that defines the dialect first"):
+        Module.parse(text.replace("ruled.", "unruled."))
+    module = Module.parse(text)
+    assert module.context.is_registered_operation("ruled.fence") and not module.context.is_dialect_loaded("stated")
+    bytecode = io.BytesIO()
+    module.module.operation.write_bytecode(bytecode)
+    for again in (Module.parse(bytecode.getvalue()), Module.parse(text, context=make_context([Ruled]))):
+        assert '"ruled.fence"()' in str(again)
+    np.testing.assert_array_equal(legato.compile(module, device)(X[0, :4]), X[0, :4])
+
+
+@pytest.mark.parametrize("names_it", [True, False], ids=["a target with its rule", "a target without"])
+def test_an_op_that_an_import_builds_is_of_its_dialect(device, names_it):
+    """The dialect is not in the context into which the model is imported. An op that is made before its dialect is loaded would end the
+    process when it is loaded."""
+    def build(node):
+        return Gate.build(node.x(0), factor=2.0)
+
+    model = onnx_model()
+    model.graph.node[0].domain, model.graph.node[0].op_type = "gates", "Gate"
+    model.opset_import.append(helper.make_opsetid("gates", 1))
+    module = legato.from_onnx(model, entries=[legato.frontends.onnx.op("Gate", 1, domain="gates")(build)])
+    assert module.context.is_registered_operation("gates.gate")
+    rule = legato.kernel("gates.gate")(lambda k, x, out: kernels.pointwise(k, out, [x], lambda e, x: e.mul(x, e.const(k.attrs["factor"]))))
+    target = legato.Target("gated", parents=("llvm",), rules=(rule,)) if names_it else "llvm"
+    np.testing.assert_array_equal(legato.compile(module, target, rules=() if names_it else [rule])(X), 2 * X)
+
+
+def test_an_op_that_was_made_before_its_dialect_was_defined():
+    context = make_context()
+    context.allow_unregistered_dialects = True
+    module = Module.parse('func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { "late.nop"() : () -> () return %x : tensor<4xf32> }',
+                          context=context)
+
+    class Late(ext.Dialect, name="late"):
+        pass
+
+    class Nop(Late.Operation, name="nop"):
+        pass
+
+    with pytest.raises(legato.LegatoError, match=r"^late\.nop was made before the dialect 'late' was defined.* import the Python module"):
+        legato.compile(module, legato.Target("lately", parents=("llvm",), dialects=(Late,)))
 
 
 def run_tool(name: str, *arguments: str, folder: Path) -> str:
