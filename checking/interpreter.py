@@ -138,9 +138,7 @@ class Interpreter:
         return [value]
 
     def _constant(self, op: ir.Operation) -> np.ndarray:
-        constant = op.opview
-        array = np.asarray(self.module.weights[constant.weight] if constant.weight is not None else constant.value)
-        return self._moved(array)
+        return self._moved(np.asarray(self.module.array(op)))
 
     def _graph_op(self, op: ir.Operation, operands: list[Any], symbols: dict[str, int]) -> Sequence[Any]:
         results = [self._moved(np.asarray(array)) for array in relax.evaluate(op.opview, operands, symbols)]

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from legato.core import dtypes
 from legato.core.diagnostics import unparsable
 from legato.core.errors import LegatoError
 from legato.core.given import path_of
-from legato.core.locations import describe
+from legato.core.locations import describe, origin
 from legato.core.mlir import func, ir
 from legato.core.notebook import bytes_text, counted, html_folded, html_table
 from legato.core.weights import WeightStore
@@ -126,6 +128,16 @@ class Module:
         files. LegatoError if a file of that name is there that this method did not write."""
         path = path_of(path, "what a module is saved as")
         return write_ir(path, self.module.operation.get_asm(enable_debug_info=True) + "\n", self.weights)
+
+    def array(self, constant: ir.Value | ir.OpView | ir.Operation) -> np.ndarray:
+        """The array of a ``relax.constant``, given as the op or as its result, from the op or from ``weights``. LegatoError for another
+        value."""
+        op = constant.owner if isinstance(constant, ir.Value) else constant
+        if isinstance(op, ir.Block) or op.operation.name != Constant.OPERATION_NAME:
+            what = origin(constant) if isinstance(constant, ir.Value) else describe(constant)
+            raise LegatoError(f"{what} is no relax.constant: its elements are not known")
+        found = op.operation.opview
+        return self.weights[found.weight] if found.weight is not None else found.value
 
     def constants(self) -> list[Constant]:
         """All ``relax.constant`` ops, external modules included, in order."""

@@ -24,7 +24,6 @@ from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
 from legato.passes.pipeline.instrumentation import Instrumentation, check_instrumentation
-from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.reproducer import Reproduction
 from legato.stages import PassesAt, passes_for, stages_of
 from legato.targets.backend import GivenBackend
@@ -203,10 +202,9 @@ def _partitioning(backends: Sequence[GivenBackend], costs: Sequence[ModulePass],
 
 def give_to_backends(module: Module, context: PassContext, backends: Sequence[GivenBackend], costs: Sequence[ModulePass] = (),
                      options: Mapping[str, str] | None = None) -> None:
-    """Partitions a module as ``legato.partition`` does, after the passes that patterns rely on."""
-    from legato.partitioning import BEFORE, partition
+    """Partitions a module as ``legato.partition`` does."""
+    from legato.partitioning import partition
 
-    PassPipeline(BEFORE).run(module, context)
     partition(module, backends, costs=costs, options=options, context=context)
 
 

@@ -1,7 +1,8 @@
 """``legato.partition``: gives parts of a model to external compilers and libraries."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from legato.core.errors import LegatoError
 from legato.core.user_code import warn_of
@@ -10,7 +11,7 @@ from legato.dialects.module import Module
 from legato.passes.partition.fuse_by_pattern import FuseByPattern
 from legato.passes.partition.merge_composites import MergeComposites
 from legato.passes.partition.outline_external import OutlineExternal
-from legato.passes.partition.run_codegen import RunCodegen, check_options, pipeline_of, read_options
+from legato.passes.partition.run_codegen import RunCodegen, before_of, check_options, pipeline_of, read_options
 from legato.passes.partition.veto_small import VetoSmall
 from legato.passes.pipeline.base import BackendName, ModulePass, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -18,13 +19,11 @@ from legato.pipelines import with_catalogs
 from legato.targets.backend import Backend
 from legato.targets.backend_catalog import BackendCatalog
 
-# run by ``legato.compile`` before patterns are matched
-BEFORE = "relax-infer-shapes,relax-require-sizes{unused=true},relax-fold-constants,relax-canonicalize"
-
 
 def partition(module: Module, backends: Iterable[str | Backend | type[Backend]], *, costs: Iterable[ModulePass] = (), codegen: bool = True,
               options: Mapping[str, str] | None = None, context: PassContext | None = None) -> Module:
-    """Gives parts of ``module`` to backends, in place, and returns it.
+    """Gives parts of ``module`` to backends, in place, and returns it, as a compile with ``backends=`` does: the passes that each backend
+    wants before (``Backend.before``) run first.
 
     ``backends``: values, classes or names, in order of priority. ``costs``: passes between matching and merging, which may veto groups
     (see passes/partition/costs.py). ``codegen``: False leaves the external modules without generated code. ``options``: for code
@@ -39,8 +38,9 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     context = with_catalogs(context)
     for name in names:
         load_dialects(module.context, catalog.resolve(name).dialects, module.module)
-    for passes in passes_for(names, costs, codegen, options or {}):
-        PassPipeline(passes).run(module, context)
+    resolved = [catalog.resolve(name) for name in names]
+    for passes in _pipelines(resolved, costs, codegen, options):
+        _with_passes_of(resolved, passes).run(module, context)
     warn_of(context.warnings if own else ())
     return module
 
@@ -70,6 +70,7 @@ def check_backends(backends: Iterable[str | Backend | type[Backend]],
         backend = catalog.resolve(name)
         check_options(backend, read_options(rest))
         pipeline_of(backend)
+        before_of(backend)
     return names, catalog
 
 
@@ -105,5 +106,19 @@ def settings(text: str, backend: str) -> tuple[int, str]:
 
 def partition_passes(backends: Iterable[str | Backend | type[Backend]], options: Mapping[str, str] | None = None) -> PassPipeline:
     """The passes by which a compile gives parts of a graph to backends, as one pipeline."""
-    names = [one if isinstance(one, str) else one.name for one in backends]
-    return PassPipeline([BEFORE, *(one for passes in passes_for(names, options=options) for one in passes)])
+    names, catalog = check_backends(backends, options)
+    resolved = [catalog.resolve(name) for name in names]
+    return _with_passes_of(resolved, [one for passes in _pipelines(resolved, options=options) for one in passes])
+
+
+def _pipelines(backends: Sequence[Backend], costs: Iterable[ModulePass] = (), codegen: bool = True,
+               options: Mapping[str, str] | None = None) -> Iterator[Sequence[str | ModulePass]]:
+    """The pipelines that partition a graph, in order. Backends side by side that want the same passes before are matched and merged
+    together; what they take is outlined before the graph is changed for the next ones."""
+    for text, together in groupby(backends, lambda one: str(before_of(one))):
+        yield [text] if text else []
+        yield from passes_for([one.name for one in together], costs, codegen, options or {})
+
+
+def _with_passes_of(backends: Iterable[Backend], passes: Sequence[str | ModulePass]) -> PassPipeline:
+    return PassPipeline(passes, extra_passes=dict.fromkeys(one for backend in backends for one in backend.passes))

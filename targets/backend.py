@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from legato.analysis.patterns import Composite, as_composites
+from legato.analysis.patterns import Composite, Match, all_matches, as_composites
 from legato.core.errors import LegatoError
-from legato.core.mlir import ext
+from legato.core.mlir import ext, func
 from legato.core.user_code import blamed, prefixed
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
@@ -23,7 +23,9 @@ class Backend:
     ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the
     pipeline may use besides Legato's. ``dialects``: defined in Python, that its passes and its code generation use. ``requires``: Python
     packages that its code needs at compile time and at run time, by the names to import (``"cuda:cuda-python"`` where pip's name differs).
-    ``min_ops``: merged groups of fewer ops stay with the host (1: none).
+    ``min_ops``: merged groups of fewer ops stay with the host (1: none). ``before``: passes that run on the graph before the patterns are
+    matched, as ``pipeline``; those of the default fold constants and canonicalize, and leave nothing of quantized arithmetic as it was
+    imported (``patterns.quantize``): a backend of such models has ``before = "relax-infer-shapes"``.
     """
 
     name: str = ""
@@ -33,6 +35,7 @@ class Backend:
     dialects: Sequence[type[ext.Dialect]] = ()
     requires: Sequence[str] = ()
     min_ops: int = 1
+    before: Any = "relax-infer-shapes,relax-require-sizes{unused=true},relax-fold-constants,relax-canonicalize"
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Artifact | Sequence[Artifact]:
         """Generates code for one external module, a copy that may be changed.
@@ -42,6 +45,12 @@ class Backend:
         LegatoError if it fails.
         """
         raise LegatoError(f"the backend '{self.name}' generates no code: {type(self).__name__} has no method codegen")
+
+    def matches(self, function: func.FuncOp) -> list[Match]:
+        """The matches of the patterns in a function that ``codegen`` has got, in the order in which they run; each has the parts that its
+        pattern names (``match["conv"].attrs``), as in ``check``. The function has no calls of composites: the pipeline inlines them by
+        relax-inline. Together the matches are all of it: LegatoError for an op in none of them, such as one that the pipeline made."""
+        return all_matches(self.composites(), function, f"the backend '{self.name}'")
 
     def check_options(self, options: Mapping[str, str]) -> None:
         """LegatoError for options that ``codegen`` does not take. It is called before a model is imported and partitioned; a backend that

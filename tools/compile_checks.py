@@ -8,9 +8,8 @@ from pathlib import Path
 
 from legato.core.errors import LegatoError
 from legato.driver import refuse_elsewhere
-from legato.partitioning import BEFORE, check_backends, partition_passes
+from legato.partitioning import check_backends, partition_passes
 from legato.passes.partition.run_codegen import check_requires
-from legato.passes.pipeline.pipeline import PassPipeline
 from legato.runtime.linker import find_linker
 from legato.stages import stages_of
 from legato.targets.backend import GivenBackend
@@ -92,7 +91,7 @@ def look_up(options: argparse.Namespace, user: UserCode) -> Chosen:
     if (options.mlir_print_ir_before or options.mlir_print_ir_after) and target.templates():
         pipelines = [passes for _, passes in stages_of(target)]
         if options.backend:
-            pipelines += [partition_passes(backends, dict(options.backend)), PassPipeline(BEFORE)]
+            pipelines.append(partition_passes(backends, dict(options.backend)))
         check_names(options, pipelines)
     return Chosen(target, backends)
 

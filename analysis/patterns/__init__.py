@@ -12,9 +12,10 @@ from legato.analysis.patterns.composite import Composite, as_composites, composi
 from legato.analysis.patterns.graph import Graph, Node, Ref
 from legato.analysis.patterns.language import Pattern, each_operand, is_const, is_op, outputs, wildcard
 from legato.analysis.patterns.match import Match, Matched
-from legato.analysis.patterns.matcher import Matcher
+from legato.analysis.patterns.matcher import Matcher, all_matches
+from legato.analysis.patterns.quantized import dequantize, quantize
 
 __all__ = [
-    "Composite", "Graph", "Match", "Matched", "Matcher", "Node", "Pattern", "Ref", "as_composites", "composite", "each_operand", "is_const",
-    "is_op", "outputs", "wildcard",
+    "Composite", "Graph", "Match", "Matched", "Matcher", "Node", "Pattern", "Ref", "all_matches", "as_composites", "composite",
+    "dequantize", "each_operand", "is_const", "is_op", "outputs", "quantize", "wildcard",
 ]

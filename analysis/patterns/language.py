@@ -17,6 +17,7 @@ class Pattern:
         self.label: str | None = None
         self.constraints: tuple[Constraint, ...] = ()
         self.is_exposed = False
+        self.is_shared = False
 
     def __str__(self) -> str:
         return "a value"
@@ -38,6 +39,11 @@ class Pattern:
     def exposed(self) -> Any:
         """Allows the value uses outside of the match: it becomes another result of the group."""
         return self._with(is_exposed=True)
+
+    def shared(self) -> Any:
+        """Allows the value uses outside of the match, for which the ops that compute it stay as well: it is cheap enough to be computed
+        more than once."""
+        return self._with(is_shared=True)
 
     def where(self, constraint: Constraint) -> Any:
         """Adds a constraint: a function of the value (a Ref) that returns None, or the reason why it does not hold."""

@@ -49,10 +49,12 @@ class Matched:
 
 
 class Match:
-    """Ops that match a pattern together. ``nodes``: in program order; ``roots``: the values of the pattern itself."""
+    """Ops that match a pattern together. ``nodes``: in program order; ``roots``: the values of the pattern itself; ``copied``: those of the
+    ops that stay for others, too."""
 
-    def __init__(self, name: str, nodes: Iterable[Node], roots: list[Ref], labels: dict[str, Ref], exposed: list[Ref]):
-        self.name = name
+    def __init__(self, name: str, nodes: Iterable[Node], roots: list[Ref], labels: dict[str, Ref], exposed: list[Ref],
+                 copied: frozenset[Node] = frozenset()):
+        self.name, self.copied = name, copied
         self.nodes = sorted(nodes, key=lambda n: n.position)
         self.roots, self.labels, self.exposed = roots, labels, exposed
 
@@ -74,6 +76,11 @@ class Match:
     def ops(self) -> list[ir.Operation]:
         """The ops, in program order, without constants."""
         return [node.op for node in self.nodes]
+
+    @property
+    def own(self) -> list[Node]:
+        """The nodes that belong to this match alone, in program order."""
+        return [node for node in self.nodes if node not in self.copied]
 
     @property
     def results(self) -> list[Ref]:

@@ -1,17 +1,22 @@
 """The matching algorithm: from the last op backwards along operands, with backtracking over all choices."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from legato.analysis.patterns.composite import Composite
 from legato.analysis.patterns.graph import Graph, Node, Ref
 from legato.analysis.patterns.language import Alternatives, ConstantPattern, EachOperand, OpPattern, Outputs, Pattern, Repeated, all_parts
 from legato.analysis.patterns.match import Match
+from legato.core.errors import LegatoError
+from legato.core.mlir import func
 
 COMMUTATIVE = frozenset(f"relax.{name}" for name in (
     "add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor",
     "bitwise_and", "bitwise_or", "bitwise_xor"))
+
+
+WHOLE, CHECKED = 1000, 2000
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,14 @@ class Matcher:
                 continue
             match, reason = self.match_at(composite, node)
             if match is not None:
-                self.taken.update(match.nodes)
+                self.taken.update(match.own)
                 found.append(match)
             self.attempts.append(Attempt(composite.name, node, reason, tuple(match.nodes) if match is not None else ()))
         return found
+
+    def refusal_at(self, node: Node) -> str | None:
+        """Why the pattern that was tried last at an op does not match there; None if none ends in such an op."""
+        return next((attempt.reason for attempt in reversed(self.attempts) if attempt.node is node), None)
 
     def match_at(self, composite: Composite, node: Node) -> tuple[Match | None, str | None]:
         """The match that ends in an op, or the reason why there is none: that of the attempt that got furthest."""
@@ -86,20 +95,21 @@ class Matcher:
     def _finished(self, composite: Composite, roots: list[Ref], state: State) -> Match | None:
         exposed = {ref for pattern, ref in state.bound.items() if pattern.is_exposed}
         inside, escaping = set(state.nodes), []
+        copied = _copied(state, roots)
         for node in state.nodes:
-            for ref in node.results:
+            for ref in () if node in copied else node.results:
                 outside = next((u for u in node.users if u not in inside), None)
                 if ref in roots or outside is None:
                     continue
                 if ref not in exposed:
-                    self._note(state, f"the result of {node} is also read outside, by {outside}")
+                    self._note(state, f"the result of {node} is also read outside, by {outside}", WHOLE)
                     return None
                 escaping.append(ref)
         labels = {p.label: ref for p, ref in state.bound.items() if p.label is not None}
-        match = Match(composite.name, state.nodes, roots, labels, escaping)
+        match = Match(composite.name, state.nodes, roots, labels, escaping, copied)
         reason = self.graph.size_refusal(state.nodes, match.results) or composite.refusal(match)
         if reason is not None:
-            self._note(state, reason, certain=True)
+            self._note(state, reason, CHECKED)
             return None
         return match
 
@@ -195,8 +205,38 @@ class Matcher:
         for found in self._match(pattern, ref, state):
             yield from self._operands(others, found)
 
-    def _note(self, state: State, reason: str, certain: bool = False) -> None:
-        """Keeps the reason of the attempt that got furthest; a check's reason takes precedence."""
-        depth = len(state.nodes) + (1000 if certain else 0)
+    def _note(self, state: State, reason: str, furthest: int = 0) -> None:
+        """Keeps the reason of the attempt that got furthest: what is against a pattern that matched as a whole takes precedence over what
+        did not match, and a check's reason over both."""
+        depth = len(state.nodes) + furthest
         if depth > self._why[0]:
             self._why = (depth, reason)
+
+
+def _copied(state: State, roots: list[Ref]) -> frozenset[Node]:
+    """The nodes of a match that compute a shared value that others read, too. None if that would need a value of the match's own."""
+    inside, copied = set(state.nodes), set[Node]()
+    own = {ref.node for ref in roots}
+    waiting = [ref.node for pattern, ref in state.bound.items() if pattern.is_shared and ref.node in inside and ref.node not in own
+               and any(user not in inside for user in ref.node.users)]
+    while waiting:
+        node = waiting.pop()
+        if node in own:
+            return frozenset()
+        if node is not None and node in inside and node not in copied:
+            copied.add(node)
+            waiting += [ref.node for ref in node.operands]
+    return frozenset(copied)
+
+
+def all_matches(composites: Sequence[Composite], function: func.FuncOp, whose: str) -> list[Match]:
+    """The matches of patterns, by priority, in a function of one block, in the order in which they run. LegatoError for a graph op in none
+    of them."""
+    matcher = Matcher(Graph(function))
+    found = [match for one in composites for match in matcher.matches(one)]
+    covered = {node for match in found for node in match.nodes}
+    for node in matcher.graph.nodes:
+        if node.is_pure and node not in covered:
+            raise LegatoError(f"@{function.name.value} has {node}, which no pattern of {whose} matches: "
+                              f"{matcher.refusal_at(node) or 'they end in other ops'}")
+    return sorted(found, key=lambda match: match.nodes[-1].position)

@@ -1,8 +1,6 @@
 """The compiler's side: the patterns that the accelerator supports, layouts, code generation."""
 import pickle
 
-import numpy as np
-
 from legato import Backend
 from legato.artifacts import Blob
 from legato.dialects import relax
@@ -57,8 +55,8 @@ def program(module, function):
             return {"inputs": count, "steps": steps, "results": [numbers[v] for v in operands]}
         result = op.operation.results[0]
         if name == "relax.constant":
-            constants[result] = module.weights[op.weight] if op.weight is not None else op.value
-            emit(result, "constant", value=np.asarray(constants[result]))
+            constants[result] = module.array(op)
+            emit(result, "constant", value=constants[result])
         elif name == "relax.conv2d":
             kernel = constants[operands[1]]  # HWIO
             attrs = relax.attributes_of(op)

@@ -19,7 +19,7 @@ from legato.core.user_code import prefixed
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE
 from legato.passes.partition.cycles import Groups
-from legato.passes.partition.groups import as_function, replace_by_call, sort_block
+from legato.passes.partition.groups import as_function, erase_unread, replace_by_call, sort_block
 from legato.passes.partition.marks import CODEGEN, graph_functions, unique
 from legato.passes.partition.report import records
 from legato.passes.pipeline.base import BackendName, ModulePass, PassContext, option
@@ -67,7 +67,7 @@ def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str],
             if len(match.results) > 1:
                 groups = groups or _groups(graph)
                 if not groups.may_join(match.nodes):
-                    matcher.taken.difference_update(match.nodes)
+                    matcher.taken.difference_update(match.own)
                     report.append(_refused(backend, match, "other ops lie between its ops, and both read from it and are read by it"))
                     continue
                 groups.join(match.nodes)
@@ -80,6 +80,12 @@ def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str],
     for match, ops in sorted(zip(found, taken), key=lambda pair: pair[0].nodes[-1].position):
         made = _outline(module, match, backend.name, names)
         report.append(PatternRecord(backend.name, match.name, ops, function=made.name.value))
+    copied = {node for match in found for node in match.copied}
+    for node in sorted(copied, key=lambda node: -node.position):      # those that only other matches read
+        if not any(True for result in node.op.results for _ in result.uses):
+            left = [present(ref.node).op for ref in node.operands if ref.is_constant]
+            node.op.erase()
+            erase_unread(list(dict.fromkeys(left)))
     if any(len(match.results) > 1 for match in found):
         sort_block(graph.block, graph.function)
     return tried
@@ -101,7 +107,7 @@ def _outline(module: ir.Module, match: Match, backend: str, names: set[str]) -> 
     taken = {n for node in match.nodes for n in (*node.helpers, node)}
     constants = {present(ref.node) for node in match.nodes for ref in node.operands if ref.is_constant}
     copied = [n.op for n in sorted(taken | constants, key=lambda n: n.position)]
-    ops = [n.op for n in sorted(taken, key=lambda n: n.position)]
+    ops = [n.op for n in sorted(taken, key=lambda n: n.position) if n not in match.copied]
     results = [ref.value for ref in match.results]
     location = ir.Location.fused([op.location for op in match.ops]) if len(match.ops) > 1 else match.ops[0].location
     name = _name(f"{backend}_{match.name}", names)

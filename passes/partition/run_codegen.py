@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
@@ -94,8 +94,17 @@ def check_options(backend: BackendLike, options: Mapping[str, str]) -> None:
 
 def pipeline_of(backend: BackendLike) -> PassPipeline:
     """The backend's own pipeline. A LegatoError names the backend."""
+    return _pipeline(backend, backend.pipeline)
+
+
+def before_of(backend: BackendLike) -> PassPipeline:
+    """The passes that the graph has behind it when the backend's patterns are matched. A LegatoError names the backend."""
+    return _pipeline(backend, backend.before)
+
+
+def _pipeline(backend: BackendLike, passes: Any) -> PassPipeline:
     try:
-        return PassPipeline(backend.pipeline, extra_passes=backend.passes)
+        return PassPipeline(passes, extra_passes=backend.passes)
     except LegatoError as error:
         raise prefixed(error, f"the backend '{backend.name}'") from error
 

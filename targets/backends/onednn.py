@@ -90,7 +90,7 @@ def _program(module: Module, function: func.FuncOp, composites: Mapping[str, fun
             if op.name == "func.return":
                 return [values[v] for v in op.operands]
             if op.name == "relax.constant":
-                constants[op.results[0]] = module.weights[view.weight] if view.weight is not None else view.value
+                constants[op.results[0]] = module.array(view)
             elif op.name == "func.call":
                 inner = composites[op.attributes["callee"].value]
                 made = run(inner, dict(zip(inner.arguments, (values[v] for v in op.operands))))
