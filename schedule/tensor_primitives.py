@@ -5,9 +5,12 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
+from legato.core.errors import LegatoError
+from legato.core.interfaces import ScriptKernel
 from legato.core.ir_helpers import ancestors, body, copy, find, present
 from legato.core.mlir import ir, memref
 from legato.dialects import tir
+from legato.dialects.loading import scratch_context
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block
 from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
@@ -22,8 +25,27 @@ UNKNOWN_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 
 def register_tensor_intrinsic(name: str, description: Any, implementation: Any) -> None:
     """Names an intrinsic for ``tensorize``: two kernels (``@T.prim_func``) of the same parameters, the computation that is matched
-    and its replacement."""
+    and its replacement. A name that is registered again stands for the new ones. LegatoError for what is no kernel, and for parameters that
+    are not the same."""
+    who = f"register_tensor_intrinsic({name!r}, ...)"
+    if not isinstance(name, str) or not name:
+        raise LegatoError(f"{who}: the name is a text, by which tensorize knows the intrinsic")
+    for what, kernel in (("description", description), ("implementation", implementation)):
+        if not isinstance(kernel, ScriptKernel):
+            raise LegatoError(f"{who}: the {what} is a kernel under @T.prim_func, not {kernel!r}")
+    with scratch_context(), ir.Location.unknown():
+        scratch = ir.Module.create()
+        wanted, found = (parameters_of(kernel.build(scratch)) for kernel in (description, implementation))
+        if wanted != found:
+            raise LegatoError(f"{who}: the parameters of the description are {', '.join(map(str, wanted))}; the implementation has "
+                              f"{', '.join(map(str, found)) or 'none'}")
     TENSOR_INTRINSICS[name] = description, implementation
+
+
+def parameters_of(kernel: Any) -> list[ir.Type]:
+    """The types of the parameters of a kernel as they are written."""
+    found = {place_of(kernel, argument): argument.type for argument in kernel.arguments}
+    return [found[place] for place in sorted(found)]
 
 
 def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:

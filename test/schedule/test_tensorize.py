@@ -141,3 +141,28 @@ def test_other_sizes_and_names_are_refused(monkeypatch):
         sch.tensorize(sch.get_loops(sch.get_block("C"))[0], "vector_mma")
     with pytest.raises(ScheduleError, match="there is no intrinsic 'mma'; there are: stub_mma, vector_mma"):
         sch.tensorize(sch.get_loops(sch.get_block("C"))[0], "mma")
+
+
+@T.prim_func
+def rows_only(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+    for i, j in T.grid(4, 4):
+        C[i, j] = A[i, j]
+
+
+@T.prim_func
+def wider(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+    for i, j in T.grid(4, 4):
+        C[i, j] = C[i, j] + A[i, 0] * B[0, j]
+
+
+@pytest.mark.parametrize("name, description, implementation, message", [
+    ("", mma_description, mma_of_c, "the name is a text"),
+    ("x", 3, mma_of_c, "the description is a kernel under @T.prim_func, not 3"),
+    ("x", mma_description, lambda: None, "the implementation is a kernel under @T.prim_func, not <function"),
+    ("x", mma_description, rows_only, r"the parameters of the description are tensor<4x4xf32>, .*; the implementation has tensor<4x4xf32>, "
+                                      "tensor<4x4xf32>$"),
+    ("x", mma_description, wider, "the implementation has tensor<4x8xf32>, tensor<8x4xf32>, tensor<4x4xf32>$")])
+def test_what_no_intrinsic_is_made_of(name, description, implementation, message):
+    with pytest.raises(legato.LegatoError, match=f"^register_tensor_intrinsic\\({name!r}, ...\\): .*{message}"):
+        legato.register_tensor_intrinsic(name, description, implementation)
+    assert "x" not in TENSOR_INTRINSICS
