@@ -81,7 +81,7 @@ def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: 
         raise LegatoError(f"costs= takes a list of passes, such as [OnlyLarge()]; found {costs!r}")
     given = {name: settings((options or {}).get(name, ""), name) for name in names}
     matching: list[ModulePass] = [FuseByPattern(BackendName(name)) for name in names]
-    small = [VetoSmall(BackendName(name), given[name][0]) for name in names]
+    small = [VetoSmall(name, given[name][0]) for name in names]
     merging: list[ModulePass] = [*costs, *(MergeComposites(name) for name in names), *small, OutlineExternal()]
     generating: list[ModulePass] = [RunCodegen(BackendName(name), given[name][1]) for name in names]
     return [matching, merging, generating] if codegen else [matching, merging]

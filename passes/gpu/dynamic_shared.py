@@ -14,7 +14,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.dialects.module import Module
 from legato.passes.gpu.align_shared import SHARED_ALIGNMENT
 from legato.passes.gpu.launches import launches_of
-from legato.passes.gpu.threads.memory import size_of
+from legato.passes.loops.buffers import size_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 SEGMENTS, SHARED_SEGMENT = "operandSegmentSizes", 10     # of a launch's operands

@@ -15,7 +15,8 @@ from legato.dialects.module import Module
 from legato.dialects.tir.markers import STAGES
 from legato.dialects.tir.tiles import WARPGROUP_PRODUCT
 from legato.passes.gpu.shared_copies import STORES, CopyToShared, copy_of, guarded_store, is_shared, writes
-from legato.passes.gpu.threads.memory import LOAD_MATRIX, size_of
+from legato.passes.gpu.threads.memory import LOAD_MATRIX
+from legato.passes.loops.buffers import size_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 BARRIER = "gpu.barrier"

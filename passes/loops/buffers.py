@@ -1,6 +1,7 @@
 """Placement of the buffers of loop kernels: each is allocated in the innermost block around all its users, as large as what they
 access."""
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import prod
 
 from legato.analysis.accesses import buffer_of, indices_of, one_step_only, varies
 from legato.analysis.indices.build import build
@@ -16,19 +17,38 @@ from legato.dialects.tir.walk import FIRST_INDEX
 ALIGNMENT = 64
 
 
-def place_buffers(kernel: ir.Operation) -> None:
-    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are inlined already, by an allocation."""
+def size_of(type_: ir.MemRefType) -> int:
+    """The bytes that a buffer takes; each element takes at least one."""
+    element = type_.element_type
+    return prod(type_.shape) * max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
+
+
+def place_buffers(kernel: ir.Operation, limits: Mapping[str, int] | None = None) -> None:
+    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are inlined already, by an allocation. ``limits``: the most bytes that
+    the buffers of a scope may take together, by its name; PassFailed where they take more."""
+    taken: dict[str, int] = {}
     for op in find(kernel, "tir.alloc_buffer"):
-        place_buffer(op.opview)
+        name, scope = op.opview.name, op.opview.scope
+        limit = (limits or {}).get(scope)
+        type_ = place_buffer(op.opview)
+        if limit is None or type_ is None:
+            continue
+        if not type_.has_static_shape:
+            raise PassFailed(f"the buffer '{name}' is of a size that is not known when the kernel is compiled, and its scope '{scope}' has "
+                             f"{limit} bytes", kernel)
+        taken[scope] = taken.get(scope, 0) + size_of(type_)
+        if taken[scope] > limit:
+            raise PassFailed(f"the buffers of scope '{scope}' take {taken[scope]} bytes with '{name}' of {size_of(type_)}, and it has "
+                             f"{limit}: copy smaller tiles (split, compute_at)", kernel)
 
 
-def place_buffer(made: AllocBufferOp) -> None:
-    """Replaces one ``tir.alloc_buffer`` by a memref.alloc."""
+def place_buffer(made: AllocBufferOp) -> ir.MemRefType | None:
+    """Replaces one ``tir.alloc_buffer`` by a memref.alloc. Returns the type of that; None where nothing reads or writes the buffer."""
     buffer = made.operation.results[0]
     users = [use.owner.operation for use in buffer.uses]
     if not users:
         made.operation.erase()
-        return
+        return None
     home = common_block(made, users)
     accesses = [u for u in users if u.name in FIRST_INDEX]
     type_ = buffer.type
@@ -46,6 +66,7 @@ def place_buffer(made: AllocBufferOp) -> None:
         new = memref.AllocOp(type_, list(made.operation.operands), [], alignment=ALIGNMENT)
     buffer.replace_all_uses_with(new.result)
     made.operation.erase()
+    return type_
 
 
 def allocated(made: AllocBufferOp, type_: ir.MemRefType) -> ir.MemRefType:

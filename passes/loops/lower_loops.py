@@ -3,7 +3,7 @@
 Blocks are inlined, their axes replaced by the bound values; buffers are placed and sized; loops become scf loops of their kind, vectors,
 or copies of their bodies. The signature keeps its tensors, through ``bufferization.to_buffer`` and ``to_tensor``.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from legato.analysis.bounds import leaves_buffer
 from legato.analysis.lanes import MOST_LANES
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
+from legato.core.errors import LegatoError
 from legato.core.ir_helpers import body, count, find, index, move_before, replace_uses, terminator
 from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
@@ -40,14 +41,24 @@ class LowerLoops(ModulePass):
 
     name: ClassVar[str] = "tir-lower-loops"
     lanes: int = option(MOST_LANES, "the most elements of a vector")
+    limits: tuple[str, ...] = option((), "the most bytes that buffers of a scope take together in a kernel, as scope:bytes")
 
     def run(self, module: Module, context: PassContext) -> None:
+        limits = dict(map(limit_of, self.limits))
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
-                lower_kernel(kernel, context.warnings, self.lanes)
+                lower_kernel(kernel, context.warnings, self.lanes, limits)
 
 
-def lower_kernel(kernel: func.FuncOp, warnings: list[str], lanes: int = MOST_LANES) -> None:
+def limit_of(text: str) -> tuple[str, int]:
+    """The scope and the bytes of ``scope:bytes``. LegatoError for another text."""
+    scope, _, count = text.rpartition(":")
+    if not scope or not count.isdecimal():
+        raise LegatoError(f'tir-lower-loops: "{text}" is no limit of a scope: write scope:bytes, such as npu.scratchpad:262144')
+    return scope, int(count)
+
+
+def lower_kernel(kernel: func.FuncOp, warnings: list[str], lanes: int = MOST_LANES, limits: Mapping[str, int] | None = None) -> None:
     """Lowers one kernel in place."""
     operation = kernel.operation
     found = find(operation, "tir.for", "tir.block", "tir.alloc_buffer", *FIRST_INDEX)
@@ -59,11 +70,12 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str], lanes: int = MOST_LAN
         if access.name in FIRST_INDEX and (problem := leaves_buffer(access)) is not None:
             raise PassFailed(problem, access)
     if any(op.name not in FIRST_INDEX for op in found):
-        lower_nest(kernel, loops, warnings, lanes)
+        lower_nest(kernel, loops, warnings, lanes, limits)
     mark_inputs(kernel)
 
 
-def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: list[str], lanes: int) -> None:
+def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: list[str], lanes: int,
+               limits: Mapping[str, int] | None = None) -> None:
     """Lowers the loops, blocks and buffers of a kernel."""
     operation = kernel.operation
     for loop in loops:
@@ -72,7 +84,7 @@ def lower_nest(kernel: func.FuncOp, loops: Sequence[ir.Operation], warnings: lis
                              "tir-serialize-threads for a CPU", loop)
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
-    place_buffers(operation)
+    place_buffers(operation, limits)
     lower_loops_under(operation, kernel.name.value, warnings, lanes)
 
 

@@ -9,7 +9,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE, VETO
 from legato.passes.partition.marks import backend_of_function
-from legato.passes.pipeline.base import BackendName, ModulePass, PassContext, option
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 NO_OPS = ("relax.constant", "tensor.empty", "func.return")
 
@@ -20,7 +20,7 @@ class VetoSmall(ModulePass):
     groups, whose ops count together. Functions that were marked for the backend by hand stay."""
 
     name: ClassVar[str] = "relax-veto-small"
-    backend: BackendName = option("", "the backend")
+    backend: str = option("", "the backend")
     min_ops: int = option(0, "the fewest ops of a group (0: as the backend says)")
 
     def run(self, module: Module, context: PassContext) -> None:

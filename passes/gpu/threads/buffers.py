@@ -7,9 +7,9 @@ from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch
-from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, WHOLE, scope_of, size_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, WHOLE, scope_of
 from legato.passes.gpu.threads.windows import compact
-from legato.passes.loops.buffers import allocated
+from legato.passes.loops.buffers import allocated, size_of
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 ALIGNMENT = 64

@@ -1,5 +1,4 @@
 """The scopes and names of a launch's buffers, and which ops write memory that other threads see."""
-from math import prod
 
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
@@ -27,12 +26,6 @@ def buffer_of(value: ir.Value) -> ir.Value:
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in VIEWS:
         value = value.owner.operation.operands[0]
     return value
-
-
-def size_of(type_: ir.MemRefType) -> int:
-    """The bytes that a buffer takes; each element takes at least one."""
-    element = type_.element_type
-    return prod(type_.shape) * max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
 
 
 def scope_of(buffer: ir.Value) -> str:
