@@ -64,8 +64,10 @@ def _total(profile: Profile) -> list[str]:
     flops = sum(call.flops or 0 for call in profile.calls)
     if not flops or profile.peaks is None:
         return []
-    rate = flops / profile.undisturbed / 1e9
-    return ["", f"  in all {flops / 1e9:.3f} GFLOP at {rate:.0f} GFLOP/s, {rate / profile.peaks.gflops:.0%} of the peak"]
+    unknown = sum(call.seconds for call in profile.calls if call.flops is None)     # calls of backends and of packed functions
+    rate = flops / (profile.undisturbed - unknown) / 1e9
+    line = f"  in all {flops / 1e9:.3f} GFLOP at {rate:.0f} GFLOP/s, {rate / profile.peaks.gflops:.0%} of the peak"
+    return ["", f"{line}, without the {milliseconds(unknown)} in calls whose arithmetic is not known" if unknown else line]
 
 
 def _row(call: CallProfile, peaks: Peaks | None) -> tuple[str, ...]:

@@ -142,6 +142,18 @@ def test_table_json_and_trace(executable):
     assert all(event["dur"] > 0 for event in events)
 
 
+def test_the_rate_is_of_the_calls_whose_arithmetic_is_known():
+    """A backend's code, which may take most of the time, is none of them."""
+    profile = legato.profile(legato.compile(perceptron()), RNG.random((64, 64), np.float32), runs=3, peaks=Peaks(100.0, 10.0))
+    assert "whose arithmetic is not known" not in str(profile)
+    external = dataclasses.replace(profile.calls[0], flops=None, seconds=0.75)
+    others = [dataclasses.replace(call, seconds=0.001) for call in profile.calls[1:]]
+    hidden = dataclasses.replace(profile, calls=[external, *others], other=0.0)
+    flops = sum(call.flops or 0 for call in profile.calls[1:])
+    rate = flops / (0.001 * len(profile.calls[1:])) / 1e9
+    assert f"GFLOP at {rate:.0f} GFLOP/s, {rate / 100:.0%} of the peak, without the 750.000 ms in calls whose arithmetic" in str(hidden)
+
+
 def test_measured_peaks():
     from legato.profiling import measured_peaks
 
