@@ -1,4 +1,5 @@
 """A model's module in parts that LLVM compiles side by side: groups of kernels, the tables that they share with the rest, and the rest.
+A large @main_profiled, which only ``legato.profile`` runs, is a part that nothing needs at once.
 
 Kernels that call one another, as a kernel and the body of its parallel loop do, stay together. What a model is cut into does not depend on
 the machine that compiles it.
@@ -6,7 +7,7 @@ the machine that compiles it.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from legato.codegen.entry.layouts import OF_MODEL
@@ -14,21 +15,26 @@ from legato.codegen.entry.library import HIDDEN
 from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper
 from legato.core.ir_helpers import count, find, kinds
 from legato.core.mlir import ir
-from legato.dialects.tir.markers import PRIM_FUNC
+from legato.dialects.tir.markers import MAIN_PROFILED, PRIM_FUNC
 
 PART = 3000      # ops: LLVM takes some 0.2 s for them, a part of its own 0.01
+INTERNAL = "#llvm.linkage<internal>"
 MOST = 16        # parts
 PREFIX = "legato.kernel."     # of the symbols of kernels outside their part; a kernel may have the name of a function of C
+PROFILED_SLOT = PREFIX + "profiled_slot"     # where a stand-in for @main_profiled reads its address
 REFERENCES = {"llvm.call": "callee", "llvm.invoke": "callee", "llvm.mlir.addressof": "global_name"}
 
 
 @dataclass
 class Division:
     """Modules in the LLVM dialect. ``main``: what is not in the others; ``kernels``: as MLIR's bytecode, each with the symbols that main
-    calls, made one by one as they are asked for; ``tables``: what both name of the model's list, None without such."""
+    calls, made one by one as they are asked for; ``tables``: what both name of the model's list, None without such; ``profiled``:
+    @main_profiled as bytecode with its symbol, if it is a part, and ``stand_in``: what calls it in its place, by ``PROFILED_SLOT``."""
 
     main: ir.Module
     kernels: Iterable[tuple[bytes, list[str]]] = ()
+    profiled: tuple[bytes, list[str]] | None = None
+    stand_in: ir.Module | None = None
     tables: ir.Module | None = None
     table_symbols: list[str] = field(default_factory=list)
 
@@ -43,22 +49,42 @@ def divided(module: ir.Module) -> Division:
         moved = {name for group in groups for name in group}
         called = sorted(moved & {used for name in symbols.ops.keys() - moved for used in symbols.uses(name)})
         outer = {name: PREFIX + name for name in called}
-        tables = symbols.tables() if any(MODEL in symbols.needs(group) for group in groups) else []
-        main = symbols.module_of(symbols.ops.keys() - moved, outer, external=tables)
+        later = [MAIN_PROFILED] if symbols.is_later(MAIN_PROFILED, moved) else []
+        outer |= {name: PREFIX + name for name in later}
+        tables = symbols.tables() if any(MODEL in symbols.needs(group, outer) for group in [*groups, later]) else []
+        main = symbols.module_of(symbols.ops.keys() - moved - set(later), outer, external=tables)
         shared = symbols.module_of(tables, {}, exported=tables) if tables else None
-    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), shared, tables)
+        profiled = _part(module, symbols, later, outer, tables) if later else None
+        stand_in = ir.Module.parse(_stand_in_text(symbols.ops[MAIN_PROFILED], outer[MAIN_PROFILED])) if later else None
+    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), profiled, stand_in, shared, tables)
+
+
+def _stand_in_text(function: ir.Operation, symbol: str) -> str:
+    """A function that calls another one of its type, whose address is in a variable."""
+    types = [str(argument.type) for argument in function.regions[0].blocks[0].arguments]
+    operands = [f"%a{number}" for number in range(len(types))]
+    return (f"llvm.mlir.global external @{PROFILED_SLOT}() : i64 {{\n  %0 = llvm.mlir.constant(0 : i64) : i64\n  llvm.return %0 : i64\n}}\n"
+            f"llvm.func @{symbol}({', '.join(f'{a}: {type_}' for a, type_ in zip(operands, types))}) -> i32 {{\n"
+            f"  %slot = llvm.mlir.addressof @{PROFILED_SLOT} : !llvm.ptr\n  %function = llvm.load %slot : !llvm.ptr -> !llvm.ptr\n"
+            f"  %code = llvm.call %function({', '.join(operands)}) : !llvm.ptr, ({', '.join(types)}) -> i32\n  llvm.return %code : i32\n}}")
+
+
+def bytecode(module: ir.Module) -> bytes:
+    """A module as MLIR's bytecode."""
+    data = io.BytesIO()
+    module.operation.write_bytecode(data)
+    return data.getvalue()
 
 
 def _part(module: ir.Module, symbols: _Symbols, group: list[str], outer: dict[str, str], tables: list[str]) -> tuple[bytes, list[str]]:
     """A group of kernels as bytecode, and their symbols of ``outer``."""
     with module.context, ir.Location.unknown():
-        needed = symbols.needs(group)
+        needed = symbols.needs(group, outer)
         part = symbols.module_of([*group, *sorted(needed - {MODEL})], outer, exported=[name for name in group if name in outer])
         if MODEL in needed:
             _append(part, list_text(tables))
-        data = io.BytesIO()
-        part.operation.write_bytecode(data)
-    return data.getvalue(), [outer[name] for name in group if name in outer]
+        data = bytecode(part)
+    return data, [outer[name] for name in group if name in outer]
 
 
 def _groups(symbols: _Symbols) -> list[list[str]]:
@@ -132,13 +158,25 @@ class _Symbols:
             return PRIM_FUNC in op.attributes and name not in self._foreign
         return "constant" in op.attributes and not self.uses(name)
 
-    def needs(self, group: Iterable[str]) -> set[str]:
-        """What kernels use, and what that uses, without the kernels themselves: the model's list is itself only."""
+    def is_later(self, name: str, moved: Collection[str]) -> bool:
+        """Whether there is a function of this name, which need not be compiled at once, and is so large that it is worth that."""
+        op = self.ops.get(name)
+        return (op is not None and is_defined(op) and self.sizes[name] >= PART // 2 and name not in self._foreign
+                and all(used in moved or self._is_copyable(used) for used in self.uses(name)))
+
+    def _is_copyable(self, name: str) -> bool:
+        """Whether several modules may have a function or global: it is free, or a function that uses only what is."""
+        op = self.ops.get(name)
+        is_own = op is not None and op.name == "llvm.func" and is_defined(op) and str(op.attributes["linkage"]) == INTERNAL
+        return self._is_free(name) or (is_own and name not in self._foreign and all(map(self._is_copyable, self.uses(name) - {name})))
+
+    def needs(self, group: Collection[str], elsewhere: Collection[str]) -> set[str]:
+        """What functions use that is not ``elsewhere``, and what that uses, without the functions: the model's list is itself only."""
         found: set[str] = set()
         pending = [used for name in group for used in self.uses(name) - set(group)]
         while pending:
             name = pending.pop()
-            if name not in found:
+            if name not in found and name not in elsewhere:
                 found.add(name)
                 pending += [] if name == MODEL else self.uses(name)
         return found
