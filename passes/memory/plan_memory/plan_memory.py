@@ -253,13 +253,16 @@ class _Rewrite:
         for number, one in enumerate(required):
             for name in one.symbols():
                 about[name].append(number)
+        rooms = late.SharedRooms(self.main.operation.parent.regions[0].blocks[0])
         for stage, wanted in zip(self.stages[1:], bytes_[1:]):
             before = present(stage.before)
             stage.begin()
             with ir.InsertionPoint(stage.anchor), present(stage.call).location:
                 for number in sorted({number for name in stage.known - before.known for number in about[name]}):
                     if required[number].known_by(stage.known):
-                        late.check(self.main, number, [stage.values(size) for size in required[number].sizes])
+                        sizes = required[number].sizes
+                        late.check(self.main, number, [rooms(one.bytes, stage.table) if isinstance(one, Room) else stage.values(one)
+                                                       for one in sizes])
                 self.arenas.append(late.arena(self.main, self._late_arena(), wanted, stage.values) if wanted != 0 else None)
                 for number, shape in enumerate(shapes):
                     if self.boundary.is_late(shape) and stage_of(self.stages, shape, stage.call) == self.stages.index(stage):
