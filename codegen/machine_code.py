@@ -51,18 +51,17 @@ class MachineCode:
         engines = [self._main, *([tables] if tables is not None else []), *(engine for engine, _ in made)]
         self.dumps: list[Callable[[str], None]] = [*(engine.dump for engine in engines), *(compiled(unit).dump for unit in units)]
         self._later: _Later | None = None
-        if parts.profiled is not None and parts.stand_in is not None:
+        if parts.profiled is not None:
             part, (symbol,) = parts.profiled
-            stand_in = Engine(parts.stand_in, libraries, opt_level, alone=False)
 
             def made_later() -> tuple[Engine, int]:
                 engine = engine_of(part)
                 _define(engine, elsewhere() | addresses)
                 return engine, engine.address(symbol)
 
-            self._later = _Later(made_later, ctypes.c_int64.from_address(stand_in.address(PROFILED_SLOT)), stand_in)
+            self._later = _Later(made_later)
             self.dumps.append(self._later.dump)
-            self._main.define(symbol, stand_in.address(symbol))
+            self._main.define(PROFILED_SLOT, ctypes.addressof(self._later.slot))
         _define(self._main, elsewhere() | addresses)
 
     def wrapper(self, symbol: str) -> int:
@@ -76,11 +75,10 @@ class MachineCode:
 
 
 class _Later:
-    """A part that is compiled when it is needed. ``make``: compiles it, and finds the address of its function, which goes to ``slot``;
-    ``owner``: of the slot."""
+    """A part that is compiled when it is needed. ``make``: compiles it, and finds the address of its function, which goes to ``slot``."""
 
-    def __init__(self, make: Callable[[], tuple[Engine, int]], slot: ctypes.c_int64, owner: Engine) -> None:
-        self._make, self._slot, self._owner = make, slot, owner
+    def __init__(self, make: Callable[[], tuple[Engine, int]]) -> None:
+        self._make, self.slot = make, ctypes.c_int64(0)
         self._engine: Engine | None = None
         self._lock = threading.Lock()
 
@@ -88,7 +86,7 @@ class _Later:
         """The part's code; the function can be called from then on."""
         with self._lock:
             if self._engine is None:
-                self._engine, self._slot.value = self._make()
+                self._engine, self.slot.value = self._make()
             return self._engine
 
     def dump(self, path: str) -> None:

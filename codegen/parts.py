@@ -14,14 +14,14 @@ from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import HIDDEN
 from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper
 from legato.core.ir_helpers import count, find, kinds
-from legato.core.mlir import ir
+from legato.core.mlir import ir, llvm
 from legato.dialects.tir.markers import MAIN_PROFILED, PRIM_FUNC
 
 PART = 3000      # ops: LLVM takes some 0.2 s for them, a part of its own 0.01
 INTERNAL = "#llvm.linkage<internal>"
 MOST = 16        # parts
 PREFIX = "legato.kernel."     # of the symbols of kernels outside their part; a kernel may have the name of a function of C
-PROFILED_SLOT = PREFIX + "profiled_slot"     # where a stand-in for @main_profiled reads its address
+PROFILED_SLOT = PREFIX + "profiled_slot"     # of the variable with the address of @main_profiled
 REFERENCES = {"llvm.call": "callee", "llvm.invoke": "callee", "llvm.mlir.addressof": "global_name"}
 
 
@@ -29,12 +29,11 @@ REFERENCES = {"llvm.call": "callee", "llvm.invoke": "callee", "llvm.mlir.address
 class Division:
     """Modules in the LLVM dialect. ``main``: what is not in the others; ``kernels``: as MLIR's bytecode, each with the symbols that main
     calls, made one by one as they are asked for; ``tables``: what both name of the model's list, None without such; ``profiled``:
-    @main_profiled as bytecode with its symbol, if it is a part, and ``stand_in``: what calls it in its place, by ``PROFILED_SLOT``."""
+    @main_profiled as bytecode with its symbol, if it is a part, which main calls by the address in ``PROFILED_SLOT``."""
 
     main: ir.Module
     kernels: Iterable[tuple[bytes, list[str]]] = ()
     profiled: tuple[bytes, list[str]] | None = None
-    stand_in: ir.Module | None = None
     tables: ir.Module | None = None
     table_symbols: list[str] = field(default_factory=list)
 
@@ -54,19 +53,38 @@ def divided(module: ir.Module) -> Division:
         tables = symbols.tables() if any(MODEL in symbols.needs(group, outer) for group in [*groups, later]) else []
         main = symbols.module_of(symbols.ops.keys() - moved - set(later), outer, external=tables)
         shared = symbols.module_of(tables, {}, exported=tables) if tables else None
-        profiled = _part(module, symbols, later, outer, tables) if later else None
-        stand_in = ir.Module.parse(_stand_in_text(symbols.ops[MAIN_PROFILED], outer[MAIN_PROFILED])) if later else None
-    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), profiled, stand_in, shared, tables)
+        profiled = _part(module, symbols, later, outer, tables, _slot_text(outer[MAIN_PROFILED])) if later else None
+        for name in later:
+            _call_by_slot(main, outer[name])
+    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), profiled, shared, tables)
 
 
-def _stand_in_text(function: ir.Operation, symbol: str) -> str:
-    """A function that calls another one of its type, whose address is in a variable."""
-    types = [str(argument.type) for argument in function.regions[0].blocks[0].arguments]
-    operands = [f"%a{number}" for number in range(len(types))]
-    return (f"llvm.mlir.global external @{PROFILED_SLOT}() : i64 {{\n  %0 = llvm.mlir.constant(0 : i64) : i64\n  llvm.return %0 : i64\n}}\n"
-            f"llvm.func @{symbol}({', '.join(f'{a}: {type_}' for a, type_ in zip(operands, types))}) -> i32 {{\n"
-            f"  %slot = llvm.mlir.addressof @{PROFILED_SLOT} : !llvm.ptr\n  %function = llvm.load %slot : !llvm.ptr -> !llvm.ptr\n"
-            f"  %code = llvm.call %function({', '.join(operands)}) : !llvm.ptr, ({', '.join(types)}) -> i32\n  llvm.return %code : i32\n}}")
+def _call_by_slot(main: ir.Module, symbol: str) -> None:
+    """Makes main read the address of a function that it calls from ``PROFILED_SLOT``."""
+    pointer = ir.Type.parse("!llvm.ptr")
+    for call in find(main, "llvm.call"):
+        if "callee" not in call.attributes or call.attributes["callee"].value != symbol:
+            continue
+        kept = {name: call.attributes[name] for name in call.attributes if name != "callee"}
+        kept["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(call.operands) + 1, 0])
+        with ir.InsertionPoint(call):
+            named = {"global_name": ir.FlatSymbolRefAttr.get(PROFILED_SLOT)}
+            slot = ir.Operation.create("llvm.mlir.addressof", [pointer], attributes=named).result
+            function = llvm.LoadOp(pointer, slot).result
+            new = ir.Operation.create("llvm.call", [result.type for result in call.results], [function, *call.operands], kept)
+        for old, result in zip(call.results, new.results):
+            old.replace_all_uses_with(result)
+        call.erase()
+    for op in list(main.body.operations):
+        if op.attributes["sym_name"].value == symbol:
+            op.operation.erase()
+    _append(main, f"llvm.mlir.global external @{PROFILED_SLOT}() : !llvm.ptr")
+
+
+def _slot_text(symbol: str) -> str:
+    """``PROFILED_SLOT`` of a saved model."""
+    return (f"llvm.mlir.global external hidden constant @{PROFILED_SLOT}() : !llvm.ptr {{\n"
+            f"  %0 = llvm.mlir.addressof @{symbol} : !llvm.ptr\n  llvm.return %0 : !llvm.ptr\n}}\nllvm.func @{symbol}()")
 
 
 def bytecode(module: ir.Module) -> bytes:
@@ -76,13 +94,15 @@ def bytecode(module: ir.Module) -> bytes:
     return data.getvalue()
 
 
-def _part(module: ir.Module, symbols: _Symbols, group: list[str], outer: dict[str, str], tables: list[str]) -> tuple[bytes, list[str]]:
-    """A group of kernels as bytecode, and their symbols of ``outer``."""
+def _part(module: ir.Module, symbols: _Symbols, group: list[str], outer: dict[str, str], tables: list[str],
+          text: str = "") -> tuple[bytes, list[str]]:
+    """A group of kernels as bytecode, with the ops of a text, and their symbols of ``outer``."""
     with module.context, ir.Location.unknown():
         needed = symbols.needs(group, outer)
         part = symbols.module_of([*group, *sorted(needed - {MODEL})], outer, exported=[name for name in group if name in outer])
         if MODEL in needed:
             _append(part, list_text(tables))
+        _append(part, text)
         data = bytecode(part)
     return data, [outer[name] for name in group if name in outer]
 
@@ -106,7 +126,9 @@ def _groups(symbols: _Symbols) -> list[list[str]]:
         together.setdefault(root(name), []).append(name)
     sizes = {name: sum(symbols.sizes[one] for one in names) for name, names in together.items()}
     total = sum(sizes.values())
-    if total < PART // 2 or len(sizes) < 2:
+    if symbols.is_later(MAIN_PROFILED, movable) and sizes:
+        total = max(total, PART // 2)
+    elif total < PART // 2 or len(sizes) < 2:
         return []
     count = min(MOST, max(2, total // PART))
     count += count % 2      # nearly all machines have an even number of processors

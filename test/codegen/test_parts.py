@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import legato
 from bench import light
@@ -84,7 +85,7 @@ def test_what_records_a_profile_is_compiled_when_it_is_needed(monkeypatch, tmp_p
     assert divided(lowered.module).profiled is None     # it is small
     monkeypatch.setattr(parts, "PART", 1)
     division = divided(lowered.module)
-    assert "main_profiled(" in str(division.stand_in) and "func internal @main_profiled" not in str(division.main)
+    assert "func internal @legato.main(" in str(division.main) and "@main_profiled" not in str(division.main)
     made = []
     engine = machine_code.Engine
 
@@ -178,3 +179,23 @@ def test_modules_of_dialects_are_not_searched_for(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
     legato.lower(model, "llvm{threads=2}")
     assert not searched
+
+
+def test_a_large_main_leaves_what_records_a_profile_also_where_kernels_are_few(monkeypatch):
+    """Hundreds of equal layers have one set of kernels; LLVM's time for main and its copy was quadratic in their number."""
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(60)]
+    weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32) * (1 + i % 2), f"w{i}") for i in range(60)]
+    infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8])] for name in ("x0", "x60")]
+    proto = helper.make_model(helper.make_graph(nodes, "g", *infos, weights), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    lowered = legato.lower(legato.from_onnx(proto), "llvm")
+    symbols = parts._Symbols(lowered.module)
+    size = symbols.sizes["main_profiled"]
+    assert sum(symbols.sizes[name] for name in symbols.ops if symbols.is_movable(name)) < size
+    monkeypatch.setattr(parts, "PART", 2 * size + 2)
+    assert divided(lowered.module).profiled is None
+    monkeypatch.setattr(parts, "PART", 2 * size)
+    assert divided(lowered.module).profiled is not None
+    x = np.arange(24, dtype=np.float32).reshape(3, 8)
+    executable = jit(lowered.module, lowered.weights)
+    assert (np.asarray(executable(x)) == x * 2.0 ** 30).all()
+    assert len(legato.profile(executable, x, runs=1).events) == 60
