@@ -57,6 +57,8 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=code)
 
     def instance(*events: ctypes.c_void_p) -> Callable[..., Any]:
+        if events:
+            code.begin_profiles()
         return create(package.Owner(code, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
 
     calls = _text(module, "legato_calls")

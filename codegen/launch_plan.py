@@ -9,13 +9,13 @@ from typing import Any
 
 from legato.codegen.host_steps import VIEWS, Step, item_bytes, steps_of
 from legato.core.errors import UnsupportedError
-from legato.core.ir_helpers import everything, find, present
+from legato.core.ir_helpers import everything, find, present, terminator
 from legato.core.locations import describe
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS, WORK
 from legato.dialects.relax.requirements import requirements
-from legato.dialects.tir.markers import LATE, LATE_ARENA, LATE_CHECK, LATE_RESULT, LATE_TURN
+from legato.dialects.tir.markers import LATE, LATE_ARENA, LATE_CHECK, LATE_RESULT, LATE_ROOM, LATE_TURN
 
 MEMORY = {LATE_ARENA: "room", LATE_TURN: "turn", LATE_RESULT: "result"}    # the steps by which a run asks for memory
 UNKNOWN_WORK = "?"      # of a call: tir-count-work
@@ -77,6 +77,12 @@ class Plan:
             number, *sizes = op.operands
             item = [item_bytes(op.results[0].type)] if late == LATE_RESULT else []
             steps.append([MEMORY[late], registers[op.results[0]], present(constant(number)), [registers[size] for size in sizes], *item])
+            return
+        if late == LATE_ROOM:
+            (block,) = callee.body.blocks
+            inner = {parameter: registers[argument] for parameter, argument in zip(callee.arguments, op.operands)}
+            steps += self.block(block, inner, ops)
+            registers.update(zip(op.results, [inner[value] for value in terminator(block).operands]))
             return
         if callee.is_external:
             raise UnsupportedError(f"{describe(op)}: the function @{callee.name.value} runs on the host, and its data are on the device")

@@ -1,13 +1,14 @@
 """Machine code of a model in this process: of its parts, which LLVM compiles side by side, and of the entry's units."""
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from legato.codegen.engine import OPT_LEVEL, Engine
 from legato.codegen.entry.library import EntryUnit
-from legato.codegen.parts import divided
+from legato.codegen.parts import PROFILED_SLOT, bytecode, divided
 from legato.codegen.units import begin, compiled
 from legato.core import background
 from legato.core.ir_helpers import lazy_context
@@ -26,26 +27,71 @@ class MachineCode:
         tables = Engine(parts.tables, libraries, opt_level, alone=False) if parts.tables is not None else None
         of_tables = {symbol: tables.address(symbol) for symbol in parts.table_symbols} if tables is not None else {}
 
-        def of_units() -> dict[str, int]:
-            return {symbol: address for unit in units for symbol, address in compiled(unit).addresses.items()}
+        def engine_of(part: bytes) -> Engine:
+            return Engine(ir.Module.parse(part, _context_of_thread()), libraries, opt_level, alone=True)
 
-        def kernels(bytecode: bytes, symbols: Sequence[str]) -> tuple[Engine, dict[str, int]]:
-            engine = Engine(ir.Module.parse(bytecode, _context_of_thread()), libraries, opt_level, alone=True)
-            _define(engine, of_tables | of_units())
+        def elsewhere() -> dict[str, int]:
+            return of_tables | {symbol: address for unit in units for symbol, address in compiled(unit).addresses.items()}
+
+        def kernels(part: bytes, symbols: Sequence[str]) -> tuple[Engine, dict[str, int]]:
+            engine = engine_of(part)
+            _define(engine, elsewhere())
             return engine, {symbol: engine.address(symbol) for symbol in symbols}
 
-        begun = [background.begin(lambda given=given: kernels(*given)) for given in parts.kernels]
-        self._main = Engine(parts.main, libraries, opt_level, alone=False)
-        made = [one.result() for one in begun]
-        _define(self._main, of_tables | of_units())
-        for _, addresses in made:
-            _define(self._main, addresses)
+        of_parts = iter(parts.kernels)
+        first = next(of_parts, None)
+        if first is not None:       # main is the largest part of a model of many small kernels
+            text = bytecode(parts.main)
+            begun_main = background.begin(lambda: engine_of(text))
+            begun = [background.begin(lambda given=given: kernels(*given)) for given in (first, *of_parts)]
+            self._main, made = begun_main.result(), [one.result() for one in begun]
+        else:
+            self._main, made = Engine(parts.main, libraries, opt_level, alone=False), []
+        addresses = {symbol: address for _, found in made for symbol, address in found.items()}
         engines = [self._main, *([tables] if tables is not None else []), *(engine for engine, _ in made)]
         self.dumps: list[Callable[[str], None]] = [*(engine.dump for engine in engines), *(compiled(unit).dump for unit in units)]
+        self._later: _Later | None = None
+        if parts.profiled is not None:
+            part, (symbol,) = parts.profiled
+
+            def made_later() -> tuple[Engine, int]:
+                engine = engine_of(part)
+                _define(engine, elsewhere() | addresses)
+                return engine, engine.address(symbol)
+
+            self._later = _Later(made_later)
+            self.dumps.append(self._later.dump)
+            self._main.define(PROFILED_SLOT, ctypes.addressof(self._later.slot))
+        _define(self._main, elsewhere() | addresses)
 
     def wrapper(self, symbol: str) -> int:
         """``Engine.wrapper`` of a function of the entry. LegatoError if LLVM could not compile it."""
         return self._main.wrapper(symbol)
+
+    def begin_profiles(self) -> None:
+        """Sees to it that the code can be called with memory for a profile. LegatoError if LLVM could not compile what records it."""
+        if self._later is not None:
+            self._later.engine()
+
+
+class _Later:
+    """A part that is compiled when it is needed. ``make``: compiles it, and finds the address of its function, which goes to ``slot``."""
+
+    def __init__(self, make: Callable[[], tuple[Engine, int]]) -> None:
+        self._make, self.slot = make, ctypes.c_int64(0)
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+
+    def engine(self) -> Engine:
+        """The part's code; the function can be called from then on."""
+        with self._lock:
+            if self._engine is None:
+                self._engine, self.slot.value = self._make()
+            return self._engine
+
+    def dump(self, path: str) -> None:
+        """Writes an object file."""
+        self.engine().dump(path)
 
 
 _of_thread = threading.local()

@@ -1,4 +1,5 @@
 """A model's module in parts that LLVM compiles side by side: groups of kernels, the tables that they share with the rest, and the rest.
+A large @main_profiled, which only ``legato.profile`` runs, is a part that nothing needs at once.
 
 Kernels that call one another, as a kernel and the body of its parallel loop do, stay together. What a model is cut into does not depend on
 the machine that compiles it.
@@ -6,29 +7,33 @@ the machine that compiles it.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import HIDDEN
 from legato.codegen.entry.links import MODEL, is_defined, list_text, needs_wrapper
 from legato.core.ir_helpers import count, find, kinds
-from legato.core.mlir import ir
-from legato.dialects.tir.markers import PRIM_FUNC
+from legato.core.mlir import ir, llvm
+from legato.dialects.tir.markers import MAIN_PROFILED, PRIM_FUNC
 
 PART = 3000      # ops: LLVM takes some 0.2 s for them, a part of its own 0.01
+INTERNAL = "#llvm.linkage<internal>"
 MOST = 16        # parts
 PREFIX = "legato.kernel."     # of the symbols of kernels outside their part; a kernel may have the name of a function of C
+PROFILED_SLOT = PREFIX + "profiled_slot"     # of the variable with the address of @main_profiled
 REFERENCES = {"llvm.call": "callee", "llvm.invoke": "callee", "llvm.mlir.addressof": "global_name"}
 
 
 @dataclass
 class Division:
     """Modules in the LLVM dialect. ``main``: what is not in the others; ``kernels``: as MLIR's bytecode, each with the symbols that main
-    calls, made one by one as they are asked for; ``tables``: what both name of the model's list, None without such."""
+    calls, made one by one as they are asked for; ``tables``: what both name of the model's list, None without such; ``profiled``:
+    @main_profiled as bytecode with its symbol, if it is a part, which main calls by the address in ``PROFILED_SLOT``."""
 
     main: ir.Module
     kernels: Iterable[tuple[bytes, list[str]]] = ()
+    profiled: tuple[bytes, list[str]] | None = None
     tables: ir.Module | None = None
     table_symbols: list[str] = field(default_factory=list)
 
@@ -43,22 +48,63 @@ def divided(module: ir.Module) -> Division:
         moved = {name for group in groups for name in group}
         called = sorted(moved & {used for name in symbols.ops.keys() - moved for used in symbols.uses(name)})
         outer = {name: PREFIX + name for name in called}
-        tables = symbols.tables() if any(MODEL in symbols.needs(group) for group in groups) else []
-        main = symbols.module_of(symbols.ops.keys() - moved, outer, external=tables)
+        later = [MAIN_PROFILED] if symbols.is_later(MAIN_PROFILED, moved) else []
+        outer |= {name: PREFIX + name for name in later}
+        tables = symbols.tables() if any(MODEL in symbols.needs(group, outer) for group in [*groups, later]) else []
+        main = symbols.module_of(symbols.ops.keys() - moved - set(later), outer, external=tables)
         shared = symbols.module_of(tables, {}, exported=tables) if tables else None
-    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), shared, tables)
+        profiled = _part(module, symbols, later, outer, tables, _slot_text(outer[MAIN_PROFILED])) if later else None
+        for name in later:
+            _call_by_slot(main, outer[name])
+    return Division(main, (_part(module, symbols, group, outer, tables) for group in groups), profiled, shared, tables)
 
 
-def _part(module: ir.Module, symbols: _Symbols, group: list[str], outer: dict[str, str], tables: list[str]) -> tuple[bytes, list[str]]:
-    """A group of kernels as bytecode, and their symbols of ``outer``."""
+def _call_by_slot(main: ir.Module, symbol: str) -> None:
+    """Makes main read the address of a function that it calls from ``PROFILED_SLOT``."""
+    pointer = ir.Type.parse("!llvm.ptr")
+    for call in find(main, "llvm.call"):
+        if "callee" not in call.attributes or call.attributes["callee"].value != symbol:
+            continue
+        kept = {name: call.attributes[name] for name in call.attributes if name != "callee"}
+        kept["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(call.operands) + 1, 0])
+        with ir.InsertionPoint(call):
+            named = {"global_name": ir.FlatSymbolRefAttr.get(PROFILED_SLOT)}
+            slot = ir.Operation.create("llvm.mlir.addressof", [pointer], attributes=named).result
+            function = llvm.LoadOp(pointer, slot).result
+            new = ir.Operation.create("llvm.call", [result.type for result in call.results], [function, *call.operands], kept)
+        for old, result in zip(call.results, new.results):
+            old.replace_all_uses_with(result)
+        call.erase()
+    for op in list(main.body.operations):
+        if op.attributes["sym_name"].value == symbol:
+            op.operation.erase()
+    _append(main, f"llvm.mlir.global external @{PROFILED_SLOT}() : !llvm.ptr")
+
+
+def _slot_text(symbol: str) -> str:
+    """``PROFILED_SLOT`` of a saved model."""
+    return (f"llvm.mlir.global external hidden constant @{PROFILED_SLOT}() : !llvm.ptr {{\n"
+            f"  %0 = llvm.mlir.addressof @{symbol} : !llvm.ptr\n  llvm.return %0 : !llvm.ptr\n}}\nllvm.func @{symbol}()")
+
+
+def bytecode(module: ir.Module) -> bytes:
+    """A module as MLIR's bytecode."""
+    data = io.BytesIO()
+    module.operation.write_bytecode(data)
+    return data.getvalue()
+
+
+def _part(module: ir.Module, symbols: _Symbols, group: list[str], outer: dict[str, str], tables: list[str],
+          text: str = "") -> tuple[bytes, list[str]]:
+    """A group of kernels as bytecode, with the ops of a text, and their symbols of ``outer``."""
     with module.context, ir.Location.unknown():
-        needed = symbols.needs(group)
+        needed = symbols.needs(group, outer)
         part = symbols.module_of([*group, *sorted(needed - {MODEL})], outer, exported=[name for name in group if name in outer])
         if MODEL in needed:
             _append(part, list_text(tables))
-        data = io.BytesIO()
-        part.operation.write_bytecode(data)
-    return data.getvalue(), [outer[name] for name in group if name in outer]
+        _append(part, text)
+        data = bytecode(part)
+    return data, [outer[name] for name in group if name in outer]
 
 
 def _groups(symbols: _Symbols) -> list[list[str]]:
@@ -80,7 +126,9 @@ def _groups(symbols: _Symbols) -> list[list[str]]:
         together.setdefault(root(name), []).append(name)
     sizes = {name: sum(symbols.sizes[one] for one in names) for name, names in together.items()}
     total = sum(sizes.values())
-    if total < PART // 2 or len(sizes) < 2:
+    if symbols.is_later(MAIN_PROFILED, movable) and sizes:
+        total = max(total, PART // 2)
+    elif total < PART // 2 or len(sizes) < 2:
         return []
     count = min(MOST, max(2, total // PART))
     count += count % 2      # nearly all machines have an even number of processors
@@ -132,13 +180,25 @@ class _Symbols:
             return PRIM_FUNC in op.attributes and name not in self._foreign
         return "constant" in op.attributes and not self.uses(name)
 
-    def needs(self, group: Iterable[str]) -> set[str]:
-        """What kernels use, and what that uses, without the kernels themselves: the model's list is itself only."""
+    def is_later(self, name: str, moved: Collection[str]) -> bool:
+        """Whether there is a function of this name, which need not be compiled at once, and is so large that it is worth that."""
+        op = self.ops.get(name)
+        return (op is not None and is_defined(op) and self.sizes[name] >= PART // 2 and name not in self._foreign
+                and all(used in moved or self._is_copyable(used) for used in self.uses(name)))
+
+    def _is_copyable(self, name: str) -> bool:
+        """Whether several modules may have a function or global: it is free, or a function that uses only what is."""
+        op = self.ops.get(name)
+        is_own = op is not None and op.name == "llvm.func" and is_defined(op) and str(op.attributes["linkage"]) == INTERNAL
+        return self._is_free(name) or (is_own and name not in self._foreign and all(map(self._is_copyable, self.uses(name) - {name})))
+
+    def needs(self, group: Collection[str], elsewhere: Collection[str]) -> set[str]:
+        """What functions use that is not ``elsewhere``, and what that uses, without the functions: the model's list is itself only."""
         found: set[str] = set()
         pending = [used for name in group for used in self.uses(name) - set(group)]
         while pending:
             name = pending.pop()
-            if name not in found:
+            if name not in found and name not in elsewhere:
                 found.add(name)
                 pending += [] if name == MODEL else self.uses(name)
         return found

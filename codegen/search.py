@@ -36,7 +36,9 @@ class NativeSearch:
             # an engine that finds them itself shows all of LLVM to libraries that have their own, such as Mesa's drivers
             self._engine.define(called.__name__, present(ctypes.cast(getattr(library, called.__name__), ctypes.c_void_p).value))
         addresses = (self._engine.address(symbol) for symbol in unit.symbols)
-        self._take_named, self._take_kind, self._take_types, self._take_unused, self._take_typed, self._count = addresses
+        self._take_named, self._take_kind, self._take_types, self._take_unused, self._take_typed, self._take_giver, self._count = addresses
+        self._block_of = library.mlirOperationGetBlock
+        self._block_of.argtypes, self._block_of.restype = [ctypes.c_void_p], ctypes.c_void_p
         self._walk, self._identifier = library.mlirOperationWalk, library.mlirIdentifierGet
         self._walk.argtypes, self._walk.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int], None
         self._identifier.argtypes, self._identifier.restype = [ctypes.c_void_p, StringRef], ctypes.c_void_p
@@ -68,6 +70,15 @@ class NativeSearch:
     def of_types(self, root: ir.Operation, types: Sequence[ir.Type]) -> list[ir.Operation]:
         """The ops with an operand or result of one of these types, and those with regions, in post-order."""
         return _objects(ir.Operation, capsule_name(root), self._found(root, self._take_typed, [pointer_of(type_) for type_ in types]))
+
+    def first_giving(self, block: ir.Block, types: Sequence[ir.Type]) -> ir.Operation | None:
+        """The first op of a block, not of a region in it, with a result of one of these types; None if there is none."""
+        first = next(iter(block.operations), None)
+        if first is None:
+            return None
+        wanted = [self._block_of(pointer_of(first.operation)), *map(pointer_of, types)]
+        found = self._found(block.owner.operation, self._take_giver, wanted, ir.WalkOrder.PRE_ORDER)
+        return next(iter(_objects(ir.Operation, capsule_name(first.operation), found)), None)
 
     def _found(self, root: ir.Operation, visit: int, known: Sequence[int] = (), order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> list[int]:
         room = ROOM

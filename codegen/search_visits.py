@@ -1,6 +1,8 @@
 """Native functions that MLIR's walk calls for each op (codegen/search.py)."""
 from legato.codegen.native.language import Int32, Pointer, Struct, Words, extern
 
+INTERRUPT, SKIP = 1, 2      # what a visit returns: MlirWalkResult
+
 
 class Found(Struct):
     """What a search knows (``Words``, addresses of names or types), and what it has found."""
@@ -14,6 +16,8 @@ class Found(Struct):
 
 @extern()
 def mlirOperationGetName(op: Pointer) -> Pointer: ...
+@extern()
+def mlirOperationGetBlock(op: Pointer) -> Pointer: ...
 @extern()
 def mlirOperationGetNumResults(op: Pointer) -> int: ...
 @extern()
@@ -83,6 +87,17 @@ def take_typed(op: Pointer, into: Found) -> Int32:
     return 0
 
 
+def take_giver(op: Pointer, into: Found) -> Int32:
+    """Finds the first op with a result of a known type in one block, which is the first thing that is known."""
+    if int(mlirOperationGetBlock(op)) != into.known[0]:
+        return 0
+    for number in range(mlirOperationGetNumResults(op)):
+        if is_known(int(mlirValueGetType(mlirOperationGetResult(op, number))), into):
+            take(int(op), into)
+            return INTERRUPT
+    return SKIP
+
+
 def count_op(op: Pointer, into: Found) -> Int32:
     """Counts an op."""
     into.count += 1
@@ -111,6 +126,6 @@ def take(value: int, to: Found) -> None:
     to.count += 1
 
 
-VISITS = (take_named, take_kind, take_types, take_unused, take_typed, count_op)
-EXTERNS = (mlirOperationGetName, mlirOperationGetNumResults, mlirOperationGetResult, mlirOperationGetNumOperands, mlirOperationGetOperand,
-           mlirOperationGetNumRegions, mlirValueGetType, mlirValueGetFirstUse)
+VISITS = (take_named, take_kind, take_types, take_unused, take_typed, take_giver, count_op)
+EXTERNS = (mlirOperationGetName, mlirOperationGetBlock, mlirOperationGetNumResults, mlirOperationGetResult, mlirOperationGetNumOperands,
+           mlirOperationGetOperand, mlirOperationGetNumRegions, mlirValueGetType, mlirValueGetFirstUse)

@@ -51,6 +51,10 @@ class OpSearch(Protocol):
         """The ops with an operand or result of one of these types, and those with regions, in post-order."""
         ...
 
+    def first_giving(self, block: ir.Block, types: Sequence[ir.Type]) -> ir.Operation | None:
+        """The first op of a block, not of a region in it, with a result of one of these types; None if there is none."""
+        ...
+
 
 class PythonSearch:
     """Searches by visits in Python."""
@@ -125,5 +129,17 @@ class PythonSearch:
         walk(root, visit)
         return found
 
+    def first_giving(self, block: ir.Block, types: Sequence[ir.Type]) -> ir.Operation | None:
+        """The first op of a block, not of a region in it, with a result of one of these types; None if there is none."""
+        wanted = set(types)
+        return next((op.operation for op in block.operations if any(result.type in wanted for result in op.operation.results)), None)
+
 
 by: OpSearch = PythonSearch()     # what all searches of the process use
+
+
+def no_other() -> None:
+    """There is no other search."""
+
+
+begin_other: Callable[[], object] = no_other      # begins to make a faster search in the background, which then becomes ``by``

@@ -8,11 +8,20 @@ from functools import partial, wraps
 from importlib import import_module
 from typing import Any
 
-from legato.core import background
+from legato.core import background, search
 from legato.frontends import onnx
 
 USUAL = "llvm"      # the target
 FOR_ALL = ("legato.driver", "legato.compile_cache", "legato.codegen.jit", "legato.host_device", "legato.codegen.units")
+
+
+def _begin_search() -> None:
+    from legato.codegen.search import begin
+
+    begin()
+
+
+search.begin_other = _begin_search
 
 
 @wraps(onnx.from_onnx)

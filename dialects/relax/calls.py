@@ -16,6 +16,7 @@ from legato.core.ir_helpers import declares, walk
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, PURE, RETURNS
+from legato.dialects.relax.type_index import type_index
 from legato.dialects.tir.markers import OUT
 
 
@@ -162,15 +163,21 @@ def name_unknown(function: func.FuncOp, results: Sequence[ir.Type], base: str) -
 
 def fresh_name(name: str, taken: set[str]) -> str:
     """A symbol name made from ``name`` that is not in ``taken``, to which it is added."""
-    name = dims.symbol_name(name)
+    base = name = dims.symbol_name(name)
+    number = 0
     while name in taken:
-        name += "_"
+        number += 1
+        name = f"{base}_{number}"
     taken.add(name)
     return name
 
 
 def symbols_of(function: func.FuncOp) -> set[str]:
-    """All symbols in the types of the values in a function, those in the regions of its ops included."""
+    """All symbols in the types of the values in a function, those in the regions of its ops included; where types are indexed, of all types
+    that were made."""
+    index = type_index()
+    if index is not None:
+        return index.names
     found: set[ir.Type] = {argument.type for argument in function.body.blocks[0].arguments}
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -6,12 +6,11 @@ A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. The 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache, partial
 from itertools import islice
 from typing import SupportsIndex
 
+from legato.core import search
 from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
 from legato.dialects.relax.dialect import DimsAttr
@@ -31,6 +30,7 @@ from legato.dialects.relax.dim import (
 )
 from legato.dialects.relax.materializer import Materializer
 from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, nested, product, substitute, symbols  # noqa: F401 - re-exported
+from legato.dialects.relax.type_index import given_by, type_index
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 CALLED = {"min": minimum, "max": maximum, "broadcast": broadcast_size}
@@ -83,28 +83,13 @@ def symbol_name(text: str) -> str:
     return name if re.match(r"[A-Za-z_]", name) and name not in FUNCTIONS else f"_{name}"
 
 
-_read: ContextVar[dict[ir.Type, tuple[Size, ...]] | None] = ContextVar("the sizes of types that were read", default=None)
-
-
-@contextmanager
-def types_read_once() -> Iterator[None]:
-    """In this context the sizes of a type are read from its encoding once: where a graph is built, thousands of times each."""
-    token = _read.set({})
-    try:
-        yield
-    finally:
-        _read.reset(token)
-
-
 def dims(tensor_type) -> tuple[Size, ...]:
     """The sizes of a ranked tensor type. LegatoError if its encoding does not fit its shape."""
-    read = _read.get()
-    if read is None:
+    index = type_index()
+    if index is None:
         return _dims(tensor_type)
-    found = read.get(tensor_type)
-    if found is None:
-        read[tensor_type] = found = _dims(tensor_type)
-    return found
+    found = index.sizes.get(tensor_type)
+    return index.add(tensor_type, _dims(tensor_type)) if found is None else found
 
 
 def _dims(tensor_type) -> tuple[Size, ...]:
@@ -145,7 +130,10 @@ def tensor_type(sizes: Sequence, element_type: ir.Type) -> ir.RankedTensorType:
     sizes = [as_size(s) for s in sizes]
     shape = [s if isinstance(s, int) else _DYNAMIC for s in sizes]
     encoding = to_attribute(sizes) if _DYNAMIC in shape and any(isinstance(s, Dim) for s in sizes) else None
-    return ir.RankedTensorType.get(shape, element_type, encoding, loc=ir.Location.unknown(element_type.context))
+    made = ir.RankedTensorType.get(shape, element_type, encoding, loc=ir.Location.unknown(element_type.context))
+    if encoding is not None and (index := type_index()) is not None:
+        index.add(made, sizes)
+    return made
 
 
 def strip(tensor_type) -> ir.RankedTensorType:
@@ -178,12 +166,7 @@ def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
     offset``."""
     if not isinstance(type_, ir.RankedTensorType) or type_.has_static_shape:
         return
-    for axis, size in enumerate(dims(type_)):
-        if not isinstance(size, Dim) or len(symbols(size)) != 1:
-            continue
-        (monomial, scale), *rest = size.terms
-        if len(monomial) == 1 and isinstance(monomial[0], str) and scale > 0 and not (rest and rest[0][0]):
-            yield monomial[0], axis, scale, rest[0][1] if rest else 0
+    yield from given_by(dims(type_))
 
 
 def is_defined(name: str, function: "func.FuncOp") -> bool:
@@ -195,17 +178,28 @@ def _giving_result(name: str, function: "func.FuncOp", inside: bool = False) -> 
     """The first value that defines a symbol which no argument defines, a size that depends on data: in the function's block, unless it is
     ``inside``, or else in an inner one around the insertion point."""
     seen: set[ir.Type] = set()      # of thousands of results in a large graph, few types differ
+    index = type_index()
     for block in islice(_blocks_around(function), inside, None):
-        for op in block.operations:
-            for result in op.operation.results:
-                type_ = result.type
-                if type_ in seen:
-                    continue
-                seen.add(type_)
-                for found, axis, scale, offset in given_symbols(type_):
-                    if found == name:
-                        return result, axis, scale, offset
+        for result in _results_in(block) if index is None else _results_of(block, index.givers.get(name, [])):
+            type_ = result.type
+            if type_ in seen:
+                continue
+            seen.add(type_)
+            for found, axis, scale, offset in given_symbols(type_):
+                if found == name:
+                    return result, axis, scale, offset
     return None
+
+
+def _results_in(block: ir.Block) -> Iterator[ir.Value]:
+    for op in block.operations:
+        yield from op.operation.results
+
+
+def _results_of(block: ir.Block, types: Sequence[ir.Type]) -> Sequence[ir.Value]:
+    """The results of the first op of a block that has one of these types."""
+    op = search.by.first_giving(block, types) if types else None
+    return () if op is None else op.results
 
 
 def _blocks_around(function: "func.FuncOp") -> Iterator[ir.Block]:

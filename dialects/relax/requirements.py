@@ -39,9 +39,13 @@ class Requirement:
             return (Room(self.size),)
         return (self.size,) if self.equal is None else (self.size, self.equal)
 
+    def symbols(self) -> set[str]:
+        """The symbols in its sizes."""
+        return {name for size in (self.size, self.equal) if size is not None for name in symbols(size)}
+
     def known_by(self, known: Collection[str]) -> bool:
         """Whether the values of these symbols suffice for main's check."""
-        return not self.in_region and all(name in known for size in (self.size, self.equal) if size is not None for name in symbols(size))
+        return not self.in_region and all(name in known for name in self.symbols())
 
     def attribute(self) -> ir.Attribute:
         """The row for its attribute."""

@@ -38,6 +38,7 @@ LATE_CHECK = "legato.late_check"   # such a kind: sizes that must fit, after the
 LATE_ARENA = "legato.late_arena"   # such a kind: memory for buffers of sizes that are known now, by the arena's number
 LATE_RESULT = "legato.late_result"  # likewise for a result of main, by its number and shape
 LATE_TURN = "legato.late_turn"     # likewise for what a loop carries to its next step
+LATE_ROOM = "legato.late_room"     # on a function that computes what such a check compares
 KEEP_SIZE = "legato.keep_size"     # a function that no code has: its calls keep sizes that depend on data until memory is planned
 ENTRY = "legato.entry"              # on a declaration: the entry defines the function
 OUT_OF_BOUNDS = "legato.out_of_bounds"   # the entry's function that takes the report of a bad index

@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 
+from legato.core import search
 from legato.core.collector import seldom_collecting
 from legato.core.dtypes import spelling
 from legato.core.errors import LegatoError
@@ -14,8 +15,9 @@ from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
-from legato.dialects.relax.dims import symbols, types_read_once
+from legato.dialects.relax.dims import symbols
 from legato.dialects.relax.markers import INPUT_FORMS, NAME, OUTPUT_FORMS
+from legato.dialects.relax.type_index import indexed_types
 from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
@@ -29,6 +31,8 @@ from legato.frontends.onnx.registry import onnx_op, registered
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
+
+MANY_NODES = 500    # of a graph in which searches pay to be compiled
 
 LOGGER = logging.getLogger(__name__)
 
@@ -76,7 +80,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         raise LegatoError(f"{label} has no outputs: there is nothing to compute")
     loaded = load_dialects(make_context() if context is None else context)
     problems = Problems()
-    with loaded, ir.Location.unknown(), types_read_once(), agreed_sizes() as agreed:
+    with loaded, ir.Location.unknown(), indexed_types(), agreed_sizes() as agreed:
         stored = {tensor.name for tensor in graph.initializer}
         inputs = Inputs([value for value in graph.input if value.name not in stored], shapes, problems)
         types = input_types(inputs.tensors, inputs.shapes, problems)
@@ -85,6 +89,8 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}
+        if len(graph.node) >= MANY_NODES:
+            search.begin_other()
         importer = Importer(known, Emitter(function, weights), problems, source, stand_ins)
         try:
             check_opset(opsets)

@@ -2,18 +2,20 @@
 
 A contiguous part of static size is a ``memcpy``; one of dynamic size is copied by vectors, with a mask for the rest.
 """
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core import fills
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import find, index
+from legato.core.ir_helpers import ancestors, find, index
 from legato.core.mlir import arith, ir, memref, scf, vector
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
+MANY = 16       # copies in a function
 UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
@@ -32,12 +34,31 @@ class LowerCopies(ModulePass):
 
 def lower_copies(module: ir.Module, machine: CpuMachine) -> None:
     """Replaces every ``memref.copy`` of ``module`` that is not a single ``memcpy``."""
-    for op in find(module.operation, "memref.copy"):
-        if all(contiguous(v.type) for v in op.operands):
-            continue
+    copies = [op for op in find(module.operation, "memref.copy") if not all(contiguous(v.type) for v in op.operands)]
+    homes = [ancestors(op)[-1] for op in copies]
+    number = Counter(homes)
+    for op, home in zip(copies, homes):
+        if number[home] > MANY:
+            hide_offsets(op.operands[1].owner)
         with ir.InsertionPoint(op), op.location:
             Copy(op.operands[0], op.operands[1], machine).build()
         op.erase()
+
+
+def hide_offsets(part: ir.Operation | ir.Block) -> None:
+    """Hides from LLVM what the dynamic offsets of a subview are computed from. Behind one another, parts begin at sums of all sizes before
+    them, and LLVM's time for the loops that copy 90 of them is a second: it writes each place as such a sum, in each loop."""
+    if isinstance(part, ir.Block) or part.name != "memref.subview":
+        return
+    for place in range(1, 1 + len(part.opview.offsets)):
+        offset = part.operands[place]
+        if isinstance(offset.owner, ir.Block) or offset.owner.name != "arith.addi":
+            continue
+        with ir.InsertionPoint(part), part.location:
+            i64 = ir.IntegerType.get_signless(64)
+            hidden = ir.Operation.create("llvm.inline_asm", [i64], [arith.index_cast(i64, offset)], attributes={
+                "asm_string": ir.StringAttr.get(""), "constraints": ir.StringAttr.get("=r,0")}).result     # no instruction
+            part.operands[place] = arith.index_cast(ir.IndexType.get(), hidden)
 
 
 def strides_of(type_: ir.MemRefType) -> list[int]:

@@ -40,12 +40,15 @@ def byte_requirements(function: func.FuncOp) -> list[Requirement]:
                     found.setdefault(part, f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, " + (
                         "more than 2**56 bytes" if part == size else f"whose sizes are computed from {part}, more than 2**56"))
     rows: list[Requirement] = []
-    least: list[dims.Size] = []     # of the rows
+    least: dict[str, list[dims.Size]] = {}      # of the rows, by symbol: one without some symbol of a bound is less for some call
     for size in sorted(found, key=_typical, reverse=True):
         bound = dims.magnitude(size)
-        if not always_fits(bound, given) and not any(never_negative(one - bound) for one in least):
+        shared = min((least.get(name, []) for name in dims.symbols(bound)), key=len, default=[])
+        if not always_fits(bound, given) and not any(never_negative(one - bound) for one in shared):
             rows.append(Requirement(size, found[size], is_bytes=True))
-            least.append(_least_magnitude(size))
+            below = _least_magnitude(size)
+            for name in dims.symbols(below):
+                least.setdefault(name, []).append(below)
     return sorted(rows, key=lambda row: len(dims.nested(row.size)))     # of several that a call breaks, the message names the innermost
 
 

@@ -4,12 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import legato
 from bench import light
 from legato import relax as R
 from legato import tir as T
-from legato.codegen import parts
+from legato.codegen import machine_code, parts
 from legato.codegen.jit import jit
 from legato.codegen.parts import divided
 from legato.core.mlir import ir
@@ -68,6 +69,46 @@ def test_parts_compute_what_the_whole_does(monkeypatch, tmp_path, target, ops):
             with pytest.raises(IndexError, match="index 1000 of axis 0"):
                 one(**INPUTS | {"n": np.array([1, 2, 1000, 3, 4])})
             one(**INPUTS)
+
+
+@R.function
+def counting(x: R.Tensor((1000,), "float32"), n: R.Tensor((5,), "int64")):
+    places = R.nonzero(R.greater(R.take(x, n, axis=0), R.const(0.0)), size="m")
+    y = R.call_tir(printf, [x], R.Tensor((1000,), "float32"))
+    return places, R.call_tir(memcpy, [y], R.Tensor((1000,), "float32")), R.nn.softmax(y)
+
+
+@pytest.mark.parametrize("graph, target", [(model, "llvm{threads=2}"), (counting, "llvm"), (counting, "llvm{threads=2 check-bounds=true}")])
+def test_what_records_a_profile_is_compiled_when_it_is_needed(monkeypatch, tmp_path, graph, target):
+    """A detector's took a third of LLVM's time."""
+    lowered = legato.lower(graph, target)
+    assert divided(lowered.module).profiled is None     # it is small
+    monkeypatch.setattr(parts, "PART", 1)
+    division = divided(lowered.module)
+    assert "func internal @legato.main(" in str(division.main) and "@main_profiled" not in str(division.main)
+    made = []
+    engine = machine_code.Engine
+
+    def counted(module, *args, **options):
+        made.append(module)
+        return engine(module, *args, **options)
+
+    monkeypatch.setattr(machine_code, "Engine", counted)
+    executable = jit(lowered.module, lowered.weights)
+    right = executable(**INPUTS)
+    before = len(made)
+    found = legato.profile(executable, **INPUTS, runs=2)
+    assert len(made) == before + 1
+    legato.profile(executable, **INPUTS, runs=1)
+    saved = legato.load(executable.save(tmp_path / "model.legato"))
+    assert len(made) == before + 1      # once, also for what is saved
+    assert len(found.calls) == len(legato.profile(saved, **INPUTS, runs=1).calls) >= 3
+    assert found.events
+    for one in (executable, saved):
+        for value, expected in zip(one(**INPUTS), right, strict=True):
+            assert np.asarray(value).tobytes() == np.asarray(expected).tobytes()
+    other = legato.load(jit(lowered.module, lowered.weights).save(tmp_path / "other.legato"))     # which nobody has profiled before
+    assert legato.profile(other, **INPUTS, runs=1).events
 
 
 def test_kernels_that_call_one_another_stay_together(monkeypatch):
@@ -138,3 +179,23 @@ def test_modules_of_dialects_are_not_searched_for(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
     legato.lower(model, "llvm{threads=2}")
     assert not searched
+
+
+def test_a_large_main_leaves_what_records_a_profile_also_where_kernels_are_few(monkeypatch):
+    """Hundreds of equal layers have one set of kernels; LLVM's time for main and its copy was quadratic in their number."""
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(60)]
+    weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32) * (1 + i % 2), f"w{i}") for i in range(60)]
+    infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8])] for name in ("x0", "x60")]
+    proto = helper.make_model(helper.make_graph(nodes, "g", *infos, weights), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    lowered = legato.lower(legato.from_onnx(proto), "llvm")
+    symbols = parts._Symbols(lowered.module)
+    size = symbols.sizes["main_profiled"]
+    assert sum(symbols.sizes[name] for name in symbols.ops if symbols.is_movable(name)) < size
+    monkeypatch.setattr(parts, "PART", 2 * size + 2)
+    assert divided(lowered.module).profiled is None
+    monkeypatch.setattr(parts, "PART", 2 * size)
+    assert divided(lowered.module).profiled is not None
+    x = np.arange(24, dtype=np.float32).reshape(3, 8)
+    executable = jit(lowered.module, lowered.weights)
+    assert (np.asarray(executable(x)) == x * 2.0 ** 30).all()
+    assert len(legato.profile(executable, x, runs=1).events) == 60

@@ -89,6 +89,20 @@ def test_ops_of_types_are_found(machine_code, module):
     assert "scf.yield" in [op.name for op in machine_code.of_types(root, [integer])]       # an operand
 
 
+def test_the_first_op_that_gives_a_type_is_found_in_its_block_only(machine_code, module):
+    body, = (op.regions[0].blocks[0] for op in find(module, "func.func") if len(op.regions[0].blocks))
+    outer = find(module, "scf.if")[0]
+    branch = outer.regions[0].blocks[0]
+    integer, number, other = (ir.Type.parse(text, module.context) for text in ("i32", "f32", "f64"))
+    for searched in (machine_code, PythonSearch()):
+        assert searched.first_giving(body, [number]) == find(module, "arith.constant")[0]
+        assert searched.first_giving(body, [integer]) == outer       # its second result, not what is in its branches
+        assert searched.first_giving(body, [other, integer]) == outer
+        assert searched.first_giving(branch, [integer]) == find(outer, "arith.constant")[0]
+        assert searched.first_giving(branch, [number, integer]) == find(outer, "scf.if")[1]
+        assert searched.first_giving(body, [other]) is None and searched.first_giving(body, []) is None
+
+
 def test_more_is_found_than_there_is_room_for(machine_code, monkeypatch, module):
     monkeypatch.setattr(native, "ROOM", 2)
     root = module.operation

@@ -1,10 +1,12 @@
 """Main's requests to the entry in the middle of a call, for data-dependent sizes. tir-lower-packed defines these functions."""
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from legato.core.mlir import arith, func, ir
-from legato.dialects.relax.dims import Size
-from legato.dialects.tir.markers import LATE, LATE_ARENA, LATE_CHECK, LATE_RESULT, LATE_TURN
+from legato.dialects.relax.dims import Dim, Size, substitute, symbol
+from legato.dialects.relax.requirements import Room
+from legato.dialects.tir.markers import LATE, LATE_ARENA, LATE_CHECK, LATE_RESULT, LATE_ROOM, LATE_TURN
 from legato.passes.memory.plan_memory.arguments import DYNAMIC, SizeValues, with_shape
+from legato.passes.memory.plan_memory.room import room
 
 ARENA, RESULT, TURN = LATE_ARENA, LATE_RESULT, LATE_TURN
 
@@ -12,6 +14,42 @@ ARENA, RESULT, TURN = LATE_ARENA, LATE_RESULT, LATE_TURN
 def check(main: func.FuncOp, number: int, sizes: Sequence[ir.Value]) -> None:
     """Checks a requirement of main: one size must not be negative, or two must be equal."""
     _call(main, LATE_CHECK, [_index(number), *sizes], [], f"_{len(sizes)}")
+
+
+class SharedRooms:
+    """Computes the rooms of sizes in functions, one for all that are equal but for their symbols: those of a detector's classes are."""
+
+    def __init__(self, module: ir.Block) -> None:
+        self._module = module
+        self._made: dict[Size, str] = {}    # by the size with numbered symbols
+
+    def __call__(self, size: Size, values: Mapping[str, ir.Value]) -> ir.Value:
+        """``LARGEST`` less the size's bytes, as an ``index`` at the insertion point: see room.py."""
+        names = list(dict.fromkeys(names_in(size)))
+        numbered = [f"s{number}" for number in range(len(names))]
+        form = substitute(size, {name: symbol(new) for name, new in zip(names, numbered)})
+        if form not in self._made:
+            self._made[form] = self._function(form, numbered)
+        return func.CallOp([ir.IndexType.get()], ir.FlatSymbolRefAttr.get(self._made[form]), [values[name] for name in names]).results[0]
+
+    def _function(self, size: Size, names: Sequence[str]) -> str:
+        index, symbol_name = ir.IndexType.get(), f"{LATE_ROOM}_{len(self._made)}"
+        with ir.InsertionPoint.at_block_begin(self._module), ir.Location.unknown():
+            made = func.FuncOp(symbol_name, ir.FunctionType.get([index] * len(names), [index]), visibility="private")
+        made.attributes[LATE] = ir.StringAttr.get(LATE_ROOM)
+        block = made.add_entry_block()
+        with ir.InsertionPoint(block), ir.Location.unknown():
+            func.ReturnOp([room(Room(size), dict(zip(names, block.arguments)))])
+        return symbol_name
+
+
+def names_in(size: Size) -> Iterator[str]:
+    """The names in an expression, in the order of its text, with repetitions."""
+    for variable in size.variables() if isinstance(size, Dim) else ():
+        if isinstance(variable, str):
+            yield variable
+        else:
+            yield from (*names_in(variable.a), *names_in(variable.b))
 
 
 def arena(main: func.FuncOp, number: int, bytes_: Size, values: SizeValues) -> ir.Value:

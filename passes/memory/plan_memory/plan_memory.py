@@ -14,6 +14,7 @@ sizes are checked (``@legato.late_check``). tir-lower-packed gives these declara
 """
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -248,14 +249,20 @@ class _Rewrite:
 
     def begin_stages(self, bytes_: list[Size], shapes: list[tuple[Size, ...]]) -> None:
         """After each call that defines sizes: computes them, checks them, and asks for an arena and results of such sizes."""
-        required = requirements(self.main)
+        required, about = requirements(self.main), defaultdict[str, list[int]](list)     # by symbol: rows are many, stages few
+        for number, one in enumerate(required):
+            for name in one.symbols():
+                about[name].append(number)
+        rooms = late.SharedRooms(self.main.operation.parent.regions[0].blocks[0])
         for stage, wanted in zip(self.stages[1:], bytes_[1:]):
             before = present(stage.before)
             stage.begin()
             with ir.InsertionPoint(stage.anchor), present(stage.call).location:
-                for number, one in enumerate(required):
-                    if one.known_by(stage.known) and not one.known_by(before.known):
-                        late.check(self.main, number, [stage.values(size) for size in one.sizes])
+                for number in sorted({number for name in stage.known - before.known for number in about[name]}):
+                    if required[number].known_by(stage.known):
+                        sizes = required[number].sizes
+                        late.check(self.main, number, [rooms(one.bytes, stage.table) if isinstance(one, Room) else stage.values(one)
+                                                       for one in sizes])
                 self.arenas.append(late.arena(self.main, self._late_arena(), wanted, stage.values) if wanted != 0 else None)
                 for number, shape in enumerate(shapes):
                     if self.boundary.is_late(shape) and stage_of(self.stages, shape, stage.call) == self.stages.index(stage):

@@ -79,3 +79,60 @@ func.func @one_element(%x: memref<1x1xf32, strided<[?, ?], offset: ?>>, %y: memr
   memref.copy %x, %y : memref<1x1xf32, strided<[?, ?], offset: ?>> to memref<1x1xf32>
   return
 }
+
+// What many parts behind one another begin at is hidden from LLVM, whose time for their loops grows faster than the square of their
+// number: a sum of all sizes before them.
+// CHECK-LABEL: func.func @many(
+// CHECK: %[[SUM:.*]] = arith.addi
+// CHECK: %[[WORD:.*]] = arith.index_cast %[[SUM]] : index to i64
+// CHECK: %[[HIDDEN:.*]] = llvm.inline_asm "", "=r,0" %[[WORD]] : (i64) -> i64
+// CHECK: %[[OFFSET:.*]] = arith.index_cast %[[HIDDEN]] : i64 to index
+// CHECK: memref.subview %{{.*}}[%[[OFFSET]]]
+// CHECK-NOT: inline_asm
+// CHECK-LABEL: func.func @not_many(
+// CHECK-NOT: inline_asm
+func.func @many(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
+  %sum = arith.addi %n, %m : index
+  %first = memref.subview %y[%n] [%m] [1] : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  %part = memref.subview %y[%sum] [%m] [1] : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %first : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  return
+}
+
+func.func @not_many(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) {
+  %sum = arith.addi %n, %m : index
+  %part = memref.subview %y[%sum] [%m] [1] : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
+  return
+}
