@@ -55,29 +55,37 @@ class OrderedRows:
 
     def _chunks(self, runs: Size, chunk: Size, length: Size) -> ir.Value:
         """The first places of each chunk of a row: rows by ``runs`` by ``length``."""
-        e, rank, size = self.place, len(self.rows), index_value(self.size)
-        loops, steps = names(rank), [(empty([chunk], e.type), "v")]     # says how many steps there are
+        e, rank, loops = self.place, len(self.rows), names(len(self.rows))
 
-        def counted(_: ir.Value, before: ir.Value) -> ir.Value:
+        def along(number: ir.Value, first: ir.Value, body: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+            """A loop over the elements of a chunk."""
+            begin = arith.muli(number, index_value(chunk))
+            end = arith.minsi(arith.addi(begin, index_value(chunk)), index_value(self.size))
+            return looped(end, [first], lambda other, found: [body(other, found)], begin)[0]
+
+        def counted(_: ir.Value) -> ir.Value:
             at, mine = self._at(), loop_index(rank)
-            begin = arith.muli(arith.divui(mine, index_value(chunk)), index_value(chunk))
-            other = arith.addi(begin, loop_index(rank + 1))
-            inside = arith.cmpi(Compare.slt, other, size)
-            a, b = self.load(at, arith.minsi(other, arith.subi(size, index_value(1)))), self.load(at, mine)
-            first = arith.select(arith.cmpi(Compare.slt, other, mine), _not(self.beats(b, a)), self.beats(a, b))
-            return e.add(before, arith.extui(e.type, arith.andi(inside, first)))
+            b = self.load(at, mine)
 
-        ranks = compute(filled(empty([*self.rows, self.size], e.type), e.const(0)), ", ".join([*loops, "i", "+v"]), steps, counted)
+            def one(other: ir.Value, before: ir.Value) -> ir.Value:
+                a = self.load(at, other)
+                first = arith.select(arith.cmpi(Compare.slt, other, mine), _not(self.beats(b, a)), self.beats(a, b))
+                return e.add(before, arith.extui(e.type, first))
 
-        def found(_: ir.Value, before: ir.Value) -> ir.Value:
-            other = arith.addi(arith.muli(loop_index(rank), index_value(chunk)), loop_index(rank + 2))
-            inside = arith.cmpi(Compare.slt, other, size)
-            its_rank = extract(ranks, [*self._at(), arith.minsi(other, arith.subi(size, index_value(1)))])
-            is_it = arith.andi(inside, e.compare("eq", its_rank, index_element().cast(loop_index(rank + 1), e)))
-            return e.max(before, arith.select(is_it, index_element().cast(other, e), e.const(ABSENT)))
+            return along(arith.divui(mine, index_value(chunk)), e.const(0), one)
 
-        start = filled(empty([*self.rows, runs, length], e.type), e.const(ABSENT))
-        return compute(start, ", ".join([*loops, "c", "r", "+v"]), steps, found)
+        ranks = compute(empty([*self.rows, self.size], e.type), ", ".join([*loops, "i"]), [], counted)
+
+        def found(_: ir.Value) -> ir.Value:
+            at, its_rank = self._at(), index_element().cast(loop_index(rank + 1), e)
+
+            def one(other: ir.Value, before: ir.Value) -> ir.Value:
+                is_it = e.compare("eq", extract(ranks, [*at, other]), its_rank)
+                return arith.select(is_it, index_element().cast(other, e), before)
+
+            return along(loop_index(rank), e.const(ABSENT), one)
+
+        return compute(empty([*self.rows, runs, length], e.type), ", ".join([*loops, "c", "r"]), [], found)
 
     def _merged(self, runs: ir.Value, number: Size, length: Size, merged: Size, longer: Size, bits: int) -> ir.Value:
         """Each two runs of ``length`` places, of ``number``, as one of ``longer``; ``merged``: how many these are; ``bits``: of ``length``

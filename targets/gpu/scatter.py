@@ -175,12 +175,11 @@ class _ScatterKernels:
             rows, size = given.rows(among), given.size(among)
             first = OrderedRows(rows, size, target, lambda a, b: self.kind.compare("lt", a, b), self.place).first(size)
             loops, rank = [*names(len(rows)), "u"], len(rows)
-            places = compute(outs[0], ", ".join(loops), [(first, ", ".join([*loops[:-1], "0", "u"]))], lambda number, _: number)
 
-            def of_place(number: ir.Value, _: ir.Value) -> ir.Value:
-                return target([loop_index(axis) for axis in range(rank)], self.place.cast(number, index_element()))
+            def placed(number: ir.Value, *_: ir.Value) -> list[ir.Value]:
+                return [number, target([loop_index(axis) for axis in range(rank)], self.place.cast(number, index_element()))]
 
-            return [places, compute(outs[1], ", ".join(loops), [(places, ", ".join(loops))], of_place)]
+            return compute(outs, ", ".join(loops), [(first, ", ".join([*loops[:-1], "0", "u"]))], placed)
 
         return body
 
