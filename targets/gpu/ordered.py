@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from legato.core.mlir import arith, ir
 from legato.targets.builders.element import Element
 from legato.targets.builders.element import index as index_element
-from legato.targets.builders.sizes import Size, largest, minus, plus, quotient, smallest, times
+from legato.targets.builders.sizes import Size, dims, largest, minus, plus, quotient, smallest, times
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import compute, empty, extract, filled, loop_index, looped, names
+from legato.targets.builders.structured import compute, empty, expand, extract, loop_index, looped, names, window
 from legato.targets.generic.topk import bit_length
 
 CHUNK = 256     # elements that are ordered by counting how many come before each
@@ -36,13 +36,16 @@ class OrderedRows:
     beats: Callable[[ir.Value, ir.Value], ir.Value]
     place: Element
 
-    def first(self, count: Size) -> ir.Value:
-        """The places of the first ``count`` elements of each row, in order, ABSENT behind the last: a tensor of rows by 1 by ``count``."""
+    def first(self, count: Size, chunks: ir.Value | None = None) -> ir.Value:
+        """The places of the first ``count`` elements of each row, in order, ABSENT behind the last: a tensor of rows by 1 by ``count``.
+        ``chunks``: those of chunks of the rows, by all chunks, if a kernel before has ordered them (``sorted_chunks``)."""
         known = isinstance(self.size, int)
         chunk = min(CHUNK, self.size) if known else largest(CHUNK, self._quotient_up(1 << LEVELS))
+        if chunks is not None:
+            chunk = chunks.type.shape[1]
         runs, length = self._quotient_up(chunk), smallest(chunk, count)
         most = min((size for size in (self.size, count) if isinstance(size, int)), default=MOST)
-        found = self._chunks(runs, chunk, length)
+        found = self._chunks(runs, chunk, length) if chunks is None else self._by_rows(chunks, runs, length)
         for _ in range((runs - 1).bit_length() if isinstance(runs, int) else LEVELS):
             bits = min(length if isinstance(length, int) else MOST, most).bit_length()
             before = (runs, length)
@@ -52,6 +55,12 @@ class OrderedRows:
 
     def _quotient_up(self, divisor: Size) -> Size:
         return quotient(plus(self.size, minus(divisor, 1)), divisor)
+
+    def _by_rows(self, chunks: ir.Value, runs: Size, length: Size) -> ir.Value:
+        """The first places of all chunks as rows by ``runs`` by ``length``."""
+        rank, sizes = len(self.rows), [*self.rows, runs]
+        found = expand(chunks, [[*range(rank + 1)], [rank + 1]], [*sizes, *dims(chunks)[1:]])
+        return window(found, [0] * (rank + 2), [*sizes, length])
 
     def _chunks(self, runs: Size, chunk: Size, length: Size) -> ir.Value:
         """The first places of each chunk of a row: rows by ``runs`` by ``length``."""
