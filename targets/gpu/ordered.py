@@ -15,6 +15,8 @@ from legato.targets.builders.structured import compute, empty, expand, extract, 
 from legato.targets.generic.topk import bit_length
 
 CHUNK = 256     # elements that are ordered by counting how many come before each
+LONGEST = 2048  # elements of a chunk that a block of threads orders: with their places twice, those of 4 bytes take 24 KB of shared memory
+KEPT = 8 << 10  # bytes of such a chunk's elements
 LEVELS = 10     # of merges where the number of elements is not known: beyond 2^18 of them chunks are longer
 MOST = (1 << 31) - 1    # elements of a row
 ABSENT = -1     # the place of no element
@@ -27,7 +29,7 @@ class OrderedRows:
     """The order of the elements of rows.
 
     ``rows``: how many rows there are, along several axes; ``size``: elements in a row; ``load``: an element, by the indices of its row and
-    its place; ``beats``: whether an element comes before another one; ``place``: the type of places.
+    its place; ``beats``: whether an element comes before another one; ``place``: the type of places; ``key``: that of elements.
     """
 
     rows: Sequence[Size]
@@ -35,14 +37,15 @@ class OrderedRows:
     load: Callable[[At, ir.Value], ir.Value]
     beats: Callable[[ir.Value, ir.Value], ir.Value]
     place: Element
+    key: Element
 
     def first(self, count: Size, chunks: ir.Value | None = None) -> ir.Value:
         """The places of the first ``count`` elements of each row, in order, ABSENT behind the last: a tensor of rows by 1 by ``count``.
         ``chunks``: those of chunks of the rows, by all chunks, if a kernel before has ordered them (``sorted_chunks``)."""
-        known = isinstance(self.size, int)
-        chunk = min(CHUNK, self.size) if known else largest(CHUNK, self._quotient_up(1 << LEVELS))
-        if chunks is not None:
-            chunk = chunks.type.shape[1]
+        if isinstance(self.size, int):
+            chunk: Size = min(CHUNK, self.size) if chunks is None else chunk_of(self.size, self.key)
+        else:
+            chunk = largest(CHUNK, self._quotient_up(1 << LEVELS))
         runs, length = self._quotient_up(chunk), smallest(chunk, count)
         most = min((size for size in (self.size, count) if isinstance(size, int)), default=MOST)
         found = self._chunks(runs, chunk, length) if chunks is None else self._by_rows(chunks, runs, length)
@@ -135,6 +138,11 @@ class OrderedRows:
     def _at(self) -> list[ir.Value]:
         """In a body: the indices of the row."""
         return [loop_index(axis) for axis in range(len(self.rows))]
+
+
+def chunk_of(size: int, key: Element) -> int:
+    """How many elements of a row are ordered by a block of threads: a power of 2."""
+    return min(1 << (size - 1).bit_length(), LONGEST, KEPT // -(-key.bits // 8))
 
 
 def bisected(size: Size, comes: Callable[[ir.Value], ir.Value], first: ir.Value | None = None) -> ir.Value:

@@ -139,7 +139,7 @@ def _written(op, given: ElementUpdates | SliceUpdates) -> list[ir.Value]:
     if 0 not in (*x.type.shape, size, *rows) and not (isinstance(size, int) and size <= FEW):
         types = [ir.RankedTensorType.get(shape_of([*rows, size]), e.type) for e in (place_kind, kind)]
         operands, ordered = [indices, *values_of(sizes)], kernels.ordered(sizes)
-        chunks = sorted_chunks(op, operands, rows, size, kind, place_kind, ordered)
+        chunks = sorted_chunks(op, operands, rows, size, size, kind, place_kind, ordered)
         read = op.call_built(kernels.order(sizes), [*operands, *chunks], types, [values_of([*rows, size])] * 2)
     return op.call_built(kernels.written, [x, updates, *read], [tir.plain_type(op.output_types[0])], [op.sizes(op.output_types[0])])
 
@@ -170,7 +170,7 @@ class _ScatterKernels:
         def rows_of(ins: list[ir.Value]) -> OrderedRows:
             given, among = self.given, dims(ins[0])
             return OrderedRows(given.rows(among), given.size(among), self._target(sizes, ins),
-                               lambda a, b: self.kind.compare("lt", a, b), self.place)
+                               lambda a, b: self.kind.compare("lt", a, b), self.place, self.kind)
 
         return rows_of
 

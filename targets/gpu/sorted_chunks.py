@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from legato.core.mlir import arith, bufferization, ir, memref
+from legato.core.mlir import arith, bufferization, ir, memref, scf
 from legato.dialects.tir.loops import SERIAL, THREAD, loop, make_buffer
 from legato.dialects.tir.markers import STATE, WRITES_ALL
 from legato.dialects.tir.state import WRITTEN
@@ -16,20 +16,18 @@ from legato.targets.builders.element import index as index_element
 from legato.targets.builders.sizes import Size, product, shape_of, times, values_of
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import looped
-from legato.targets.gpu.ordered import ABSENT, OrderedRows
+from legato.targets.gpu.ordered import ABSENT, OrderedRows, chunk_of
 
-LONGEST = 2048      # elements of a chunk: 24 KB of shared memory for those of 4 bytes and their places twice
 SHORTEST = 256      # rows of so many elements and fewer are ordered by counting, an element by a thread
-KEPT = 8 << 10      # bytes of a chunk's elements
 THREADS = 1024      # of a block
 FEW_THREADS = 256   # on Vulkan, whose devices seldom have fewer
 Compare = arith.CmpIPredicate
 OrderOf = Callable[[list[ir.Value]], OrderedRows]
 
 
-def sorted_chunks(op, operands: Sequence[ir.Value], rows: Sequence[Size], size: Size, key: Element, place: Element,
+def sorted_chunks(op, operands: Sequence[ir.Value], rows: Sequence[Size], size: Size, count: Size, key: Element, place: Element,
                   order: OrderOf) -> list[ir.Value]:
-    """A call of a kernel that orders chunks of rows, for ``OrderedRows.first``; no call where the size is unknown, or small.
+    """A call of a kernel that orders chunks of rows, for ``OrderedRows.first`` of ``count``; no call where the size is unknown, or small.
 
     ``operands``: of the kernel; ``order``: their order, inside a kernel; ``key``: the elements' type, ``place``: that of places.
     """
@@ -37,14 +35,9 @@ def sorted_chunks(op, operands: Sequence[ir.Value], rows: Sequence[Size], size: 
         return []
     chunk = chunk_of(size, key)
     runs = -(-size // chunk)
-    sizes = [times(product(rows), runs), chunk]
+    sizes = [times(product(rows), runs), min(chunk, count) if isinstance(count, int) else chunk]
     kernel = _ChunkKernel(order, key, place, chunk, runs, min(THREADS if op.machine.warp > 1 else FEW_THREADS, chunk))
     return op.call_built(kernel.build, operands, [ir.RankedTensorType.get(shape_of(sizes), place.type)], [values_of(sizes)])
-
-
-def chunk_of(size: int, key: Element) -> int:
-    """How many elements of a row are ordered by a block: a power of 2."""
-    return min(1 << (size - 1).bit_length(), LONGEST, KEPT // -(-key.bits // 8))
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ class _ChunkKernel:
     threads: int
 
     def build(self, ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
-        """The places of each chunk's elements in their order, ABSENT behind the last: chunks of all rows by places."""
+        """The first places of each chunk in their order, ABSENT behind the last: chunks of all rows by places."""
         attributes = ir.InsertionPoint.current.block.owner.attributes
         attributes[STATE], attributes[WRITES_ALL] = ir.StringAttr.get(WRITTEN), ir.UnitAttr.get()
         order, out = self.order(ins), outs[0]
@@ -103,7 +96,10 @@ class _Chunk:
             found = arith.addi(self.begin, word.cast(memref.load(before, [at]), index_element()))
             inside = arith.cmpi(Compare.slt, at, number)
             place = arith.select(inside, index_element().cast(found, kernel.place), kernel.place.const(ABSENT))
-            memref.store(place, self.result, [self.number, at])
+            first = scf.IfOp(arith.cmpi(Compare.slt, at, index_value(self.result.type.shape[1])))
+            with ir.InsertionPoint(first.then_block):
+                memref.store(place, self.result, [self.number, at])
+                scf.YieldOp([])
 
     @contextmanager
     def places(self) -> Iterator[ir.Value]:

@@ -46,7 +46,7 @@ def non_max_suppression(op, boxes, scores, candidates, threshold):
     slots = quotient(plus(most, THREADS - 1), THREADS)
     kernels = _Kernels(element(boxes.type), element(scores.type), element(candidates.type), place, word)
     order, numbers, kept = (([*rows, *inner], e) for inner, e in (([number], place), ([], word), ([slots, THREADS], place)))
-    chunks = sorted_chunks(op, [scores, candidates], rows, number, kernels.scores.wide, place, kernels.ordered)
+    chunks = sorted_chunks(op, [scores, candidates], rows, number, number, kernels.scores.wide, place, kernels.ordered)
     ordered = _call(op, kernels.order, [scores, candidates, *chunks], order, numbers)
     found = _call(op, kernels.keep, [boxes, threshold, *ordered, index_value(most)], kept, numbers)
     return op.call_built(kernels.written, found, [result], [sizes])
@@ -84,7 +84,7 @@ class _Kernels:
             return arith.ori(e.compare("gt", a, b), only)
 
         sizes = dims(scores)
-        return OrderedRows(sizes[:2], sizes[2], load, beats, self.place)
+        return OrderedRows(sizes[:2], sizes[2], load, beats, self.place, e)
 
     def order(self, ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
         """The numbers of boxes in their order, and how many are candidates."""

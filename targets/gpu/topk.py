@@ -27,7 +27,7 @@ def topk(op, x):
     def ordered(ins: list[ir.Value]) -> OrderedRows:
         sizes = dims(ins[0])
         return OrderedRows([number for i, number in enumerate(sizes) if i != axis], sizes[axis],
-                           lambda at, number: read(extract(ins[0], [*at[:axis], number, *at[axis:]]), kind), order.beats, inner)
+                           lambda at, number: read(extract(ins[0], [*at[:axis], number, *at[axis:]]), kind), order.beats, inner, kind.wide)
 
     def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
         (out,), loops = outs, names(x.type.rank)
@@ -40,7 +40,7 @@ def topk(op, x):
         return [compute(out, ", ".join(loops), [(first, ", ".join(places))], lambda at, _: inner.cast(at, place))]
 
     unknown = values_of([count])
-    chunks = [] if 0 in result.shape else sorted_chunks(op, [given], rows, size, kind.wide, inner, ordered)
+    chunks = [] if 0 in result.shape else sorted_chunks(op, [given], rows, size, count, kind.wide, inner, ordered)
     return op.call_built(body, [given, *unknown, *chunks], [result], [op.sizes(op.output_types[0])])
 
 
