@@ -34,8 +34,8 @@ LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-i
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
 SPLIT = "tir-group-factors{target=%s},tir-widen-factors{target=%s},tir-split-kernels,tir-merge-calls,tir-repeat-widenings"
-FUSE = ("tir-fuse%s,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse),"
-        "tir-tie-outputs")
+JOIN = "tir-fuse%s,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops),tir-simplify-conversions,func.func(canonicalize,cse)"
+FUSE = f"{JOIN},tir-tie-outputs"
 COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
 PREFETCHES = "tir-prefetch-weights,tir-prefetch-rows{target=%s},tir-prefetch-epilogues"
@@ -130,7 +130,8 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
                   f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}},"
                   "relax-pad-channels{target=%s}"),
         ("legalized", LEGALIZE),
-        ("fused", f"tir-merge-calls,{attention}{FUSE % '{gathers=true},tir-merge-calls'},tir-count-work"
+        ("fused", f"tir-merge-calls,{attention}{JOIN % '{gathers=true},tir-merge-calls'},"
+                  "tir-fold-empty-views,tir-tie-outputs,tir-count-work"
                   if target.options.get("schedules") else f"{FUSE % ''},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import func, ir, tensor
+from legato.core.slices import dim
 
 RESHAPES = ("tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "memref.cast", "memref.expand_shape", "memref.collapse_shape")
 # which operand the result is written into
@@ -75,7 +76,7 @@ def _tie(value: ir.Value, out: ir.Value) -> None:
         if _is_empty(start):
             if start.type == out.type:
                 op.operands[place] = out
-            elif all(_is_static_reshape(reshape) for reshape in reshapes):
+            elif all(map(_goes_back, reshapes)):
                 op.operands[place] = _reshaped_back(out, reshapes, op)
             return
         overwritten = overwritten or op.name not in RESHAPES
@@ -88,19 +89,26 @@ def _is_empty(value: ir.Value) -> bool:
     return not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty"
 
 
-def _is_static_reshape(op: ir.Operation) -> bool:
-    shaped = op.name in ("tensor.expand_shape", "tensor.collapse_shape")
-    return shaped and op.operands[0].type.has_static_shape and op.results[0].type.has_static_shape
+def _goes_back(op: ir.Operation) -> bool:
+    """Whether a reshape has an inverse whose sizes are known, or those of one dimension each."""
+    if op.name != "tensor.collapse_shape":
+        return op.name == "tensor.expand_shape"
+    type_ = op.operands[0].type
+    return not any(type_.is_dynamic_dim(axis) for group in _groups(op) if len(group) > 1 for axis in group)
+
+
+def _groups(op: ir.Operation) -> list[list[int]]:
+    return [[dim.value for dim in group] for group in op.attributes["reassociation"]]
 
 
 def _reshaped_back(out: ir.Value, reshapes: list[ir.Operation], before: ir.Operation) -> ir.Value:
     """``out`` in the shape that these reshapes, the last one first, make the shape of ``out`` of."""
     with ir.InsertionPoint(before), before.location:
         for op in reshapes:
-            groups = [[dim.value for dim in group] for group in op.attributes["reassociation"]]
-            type_ = op.operands[0].type
+            groups, type_ = _groups(op), op.operands[0].type
             if op.name == "tensor.collapse_shape":
-                out = tensor.ExpandShapeOp(type_, out, groups, [], list(type_.shape)).result
+                unknown = [dim(out, number) for number, group in enumerate(groups) if type_.is_dynamic_dim(group[0])]
+                out = tensor.ExpandShapeOp(type_, out, groups, unknown, list(type_.shape)).result
             else:
                 out = tensor.CollapseShapeOp(type_, out, groups).result
     return out

@@ -85,6 +85,7 @@ PASSES: dict[str, str] = {
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",
     "tir-expand-pads": "passes.cpu.expand_pads:ExpandPads",
     "tir-expand-readers": "passes.cpu.expand_readers:ExpandReaders",
+    "tir-fold-empty-views": "passes.structured.fold_empty_views:FoldEmptyViews",
     "tir-gather-rows": "passes.cpu.gather_rows:GatherRows",
     "tir-prepare-contractions": "passes.cpu.prepare_contractions:PrepareContractions",
     "tir-prepare": "passes.structured.prepare:Prepare",

@@ -12,6 +12,7 @@ from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
+from legato.dialects.tir.state import WRITTEN, state_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -25,8 +26,8 @@ class MergeCalls(ModulePass):
     keeps_kernels: ClassVar[bool] = True
 
     def run(self, module: Module, context: PassContext) -> None:
-        kernels = {kernel.name.value for kernel in tir.schedulable(module.module)
-                   if not kernel.is_external and not find(kernel.operation, "func.call")}
+        kernels = {kernel.name.value for kernel in tir.prim_funcs(module.module)
+                   if state_of(kernel) in (None, WRITTEN) and not kernel.is_external and not find(kernel.operation, "func.call")}
         seen: dict[tuple, ir.Operation] = {}
         for call in find(module.module.operation, "func.call"):
             callee = call.attributes["callee"].value

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from legato.core.mlir import arith, ir
 from legato.targets.builders.element import Element
 from legato.targets.builders.element import index as index_element
-from legato.targets.builders.sizes import Size, largest, minus, plus, quotient, smallest, times
+from legato.targets.builders.sizes import Size, dims, largest, minus, plus, quotient, smallest, times
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import compute, empty, extract, filled, loop_index, looped, names
+from legato.targets.builders.structured import compute, empty, expand, extract, loop_index, looped, names, window
 from legato.targets.generic.topk import bit_length
 
 CHUNK = 256     # elements that are ordered by counting how many come before each
+LONGEST = 2048  # elements of a chunk that a block of threads orders: with their places twice, those of 4 bytes take 24 KB of shared memory
+KEPT = 8 << 10  # bytes of such a chunk's elements
 LEVELS = 10     # of merges where the number of elements is not known: beyond 2^18 of them chunks are longer
 MOST = (1 << 31) - 1    # elements of a row
 ABSENT = -1     # the place of no element
@@ -27,7 +29,7 @@ class OrderedRows:
     """The order of the elements of rows.
 
     ``rows``: how many rows there are, along several axes; ``size``: elements in a row; ``load``: an element, by the indices of its row and
-    its place; ``beats``: whether an element comes before another one; ``place``: the type of places.
+    its place; ``beats``: whether an element comes before another one; ``place``: the type of places; ``key``: that of elements.
     """
 
     rows: Sequence[Size]
@@ -35,14 +37,18 @@ class OrderedRows:
     load: Callable[[At, ir.Value], ir.Value]
     beats: Callable[[ir.Value, ir.Value], ir.Value]
     place: Element
+    key: Element
 
-    def first(self, count: Size) -> ir.Value:
-        """The places of the first ``count`` elements of each row, in order, ABSENT behind the last: a tensor of rows by 1 by ``count``."""
-        known = isinstance(self.size, int)
-        chunk = min(CHUNK, self.size) if known else largest(CHUNK, self._quotient_up(1 << LEVELS))
+    def first(self, count: Size, chunks: ir.Value | None = None) -> ir.Value:
+        """The places of the first ``count`` elements of each row, in order, ABSENT behind the last: a tensor of rows by 1 by ``count``.
+        ``chunks``: those of chunks of the rows, by all chunks, if a kernel before has ordered them (``sorted_chunks``)."""
+        if isinstance(self.size, int):
+            chunk: Size = min(CHUNK, self.size) if chunks is None else chunk_of(self.size, self.key)
+        else:
+            chunk = largest(CHUNK, self._quotient_up(1 << LEVELS))
         runs, length = self._quotient_up(chunk), smallest(chunk, count)
         most = min((size for size in (self.size, count) if isinstance(size, int)), default=MOST)
-        found = self._chunks(runs, chunk, length)
+        found = self._chunks(runs, chunk, length) if chunks is None else self._by_rows(chunks, runs, length)
         for _ in range((runs - 1).bit_length() if isinstance(runs, int) else LEVELS):
             bits = min(length if isinstance(length, int) else MOST, most).bit_length()
             before = (runs, length)
@@ -53,31 +59,45 @@ class OrderedRows:
     def _quotient_up(self, divisor: Size) -> Size:
         return quotient(plus(self.size, minus(divisor, 1)), divisor)
 
+    def _by_rows(self, chunks: ir.Value, runs: Size, length: Size) -> ir.Value:
+        """The first places of all chunks as rows by ``runs`` by ``length``."""
+        rank, sizes = len(self.rows), [*self.rows, runs]
+        found = expand(chunks, [[*range(rank + 1)], [rank + 1]], [*sizes, *dims(chunks)[1:]])
+        return window(found, [0] * (rank + 2), [*sizes, length])
+
     def _chunks(self, runs: Size, chunk: Size, length: Size) -> ir.Value:
         """The first places of each chunk of a row: rows by ``runs`` by ``length``."""
-        e, rank, size = self.place, len(self.rows), index_value(self.size)
-        loops, steps = names(rank), [(empty([chunk], e.type), "v")]     # says how many steps there are
+        e, rank, loops = self.place, len(self.rows), names(len(self.rows))
 
-        def counted(_: ir.Value, before: ir.Value) -> ir.Value:
+        def along(number: ir.Value, first: ir.Value, body: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+            """A loop over the elements of a chunk."""
+            begin = arith.muli(number, index_value(chunk))
+            end = arith.minsi(arith.addi(begin, index_value(chunk)), index_value(self.size))
+            return looped(end, [first], lambda other, found: [body(other, found)], begin)[0]
+
+        def counted(_: ir.Value) -> ir.Value:
             at, mine = self._at(), loop_index(rank)
-            begin = arith.muli(arith.divui(mine, index_value(chunk)), index_value(chunk))
-            other = arith.addi(begin, loop_index(rank + 1))
-            inside = arith.cmpi(Compare.slt, other, size)
-            a, b = self.load(at, arith.minsi(other, arith.subi(size, index_value(1)))), self.load(at, mine)
-            first = arith.select(arith.cmpi(Compare.slt, other, mine), _not(self.beats(b, a)), self.beats(a, b))
-            return e.add(before, arith.extui(e.type, arith.andi(inside, first)))
+            b = self.load(at, mine)
 
-        ranks = compute(filled(empty([*self.rows, self.size], e.type), e.const(0)), ", ".join([*loops, "i", "+v"]), steps, counted)
+            def one(other: ir.Value, before: ir.Value) -> ir.Value:
+                a = self.load(at, other)
+                first = arith.select(arith.cmpi(Compare.slt, other, mine), _not(self.beats(b, a)), self.beats(a, b))
+                return e.add(before, arith.extui(e.type, first))
 
-        def found(_: ir.Value, before: ir.Value) -> ir.Value:
-            other = arith.addi(arith.muli(loop_index(rank), index_value(chunk)), loop_index(rank + 2))
-            inside = arith.cmpi(Compare.slt, other, size)
-            its_rank = extract(ranks, [*self._at(), arith.minsi(other, arith.subi(size, index_value(1)))])
-            is_it = arith.andi(inside, e.compare("eq", its_rank, index_element().cast(loop_index(rank + 1), e)))
-            return e.max(before, arith.select(is_it, index_element().cast(other, e), e.const(ABSENT)))
+            return along(arith.divui(mine, index_value(chunk)), e.const(0), one)
 
-        start = filled(empty([*self.rows, runs, length], e.type), e.const(ABSENT))
-        return compute(start, ", ".join([*loops, "c", "r", "+v"]), steps, found)
+        ranks = compute(empty([*self.rows, self.size], e.type), ", ".join([*loops, "i"]), [], counted)
+
+        def found(_: ir.Value) -> ir.Value:
+            at, its_rank = self._at(), index_element().cast(loop_index(rank + 1), e)
+
+            def one(other: ir.Value, before: ir.Value) -> ir.Value:
+                is_it = e.compare("eq", extract(ranks, [*at, other]), its_rank)
+                return arith.select(is_it, index_element().cast(other, e), before)
+
+            return along(loop_index(rank), e.const(ABSENT), one)
+
+        return compute(empty([*self.rows, runs, length], e.type), ", ".join([*loops, "c", "r"]), [], found)
 
     def _merged(self, runs: ir.Value, number: Size, length: Size, merged: Size, longer: Size, bits: int) -> ir.Value:
         """Each two runs of ``length`` places, of ``number``, as one of ``longer``; ``merged``: how many these are; ``bits``: of ``length``
@@ -118,6 +138,11 @@ class OrderedRows:
     def _at(self) -> list[ir.Value]:
         """In a body: the indices of the row."""
         return [loop_index(axis) for axis in range(len(self.rows))]
+
+
+def chunk_of(size: int, key: Element) -> int:
+    """How many elements of a row are ordered by a block of threads: a power of 2."""
+    return min(1 << (size - 1).bit_length(), LONGEST, KEPT // -(-key.bits // 8))
 
 
 def bisected(size: Size, comes: Callable[[ir.Value], ir.Value], first: ir.Value | None = None) -> ir.Value:

@@ -5,7 +5,7 @@ updates it looks at all. So the updates of one target are combined one after the
 takes part, and results do not depend on how threads are scheduled. The order is a kernel of its own, of the indices alone: layers that
 scatter by the same ones share it (``tir-merge-calls``).
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from legato.core.mlir import arith, ir, scf
@@ -19,6 +19,7 @@ from legato.targets.builders.structured import compute, copy, extract, is_empty,
 from legato.targets.generic.indexing import place
 from legato.targets.generic.scatter import combined
 from legato.targets.gpu.ordered import MOST, OrderedRows, bisected
+from legato.targets.gpu.sorted_chunks import sorted_chunks
 from legato.targets.rule import rewrite
 
 FEW = 16     # updates that a thread looks at one by one
@@ -137,7 +138,9 @@ def _written(op, given: ElementUpdates | SliceUpdates) -> list[ir.Value]:
     read = [indices]
     if 0 not in (*x.type.shape, size, *rows) and not (isinstance(size, int) and size <= FEW):
         types = [ir.RankedTensorType.get(shape_of([*rows, size]), e.type) for e in (place_kind, kind)]
-        read = op.call_built(kernels.order(sizes), [indices, *values_of(sizes)], types, [values_of([*rows, size])] * 2)
+        operands, ordered = [indices, *values_of(sizes)], kernels.ordered(sizes)
+        chunks = sorted_chunks(op, operands, rows, size, size, kind, place_kind, ordered)
+        read = op.call_built(kernels.order(sizes), [*operands, *chunks], types, [values_of([*rows, size])] * 2)
     return op.call_built(kernels.written, [x, updates, *read], [tir.plain_type(op.output_types[0])], [op.sizes(op.output_types[0])])
 
 
@@ -161,28 +164,36 @@ class _ScatterKernels:
     place: Element
     kind: Element
 
+    def ordered(self, sizes: Sequence[Size]) -> Callable[[list[ir.Value]], OrderedRows]:
+        """The updates of rows by their targets, in a kernel of the indices. ``sizes``: of the result; the kernel gets those that are not
+        known behind the indices."""
+        def rows_of(ins: list[ir.Value]) -> OrderedRows:
+            given, among = self.given, dims(ins[0])
+            return OrderedRows(given.rows(among), given.size(among), self._target(sizes, ins),
+                               lambda a, b: self.kind.compare("lt", a, b), self.place, self.kind)
+
+        return rows_of
+
     def order(self, sizes: Sequence[Size]) -> tir.KernelBody:
-        """A body that finds the numbers of updates in the order of their targets, and these targets. ``sizes``: of the result; the body
-        gets those that are not known behind the indices."""
+        """A body that finds the numbers of updates in the order of their targets, and these targets. ``sizes``: as for ``ordered``; behind
+        them the body gets the chunks that are ordered, if a kernel before does so."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
-            given, indices, unknown = self.given, ins[0], iter(ins[1:])
-            inside = [size if isinstance(size, int) else next(unknown) for size in sizes]
+            rows, target = self.ordered(sizes)(ins), self._target(sizes, ins)
+            first = rows.first(rows.size, *ins[1 + len(values_of(sizes)):])
+            loops, rank = [*names(len(rows.rows)), "u"], len(rows.rows)
 
-            def target(at: At, number: ir.Value) -> ir.Value:
-                return index_element().cast(given.target(indices, inside, at, number), self.kind)
+            def placed(number: ir.Value, *_: ir.Value) -> list[ir.Value]:
+                return [number, target([loop_index(axis) for axis in range(rank)], self.place.cast(number, index_element()))]
 
-            among = dims(indices)
-            rows, size = given.rows(among), given.size(among)
-            first = OrderedRows(rows, size, target, lambda a, b: self.kind.compare("lt", a, b), self.place).first(size)
-            loops, rank = [*names(len(rows)), "u"], len(rows)
-            places = compute(outs[0], ", ".join(loops), [(first, ", ".join([*loops[:-1], "0", "u"]))], lambda number, _: number)
-
-            def of_place(number: ir.Value, _: ir.Value) -> ir.Value:
-                return target([loop_index(axis) for axis in range(rank)], self.place.cast(number, index_element()))
-
-            return [places, compute(outs[1], ", ".join(loops), [(places, ", ".join(loops))], of_place)]
+            return compute(outs, ", ".join(loops), [(first, ", ".join([*loops[:-1], "0", "u"]))], placed)
 
         return body
+
+    def _target(self, sizes: Sequence[Size], ins: list[ir.Value]) -> Callable[[At, ir.Value], ir.Value]:
+        """In a body: the target of an update, by the indices of its row and its number."""
+        unknown = iter(ins[1:])
+        inside = [size if isinstance(size, int) else next(unknown) for size in sizes]
+        return lambda at, number: index_element().cast(self.given.target(ins[0], inside, at, number), self.kind)
 
     def written(self, ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
         """The result, of the tensor, the updates, and their order, or, of few updates, the indices."""

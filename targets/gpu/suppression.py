@@ -22,6 +22,7 @@ from legato.targets.builders.structured import compute, extract, filled, loop_in
 from legato.targets.generic.suppression import overlaps
 from legato.targets.generic.topk import when
 from legato.targets.gpu.ordered import MOST, OrderedRows
+from legato.targets.gpu.sorted_chunks import sorted_chunks
 from legato.targets.rule import rewrite
 
 GROUP = 32        # candidates that are looked at together: the bits of a word
@@ -45,7 +46,8 @@ def non_max_suppression(op, boxes, scores, candidates, threshold):
     slots = quotient(plus(most, THREADS - 1), THREADS)
     kernels = _Kernels(element(boxes.type), element(scores.type), element(candidates.type), place, word)
     order, numbers, kept = (([*rows, *inner], e) for inner, e in (([number], place), ([], word), ([slots, THREADS], place)))
-    ordered = _call(op, kernels.order, [scores, candidates], order, numbers)
+    chunks = sorted_chunks(op, [scores, candidates], rows, number, number, kernels.scores.wide, place, kernels.ordered)
+    ordered = _call(op, kernels.order, [scores, candidates, *chunks], order, numbers)
     found = _call(op, kernels.keep, [boxes, threshold, *ordered, index_value(most)], kept, numbers)
     return op.call_built(kernels.written, found, [result], [sizes])
 
@@ -67,13 +69,10 @@ class _Kernels:
     place: Element
     word: Element
 
-    def order(self, ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
-        """The numbers of boxes, candidates first and the best of these first, and how many are candidates."""
-        scores, candidates = ins
-        e, word = self.scores.wide, self.word
-
-        def is_candidate(candidate: ir.Value, score: ir.Value) -> ir.Value:
-            return arith.andi(read(candidate, self.candidates), arith.cmpf(arith.CmpFPredicate.ORD, score, score))
+    def ordered(self, ins: list[ir.Value]) -> OrderedRows:
+        """The order of boxes: candidates first, and the best of these first."""
+        scores, candidates = ins[:2]
+        e = self.scores.wide
 
         def load(row: Sequence[ir.Value], number: ir.Value) -> ir.Value:
             """A score; NaN for a box that is no candidate."""
@@ -84,11 +83,21 @@ class _Kernels:
             only = arith.andi(e.is_nan(b), arith.cmpf(arith.CmpFPredicate.ORD, a, a))
             return arith.ori(e.compare("gt", a, b), only)
 
+        sizes = dims(scores)
+        return OrderedRows(sizes[:2], sizes[2], load, beats, self.place, e)
+
+    def order(self, ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+        """The numbers of boxes in their order, and how many are candidates."""
+        scores, candidates, *chunks = ins
+        word = self.word
+
+        def is_candidate(candidate: ir.Value, score: ir.Value) -> ir.Value:
+            return arith.andi(read(candidate, self.candidates), arith.cmpf(arith.CmpFPredicate.ORD, score, score))
+
         def counted(score: ir.Value, candidate: ir.Value, before: ir.Value) -> ir.Value:
             return word.add(before, arith.extui(word.type, is_candidate(candidate, read(score, self.scores))))
 
-        sizes = dims(scores)
-        first = OrderedRows(sizes[:2], sizes[2], load, beats, self.place).first(sizes[2])
+        first = self.ordered(ins).first(dim(scores, 2), *chunks)
         order = compute(outs[0], "b, c, n", [(first, "b, c, 0, n")], lambda number, _: number)
         count = compute(filled(outs[1], word.const(0)), "b, c, +n", [(scores, "b, c, n"), (candidates, "b, c, n")], counted)
         return [order, count]

@@ -42,3 +42,19 @@ func.func private @counts(%x: tensor<?xf32>, %out: tensor<?xf32> {bufferization.
   return %out : tensor<?xf32>
 }
 func.func private @count()
+
+// Loops as they were written are computed once, too.
+// CHECK-LABEL: func.func @written(
+// CHECK: %[[ONE:.*]] = call @loops(%arg0, %{{.*}})
+// CHECK-NEXT: return %[[ONE]], %[[ONE]] :
+func.func @written(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {relax.function} {
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = call @loops(%x, %e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = call @loops(%x, %e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @loops(%x: tensor<4xf32>, %out: tensor<4xf32> {bufferization.writable = true, tir.out}) -> tensor<4xf32>
+    attributes {tir.prim_func, tir.state = "written"} {
+  %0 = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%out : tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -29,6 +29,32 @@ func.func private @reshaped(%x: tensor<6xf32>, %out: tensor<2x3xf32> {tir.out}) 
 
 // -----
 
+// Of sizes that only the call knows, where no dimension of a group is one of them.
+// CHECK-LABEL: func.func private @reshaped_rows(
+// CHECK: %[[ROWS:.*]] = tensor.dim %arg1, %{{.*}} : tensor<?x6xf32>
+// CHECK: %[[R:.*]] = tensor.expand_shape %arg1 {{\[\[}}0], [1, 2]] output_shape [%[[ROWS]], 2, 3] : tensor<?x6xf32> into tensor<?x2x3xf32>
+// CHECK: linalg.exp ins(%arg0 : tensor<?x2x3xf32>) outs(%[[R]] : tensor<?x2x3xf32>)
+func.func private @reshaped_rows(%x: tensor<?x2x3xf32>, %out: tensor<?x6xf32> {tir.out}) -> tensor<?x6xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x3xf32>
+  %e = tensor.empty(%n) : tensor<?x2x3xf32>
+  %a = linalg.exp ins(%x : tensor<?x2x3xf32>) outs(%e : tensor<?x2x3xf32>) -> tensor<?x2x3xf32>
+  %b = tensor.collapse_shape %a [[0], [1, 2]] : tensor<?x2x3xf32> into tensor<?x6xf32>
+  return %b : tensor<?x6xf32>
+}
+
+// CHECK-LABEL: func.func private @reshaped_all(
+// CHECK: linalg.exp ins({{.*}}) outs(%[[E:.*]] : tensor<?x3xf32>)
+// CHECK-NOT: expand_shape
+func.func private @reshaped_all(%x: tensor<?x3xf32>, %n: index, %out: tensor<?xf32> {tir.out}) -> tensor<?xf32> attributes {tir.prim_func} {
+  %e = tensor.empty(%n) : tensor<?x3xf32>
+  %a = linalg.exp ins(%x : tensor<?x3xf32>) outs(%e : tensor<?x3xf32>) -> tensor<?x3xf32>
+  %b = tensor.collapse_shape %a [[0, 1]] : tensor<?x3xf32> into tensor<?xf32>
+  return %b : tensor<?xf32>
+}
+
+// -----
+
 // A view of an input is no new tensor: tir-tie-results ties it.
 // CHECK-LABEL: func.func private @view(
 // CHECK-NEXT: %[[V:.*]] = tensor.expand_shape %arg0

@@ -1,6 +1,6 @@
 """ONNX models of products: many nodes that do not depend on each other, with random inputs and what they give."""
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -49,6 +49,11 @@ def conv(batch: int | str, channels: int, sizes: Shape, filters: int, kernel: in
     attributes = {name: [number] * len(sizes) for name, number in each.items()} | {"pads": [pad] * 2 * len(sizes), "group": groups}
     shapes = ((batch, channels, *sizes), (filters, channels // groups, *[kernel] * len(sizes)), (filters,))
     return Node("Conv", shapes, attributes, FLOAT, then)
+
+
+def without_bias(node: Node) -> Node:
+    """The same node of its first two operands."""
+    return replace(node, shapes=node.shapes[:2])
 
 
 def product(dtype, left_turned=False, right_turned=False, m=40, n=56, k=72, right_dtype=""):

@@ -96,6 +96,38 @@ def test_topk_of_sizes_that_only_the_call_knows(target):
     cases.check(target)
 
 
+@EACH
+def test_topk_of_chunks_that_blocks_order(target):
+    cases = Cases()
+    for shape, k, axis, dtype in (((2, 257), 2, 1, np.float32), ((2048,), 2048, 0, np.float16), ((2, 2049), 2049, 1, np.int32),
+                                  ((1025, 2), 1025, 0, np.int64), ((5000,), 4999, 0, np.uint8)):
+        x = numbers(shape, dtype, "special")
+        cases.add("TopK", [x], best(x, k, axis, True), 2, constants=[np.int64([k])], axis=axis)
+    cases.check(target)
+
+
+@EACH
+@pytest.mark.parametrize("rows", [0, 3])
+def test_topk_of_long_rows_in_an_unknown_number(target, rows):
+    x, y = numbers((rows, 2, 700), np.float32, "special"), numbers((rows, 300), np.int64)
+    nodes = [helper.make_node("TopK", ["x", "k"], ["v", "i"]), helper.make_node("TopK", ["y", "l"], ["w", "j"])]
+    inputs = [value("x", x, ["r", "c", 700]), value("y", y, ["r", 300]), value("l", np.int64([3]))]
+    exe = RUNS[target](legato.from_onnx(model(nodes, inputs, ["v", "i", "w", "j"], 20, {"k": np.int64([650])})))
+    for found, wanted in zip(exe(x=x, y=y, l=np.int64([3])), (*best(x, 650, 2, True), *best(y, 3, 1, True)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_launches_of_an_order():
+    """Rows of up to 2048 elements are ordered by a launch, and each doubling is one more; none sets initial values."""
+    for size, wanted in ((256, 2), (257, 2), (2048, 2), (2049, 2), (5000, 3), (10000, 4)):
+        x = numbers((size,), np.float32)
+        cases = Cases()
+        cases.add("TopK", [x], [None, None], 2, constants=[np.int64([size])])
+        lowered = legato.lower(cases.module(), "nvvm", last="outlined")
+        launches = [str(launch.attributes["kernel"]) for launch in find(lowered.operation, "gpu.launch_func")]
+        assert sum("topk" in name for name in launches) == wanted, (size, launches)
+
+
 REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
