@@ -16,24 +16,19 @@ def some(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Bu
                 C[vi, vj] = A[vi, vj] + W[vi, vj]
 
 
-@T.prim_func
-def first_rows(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
-    for i, j, k in T.grid(3, 5, 8):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+def part_of_a_product(rows, depth):
+    @T.prim_func
+    def product(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+        for i, j, k in T.grid(rows, 5, depth):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+    return product
 
 
-@T.prim_func
-def first_terms(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
-    for i, j, k in T.grid(4, 5, 3):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+first_rows, first_terms = part_of_a_product(3, 8), part_of_a_product(4, 3)
 
 
 @T.prim_func
