@@ -133,20 +133,12 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
                 fill_nest(kernel, buffer, new, own)
         if buffer in written:
             with behind(top), block.operation.location:
-                copy_nest(kernel, first_elements(new, own), buffer, f"{buffer_name(buffer)}_crop")
+                copy_nest(kernel, new, buffer, f"{buffer_name(buffer)}_crop", own)
         redirect(mine, new)
     block.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(extents, block.operation.context)
     for loop, extent in zip(loops, extents):
         with ir.InsertionPoint(top), block.operation.location:
             present(loop).operation.operands[1] = index(extent)
-
-
-def first_elements(buffer: ir.Value, shape: list[int]) -> ir.Value:
-    """A view of the first elements of a buffer."""
-    strides = list(buffer.type.get_strides_and_offset()[0])
-    layout = ir.Attribute.parse(f"strided<[{', '.join(map(str, strides))}]>")
-    type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout)
-    return memref.SubViewOp(type_, buffer, [], [], [], [0] * len(shape), shape, [1] * len(shape)).result
 
 
 def is_sum_of_products(block: BlockOp) -> bool:

@@ -18,7 +18,7 @@ from legato.schedule.buffer_primitives import alone_in_nest, behind, first_state
 from legato.schedule.index_map import reaches_of
 from legato.schedule.reach import writes_all
 from legato.schedule.reduction_primitives import conditional, rebuild
-from legato.schedule.state import Kernel, ScheduleError, accesses, drop_unused, no_view, only_accessed, reads, users, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, drop_unused, only_accessed, reads, users, writes
 
 MOST_PLACES = 1 << 22
 ENDLESS = 1 << 60   # more than the values of any axis
@@ -64,11 +64,10 @@ def reindex(kernel: Kernel, block: BlockOp, at: int | str, side: str | None = No
     if side not in found:
         raise ScheduleError(f"reindex: a buffer is named by its name, or by \"read\" or \"write\" and its number; not {(side, at)!r}")
     buffer = pick(kernel, found[side], at, block, "reindex", f"{side}s")
-    no_view(buffer, "reindex")
     only_accessed(kernel, buffer, "reindex")
-    alone_in_nest(kernel, block, buffer, "reindex", "memref.store", "written")
+    alone_in_nest(kernel, block, buffer, "reindex", "written")
     if side == "write":
-        alone_in_nest(kernel, block, buffer, "reindex", "memref.load", "read")
+        alone_in_nest(kernel, block, buffer, "reindex", "read")
     touching = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
     access = indexed(block, buffer, touching)
     if side == "write":
