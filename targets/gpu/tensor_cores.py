@@ -12,7 +12,7 @@ from typing import Protocol
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm, multiplied_as
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu import matrix_tiles, product_tiles, products
+from legato.targets.gpu import matrix_tiles, product_steps, product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.matrix_tiles import WORD, MatrixTiles
 from legato.targets.gpu.quantized import dequantizing
@@ -221,7 +221,7 @@ def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int,
         inner, lane = steps.split(inner, [-1, wide])
         steps.vectorize(lane)
         if together > 1:
-            outer, inner = products.neighbours(steps, outer, inner, lane, together)
+            outer, inner = product_steps.neighbours(steps, outer, inner, lane, together)
     turn, *bound = steps.split(steps.fuse([outer, inner]), [-1, *threads])
     for loop, axis in zip(bound, "zyx"[-len(threads):]):
         steps.bind(loop, f"threadIdx.{axis}")
