@@ -1,10 +1,20 @@
 """The steps of a product in tiles: its loops and its operands' copies on a block's threads. What the tiles are: products.py."""
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from legato.analysis.products import ProductForm
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import LANES, ProductTiles, stages_of
 from legato.targets.gpu.steps import Steps
+
+
+class OperandCopies(NamedTuple):
+    """How threads copy the tiles of operands. ``widths``: elements of an access of each; ``together``: steps of the depth that a
+    thread takes of the columns' operand; ``words``: whether single elements are copied asynchronously."""
+
+    widths: tuple[int, int]
+    together: int
+    words: bool
 
 
 def tile(steps: Steps, block: str, tiles: ProductTiles) -> list[str]:
@@ -21,21 +31,19 @@ def copy_ahead(steps: Steps, machine: Gpu, form: ProductForm, tiles: ProductTile
         steps.step("annotate", [loop], f'key = "pipeline_stages", value = {stages} : i64')
 
 
-def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], together: int, vectors: bool,
-           words: bool, across: bool) -> None:
-    """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``together``: steps of the depth
-    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors; ``words``: as of ``copies``;
-    ``across``: whether the rows' operand lies along the rows."""
+def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, operands: OperandCopies, vectors: bool, across: bool) -> None:
+    """Maps the loops of a product in tiles to threads. ``vectors``: whether the result is written in vectors; ``across``: whether the rows'
+    operand lies along the rows."""
     init, left, right, multiply, *parts, result = blocks
     if tiles.turned and not across:
         turn(steps, left, tiles)
-        across, widths = True, (1, widths[1])
+        across, operands = True, operands._replace(widths=(1, operands.widths[1]))
     outside, inner = bind_grid(steps, init, result, len(parts))
     spread(steps, inner, tiles, across, vectors)
     for own in (init, *parts):
         spread(steps, steps.loops(own, outside + 2)[outside:], tiles, across)
-    for block, width, near in ((left, widths[0], 1), (right, widths[1], together)):
-        copies(steps, block, tiles, width, near, words)
+    for block, width, near in ((left, operands.widths[0], 1), (right, operands.widths[1], operands.together)):
+        copies(steps, block, tiles, width, near, operands.words)
     *loops, k = steps.loops(multiply, outside + 4)[outside + 1:]
     coarse, fine = steps.split(k, [-1, tiles.unrolled])
     spread(steps, loops, tiles, across, deep=[coarse, fine])
@@ -45,9 +53,7 @@ def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[i
 def bind_grid(steps: Steps, init: str, result: str, parts: int) -> tuple[int, list[str]]:
     """Gives each tile of a result a block of threads, and each of the ``parts`` of a step of the depth its threads. Returns the number of
     loops around a tile, and the loops over the result's."""
-    batch, rows, columns, *inner = steps.loops(result, 5)
-    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
-        steps.bind(loop, f"blockIdx.{axis}")
+    inner = steps.bind_tiles(result)
     if parts:
         steps.bind(steps.loops(init, 5 + parts)[3], "threadIdx.z")
     return 3 + parts, inner
@@ -75,19 +81,13 @@ def spread(steps: Steps, loops: list[str], tiles: ProductTiles, across: bool, ve
         rows = [i]
     part, j, x, lane = steps.split(loops[1], [over // beside, -1, beside, LANES])
     steps.reorder([part, y, x, *deep, *rows, j, lane])
-    bind(steps, steps.fuse([part, y]), x)
+    steps.bind_threads(steps.fuse([part, y]), x)
     for loop in (*rows, j):
         steps.unroll(loop)
     if vectors:
         steps.vectorize(lane)
     else:
         steps.unroll(lane)
-
-
-def bind(steps: Steps, y: str, x: str) -> None:
-    """Binds loops to a block's threads."""
-    steps.bind(y, "threadIdx.y")
-    steps.bind(x, "threadIdx.x")
 
 
 def neighbours(steps: Steps, outer: str, inner: str, lane: str, together: int) -> tuple[str, str]:
@@ -109,6 +109,6 @@ def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: i
         if together > 1:
             outer, inner = neighbours(steps, outer, inner, lane, together)
     turn, y, x = steps.split(steps.fuse([outer, inner]), [-1, down, across])
-    bind(steps, y, x)
+    steps.bind_threads(y, x)
     if wide > 1 or words:   # otherwise there are many turns, whose indices are computed for each element
         steps.unroll(turn)

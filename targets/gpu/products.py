@@ -12,7 +12,7 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import NoProduct, ProductForm, product_of
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.product_steps import copy_ahead, finish, tile
+from legato.targets.gpu.product_steps import OperandCopies, copy_ahead, finish, tile
 from legato.targets.gpu.product_tiles import ENOUGH, LANES, LONG, DeepTile, ProductTiles, choose, fastest, longest_depth, sliced
 from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_word
 from legato.targets.gpu.steps import Steps
@@ -171,11 +171,9 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         steps.inline(one)
     for one in readers:
         steps.step("reverse_compute_inline", [one])
-    widths = operand_lanes(kernel, machine, form, tiles)
-    together = word_steps(kernel, form, tiles, widths[1], prod(tiles.threads))
     copy_ahead(steps, machine, form, tiles, made[1])
     vectors = form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after))
-    finish(steps, made, tiles, widths, together, vectors, copies_words(machine, form), lies_across(form))
+    finish(steps, made, tiles, operand_copies(kernel, machine, form, tiles), vectors, lies_across(form))
 
 
 def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
@@ -186,10 +184,9 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         made = tile(steps, pieces, tiles)
         for one in inlined:
             steps.inline(one)
-        widths = operand_lanes(kernel, machine, form, tiles, chunk)
         copy_ahead(steps, machine, form, tiles, made[1])
-        finish(steps, made, tiles, widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)),
-               form.run(form.store, form.columns) % LANES == 0, copies_words(machine, form), lies_across(form))
+        finish(steps, made, tiles, operand_copies(kernel, machine, form, tiles, chunk), form.run(form.store, form.columns) % LANES == 0,
+               lies_across(form))
 
     in_parts(steps, kernel, product, form, axis, parts, compute)
 
@@ -221,6 +218,12 @@ def spread_points(steps: Steps, loops: list[str]) -> str:
     steps.bind(steps.fuse([*loops[:-1], grid]), "blockIdx.x")
     steps.bind(thread, "threadIdx.x")
     return thread
+
+
+def operand_copies(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> OperandCopies:
+    """How threads copy the operands' tiles; ``chunk``: as of ``operand_lanes``."""
+    widths = operand_lanes(kernel, machine, form, tiles, chunk)
+    return OperandCopies(widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)), copies_words(machine, form))
 
 
 def copies_words(machine: Gpu, form: ProductForm) -> bool:
