@@ -122,9 +122,11 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
                 raise ScheduleError(f"pad: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
             touched[buffer] = found[0]
     for buffer, axes in touched.items():
-        shape, own = [extents[a] for a in axes], [present(block.extents[a]) for a in axes]
-        if shape == own:
+        shape, before = [extents[a] for a in axes], [present(block.extents[a]) for a in axes]
+        if shape == before:
             continue
+        # a buffer may have fewer elements than the axes have values: the block accesses those under a condition
+        own = [n if buffer.type.is_dynamic_dim(d) else min(n, buffer.type.shape[d]) for d, n in enumerate(before)]
         starts = buffer not in written or keeps(kernel, block, buffer, own)
         mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
         with ir.InsertionPoint(top), block.operation.location:

@@ -57,6 +57,29 @@ def test_elements_that_a_block_leaves_stay(kernel, step):
     np.testing.assert_allclose(executable(*arrays), KERNELS[kernel](*arrays), rtol=1e-5)
 
 
+@T.prim_func
+def beyond_the_buffers(A: T.Buffer((2, 1), "float32"), C: T.Buffer((2, 1), "float32")):
+    P = T.alloc_buffer((2, 8), "float32")
+    for i, j in T.grid(2, 8):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = T.if_then_else(vj < 1, A[vi, vj], T.float32(3))
+    for i, j in T.grid(2, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            if vj < 1:
+                C[vi, vj] = P[vi, vj] + 1.0
+
+
+@pytest.mark.parametrize("block", ["P", "C"])
+def test_pad_where_a_condition_keeps_to_a_smaller_buffer(block):
+    """The copies took as many elements as the axes have values, beyond the buffer: what pad pads can be padded again."""
+    sch = Schedule(beyond_the_buffers)
+    sch.pad(sch.get_block(block), [4, 8])
+    given = np.array([[2], [5]], np.float32)
+    np.testing.assert_array_equal(legato.compile(sch.module, "llvm{check-bounds=true fill-memory=true}")(given), given + 1)
+
+
 def test_a_block_that_writes_all_needs_no_copy_before():
     sch = Schedule(first_terms.module())
     sch.split(sch.get_loops(sch.get_block("C"))[0], [-1, 3])
