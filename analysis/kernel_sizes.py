@@ -5,7 +5,8 @@ from typing import Any
 from legato.analysis.indices.sizes import size_of
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
-from legato.dialects.relax.dim import DimPart, lower_bound
+from legato.dialects.relax.dim import DimPart
+from legato.dialects.relax.dim_bounds import lower_bound
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import parameter_name

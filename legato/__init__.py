@@ -20,7 +20,7 @@ if _TYPE_CHECKING:
     from legato.core.errors import LegatoError, Refusal, UnsupportedError
     from legato.dialects.module import Module
     from legato.donating import donate
-    from legato.driver import Report, compile, explain, lower
+    from legato.driver import compile, explain, lower
     from legato.frontends.onnx import from_onnx, onnx_op
     from legato.frontends.onnx.report import onnx_report
     from legato.frontends.script.replace import replace
@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
     from legato.pipelines import Pipeline
     from legato.profiling import profile
     from legato.reduction import reduce
+    from legato.report import Report
     from legato.runtime import Executable, load
     from legato.schedule.attach import attach_schedule
     from legato.schedule.state import ScheduleError
@@ -60,7 +61,7 @@ _WHERE = {
     "Pipeline": ".pipelines",
     "PipelineError": ".passes.pipeline.text",
     "Refusal": ".core.errors",
-    "Report": ".driver",
+    "Report": ".report",
     "Schedule": ".scheduling",
     "ScheduleError": ".schedule.state",
     "Target": ".targets.target",

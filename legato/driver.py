@@ -2,19 +2,17 @@
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legato.codegen.device_code import device_code, translated
 from legato.compilable import Compilable, own_copy
-from legato.core.collector import importing, seldom_collecting
+from legato.core.collector import seldom_collecting
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
 from legato.core.given import check_function, path_of
-from legato.core.notebook import counted, html_table
 from legato.core.user_code import warn_of
 from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
@@ -25,6 +23,7 @@ from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
 from legato.passes.pipeline.instrumentation import Instrumentation, check_instrumentation
 from legato.passes.pipeline.reproducer import Reproduction
+from legato.report import Progress, Report, preparing
 from legato.stages import PassesAt, passes_for, stages_of
 from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog, GivenRules
@@ -35,73 +34,7 @@ if TYPE_CHECKING:
     from legato.runtime import Executable
 
 LOGGER = logging.getLogger(__name__)
-Progress = Callable[[str, float], None]
 HOST = "llvm{cpu=x86-64}"   # what calls a device's engine: a saved model runs beside any CPU
-
-
-class StageListener:
-    """A ``progress`` that is told when a stage begins, too."""
-
-    def begins(self, stage: str) -> None:
-        """Called before the stage runs."""
-
-    def prepared(self, seconds: float) -> None:
-        """Called when the time before the first stage has passed, in parts: passes and code generators are imported, the module is copied,
-        the cache is asked."""
-
-    def __call__(self, stage: str, seconds: float) -> None:
-        """Called after the stage has run."""
-
-
-@dataclass(repr=False)
-class Report:
-    """A record of a compile. ``stages``, ``passes``: (name, seconds); ``stage_passes``: the passes by stage; ``kernels``: names;
-    ``details``: by pass. ``str()`` is a table."""
-
-    stages: list[tuple[str, float]] = field(default_factory=list)
-    passes: list[tuple[str, float]] = field(default_factory=list)
-    stage_passes: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
-    kernels: list[str] = field(default_factory=list)
-    details: dict[str, Any] = field(default_factory=dict)
-    target: Target | None = None
-
-    @property
-    def seconds(self) -> float:
-        """The total time of all stages."""
-        return sum(s for _, s in self.stages)
-
-    def run(self, stage: str, work: Callable[[], Any], progress: Progress | None) -> Any:
-        """Runs a stage, and records, logs and reports its time. Returns what ``work`` returns."""
-        if isinstance(progress, StageListener):
-            progress.begins(stage)
-        begin = time.perf_counter()
-        result = work()
-        seconds = time.perf_counter() - begin
-        self.stages.append((stage, seconds))
-        LOGGER.info("%s: %.3f s", stage, seconds)
-        if progress:
-            progress(stage, seconds)
-        return result
-
-    def __repr__(self) -> str:
-        return f"<legato.Report: {counted(len(self.kernels), 'kernel')} for {self.target or 'no target'} in {self.seconds:.2f} s>"
-
-    def __str__(self) -> str:
-        width = max(len(name) for name, _ in [*self.stages, ("all", 0.0)])
-        return "\n".join(f"{name:{width}}  {seconds * 1e3:9.1f} ms" for name, seconds in [*self.stages, ("all", self.seconds)])
-
-    def _repr_html_(self) -> str:
-        return html_table(("stage", "ms"), [(name, seconds * 1e3) for name, seconds in self.stages], repr(self))
-
-
-@contextlib.contextmanager
-def _preparing(progress: Progress | None) -> Iterator[None]:
-    """Context of what a compile does before its first stage: a StageListener is told how long that takes."""
-    begin = time.perf_counter()
-    with importing():
-        yield
-    if isinstance(progress, StageListener):
-        progress.prepared(time.perf_counter() - begin)
 
 
 def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
@@ -142,7 +75,7 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
            from_stage: str | None, last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
     """``lower`` for a target that is looked up. ``context``: looks up other targets that a stage's passes may name; ``give``:
     partitions."""
-    with _preparing(progress):
+    with preparing(progress):
         from legato.codegen.search import begin_for
 
         stages = stages_of(target, from_stage, last, verify_each, passes)
@@ -236,7 +169,7 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
     from_stage = renamed_argument(from_stage, "first", first, "from_stage")
     started, report = time.perf_counter(), Report()
     with seldom_collecting():
-        with _preparing(progress):
+        with preparing(progress):
             from legato.compile_cache import CompileCache
 
             give = _partitioning(backends, costs, backend_options)
@@ -249,7 +182,7 @@ def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRu
             found = kept.model(module, resolved)
             if found is not None:
                 return _from_cache(*found, resolved, time.perf_counter() - started, progress)
-        with _preparing(progress):
+        with preparing(progress):
             from legato.codegen.jit import jit
             from legato.codegen.units import begin_usual
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from legato.dialects.module import Module
-from legato.driver import Report
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.report import Report
 from legato.targets.target import Target
 
 STAGE, KEY = "fused", "captured"

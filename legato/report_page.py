@@ -10,8 +10,8 @@ from legato import __version__
 from legato.core.mlir import versions
 from legato.core.notebook import bytes_text, counted
 from legato.core.records import KernelRecord, PatternRecord, RuleRecord
-from legato.driver import Report
 from legato.graph_capture import captured_module
+from legato.report import Report
 from legato.targets.explain import Explanation
 from legato.viewing import view
 

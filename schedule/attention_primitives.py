@@ -5,24 +5,22 @@ Softmax is that of the keys so far ("online softmax": Milakov and Gimelshein, ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import e, inf, log2
+from math import inf
 
 from legato.analysis.block_attention import BlockAttention, NoAttention, attention_of
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import multiplied_as
-from legato.core.ir_helpers import index, marked, present
-from legato.core.mlir import arith, ir, math, memref, scf
+from legato.core.ir_helpers import index, present
+from legato.core.mlir import arith, ir, memref, scf
+from legato.core.vector_loops import read, write
 from legato.dialects.tir.loops import REDUCE, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
-from legato.dialects.tir.markers import WEIGHS
 from legato.dialects.tir.walk import blocks
+from legato.schedule.attention_numbers import LOG2_E, ScoreNumbers
 from legato.schedule.attention_operands import copied, loads_of, scaling, unscaled, widened
-from legato.schedule.product_primitives import Letter, Size, Test, less, loops, total, value_of
+from legato.schedule.product_primitives import Letter, Size, Test, less, loops, total, value_of, where
 from legato.schedule.state import Kernel, ScheduleError, only_block, predicate_of
 
 Place = dict[str, ir.Value]
-LOG2_E = log2(e)
-ENORMOUS = 1e37      # scores that are greater are not multiplied: their products may be infinite, and their differences are 0 or greater
-TINY = 2.0**-60      # what their differences are multiplied by instead
 
 
 def tile_attention(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False) -> list[BlockOp]:
@@ -101,18 +99,20 @@ class _AttentionTiling:
     def __init__(self, kernel: Kernel, form: BlockAttention, tiles: Sequence[int], bounds: dict[str, list[Size]],
                  unconverted: bool):
         self.kernel, self.form, self.unconverted = kernel, form, unconverted
-        self.query, self.key, self.value, self.scale = form.query, form.key, form.value, 1.0
+        self.query, self.key, self.value, scale = form.query, form.key, form.value, 1.0
         if unconverted:
             (self.query, of_query), (self.key, of_key) = unscaled(form.query), unscaled(form.key)
-            self.value, self.scale = multiplied_as(form.value)[0], of_query * of_key
+            self.value, scale = multiplied_as(form.value)[0], of_query * of_key
         self.product, self.stored = self.read_scores()
         factor = None if self.stored is None else scaling(self.stored, self.product)
         self.plain = unconverted and (self.stored is None or factor is not None)     # scores are multiples of products
         if self.plain:
-            self.scale *= 1 if factor is None else factor
-        self.unit = LOG2_E
-        if self.plain and 0 < self.scale * LOG2_E < inf:
-            self.unit, self.scale = self.scale * LOG2_E, 1.0
+            scale *= 1 if factor is None else factor
+        unit = LOG2_E
+        if self.plain and 0 < scale * LOG2_E < inf:
+            unit, scale = scale * LOG2_E, 1.0
+        self.numbers = ScoreNumbers(form.first.store.buffer.type.element_type, scale, unit, by_powers_of_2=unconverted,
+                                    may_be_enormous=not self.plain)
         rows, keys, depth, columns = tiles
         second, first = bounds[form.second.block.name], bounds[form.first.block.name]
 
@@ -122,7 +122,6 @@ class _AttentionTiling:
 
         self.letters = {"b": letter(form.batch, second, 1), "m": letter(form.rows, second, rows), "n": letter((form.keys,), second, keys),
                         "e": letter(form.columns, second, columns), "d": letter(form.depth, first, depth)}
-        self.f32 = ir.F32Type.get()
         self.name = form.second.block.name
 
     def build(self) -> list[BlockOp]:
@@ -144,41 +143,42 @@ class _AttentionTiling:
             around = {"b": outer[0].variable, "i": outer[1].variable}
             q = self.block("queries", around, ("m", "d"), lambda at: self.copy(self.query, queries, at, ("m", "d")))
             start = self.block("start", around, ("m",), lambda at: (
-                put(self.number(-inf), tops, at["m"]), put(self.number(0), sums, at["m"])))
-            clear = self.block("clear", around, ("m", "e"), lambda at: put(self.number(0), out, at["m"], at["e"]))
+                write(self.numbers.number(-inf), tops, at["m"]), write(self.numbers.number(0), sums, at["m"])))
+            clear = self.block("clear", around, ("m", "e"), lambda at: write(self.numbers.number(0), out, at["m"], at["e"]))
             steps = loops(("l",), [self.counts["l"]])[0]
             with before_end(steps.block):
                 around |= {"l": steps.variable}
                 k = self.block("keys", around, order, lambda at: self.copy(self.key, keys, at, order))
                 v = self.block("values", around, ("n", "e"), lambda at: self.copy(self.value, values, at, ("n", "e")))
-                zero = self.block("zero", around, ("m", "n"), lambda at: put(self.number(0), scores, at["m"], at["n"]))
+                zero = self.block("zero", around, ("m", "n"), lambda at: write(self.numbers.number(0), scores, at["m"], at["n"]))
                 product = self.block("scores", around, ("m", "n", "d"), lambda at: add(
-                    scores, (at["m"], at["n"]), self.wide(get(queries, at["m"], at["d"])),
-                    self.wide(get(keys, *(at[letter] for letter in order)))), "d")
-                mask = self.block("mask", around, ("m", "n"), lambda at: put(
-                    self.score(get(scores, at["m"], at["n"]), at), masked, at["m"], at["n"]))
-                greatest = self.block("greatest", around, ("m", "n"), lambda at: put(
-                    arith.maxnumf(get(masked, at["m"], at["n"]), get(following, at["m"])), following, at["m"]), "n",
-                    init=lambda at: put(get(tops, at["m"]), following, at["m"]))
-                power = self.block("powers", around, ("m", "n"), lambda at: put(self.power(
-                    get(masked, at["m"], at["n"]), get(following, at["m"])), powers, at["m"], at["n"]))
-                total_ = self.block("sums", around, ("m", "n"), lambda at: put(
-                    arith.addf(get(added, at["m"]), get(powers, at["m"], at["n"])), added, at["m"]), "n",
-                    init=lambda at: put(self.number(0), added, at["m"]))
+                    scores, (at["m"], at["n"]), self.numbers.wide(read(queries, at["m"], at["d"])),
+                    self.numbers.wide(read(keys, *(at[letter] for letter in order)))), "d")
+                mask = self.block("mask", around, ("m", "n"), lambda at: write(
+                    self.score(read(scores, at["m"], at["n"]), at), masked, at["m"], at["n"]))
+                greatest = self.block("greatest", around, ("m", "n"), lambda at: write(
+                    arith.maxnumf(read(masked, at["m"], at["n"]), read(following, at["m"])), following, at["m"]), "n",
+                    init=lambda at: write(read(tops, at["m"]), following, at["m"]))
+                power = self.block("powers", around, ("m", "n"), lambda at: write(self.numbers.weight(
+                    read(masked, at["m"], at["n"]), read(following, at["m"])), powers, at["m"], at["n"]))
+                total_ = self.block("sums", around, ("m", "n"), lambda at: write(
+                    arith.addf(read(added, at["m"]), read(powers, at["m"], at["n"])), added, at["m"]), "n",
+                    init=lambda at: write(self.numbers.number(0), added, at["m"]))
                 rescale = self.block("rescale", around, ("m",), lambda at: self.rescale(tops, sums, following, added, factors, at["m"]))
-                weight = self.block("weights", around, ("m", "n"), lambda at: put(
-                    self.rounded(get(powers, at["m"], at["n"]), weights.type.element_type), weights, at["m"], at["n"]))
-                scale = self.block("scale", around, ("m", "e"), lambda at: put(
-                    arith.mulf(get(out, at["m"], at["e"]), get(factors, at["m"])), out, at["m"], at["e"]))
+                weight = self.block("weights", around, ("m", "n"), lambda at: write(
+                    self.numbers.rounded(read(powers, at["m"], at["n"]), weights.type.element_type), weights, at["m"], at["n"]))
+                scale = self.block("scale", around, ("m", "e"), lambda at: write(
+                    arith.mulf(read(out, at["m"], at["e"]), read(factors, at["m"])), out, at["m"], at["e"]))
                 second = self.block("", around, ("m", "e", "n"), lambda at: add(
-                    out, (at["m"], at["e"]), self.wide(get(weights, at["m"], at["n"])), self.wide(get(values, at["n"], at["e"]))), "n")
+                    out, (at["m"], at["e"]), self.numbers.wide(read(weights, at["m"], at["n"])),
+                    self.numbers.wide(read(values, at["n"], at["e"]))), "n")
             del around["l"]
             result = self.block("result", around, ("m", "e"), lambda at: self.give(out, sums, at))
         return [q, start, clear, k, v, zero, product, mask, greatest, power, total_, rescale, weight, scale, second, result]
 
     def buffer(self, name: str, shape: Sequence[int], scope: str = "local", element: ir.Type | None = None) -> ir.Value:
         """A buffer of the tiles."""
-        return make_buffer(ir.MemRefType.get(list(shape), element or self.f32), f"{self.name}_{name}", scope)
+        return make_buffer(ir.MemRefType.get(list(shape), element or self.numbers.f32), f"{self.name}_{name}", scope)
 
     def block(self, name: str, outer: Place, inner: Sequence[str], fill: Callable[[Place], object], reduced: str = "",
               init: Callable[[Place], object] | None = None) -> BlockOp:
@@ -249,7 +249,7 @@ class _AttentionTiling:
         axes = self.form.of_first if first else {n: n for n in range(len(block.kinds))}
         mapping = self.arguments(block, axes, known, own)
         zero = arith.ConstantOp(value.type, ir.FloatAttr.get(value.type, 0.0)).result
-        put(chosen(tests, value.type, lambda: copied(value, mapping, block), zero), tile, *(at[letter] for letter in order))
+        write(chosen(tests, value.type, lambda: copied(value, mapping, block), zero), tile, *(at[letter] for letter in order))
 
     def read_scores(self) -> tuple[list[ir.Value], ir.Value | None]:
         """The products that the block before the softmax loads, and what it writes; none, and None, without such a block."""
@@ -265,14 +265,14 @@ class _AttentionTiling:
         scores, stored = self.form.scores, self.stored
         known, own, tests = self.places(at, "b", "m", "n", clamped=self.unconverted)
         if scores is None or stored is None or self.plain:
-            return self.inside(tests, at, lambda: self.scaled(product))
+            return self.inside(tests, at, lambda: self.numbers.scaled(product))
 
         def value() -> ir.Value:
             mapping = self.arguments(scores, self.form.of_scores, known, own)
-            narrow = {load: self.narrow(product) for load in self.product}
+            narrow = {load: self.numbers.narrow(product) for load in self.product}
             if self.unconverted:
-                return widened(stored, dict.fromkeys(self.product, self.scaled(product)), mapping | narrow, scores)
-            return self.wide(copied(stored, mapping | narrow, scores))
+                return widened(stored, dict.fromkeys(self.product, self.numbers.scaled(product)), mapping | narrow, scores)
+            return self.numbers.wide(copied(stored, mapping | narrow, scores))
 
         return self.inside(tests, at, value)
 
@@ -280,105 +280,42 @@ class _AttentionTiling:
         """A score, or -inf beyond the ends. Threads of matrices have many, and do not branch for each: it is computed at other places
         there, and beyond the last row it is anything."""
         if not self.unconverted:
-            return chosen(tests, self.f32, value, self.number(-inf))
+            return chosen(tests, self.numbers.f32, value, self.numbers.number(-inf))
         tests = self.places(at, "n")[2]
-        return arith.select(less(tests), value(), self.number(-inf)) if tests else value()
+        return arith.select(less(tests), value(), self.numbers.number(-inf)) if tests else value()
 
     def rescale(self, tops: ir.Value, sums: ir.Value, following: ir.Value, added: ir.Value, factors: ir.Value, m: ir.Value) -> None:
         """Updates the maximum and the sum of a row by those of a tile of keys."""
-        following_ = get(following, m)
-        if self.unconverted:
-            below = arith.subf(get(tops, m), self.shift(following_))
-            factor = marked(math.exp2(arith.mulf(below, self.unit_for(following_))), WEIGHS)
-        else:
-            factor = self.power(get(tops, m), following_)
-        put(factor, factors, m)
-        put(arith.addf(arith.mulf(get(sums, m), factor), get(added, m)), sums, m)
-        put(following_, tops, m)
-
-    def power(self, value: ir.Value, top: ir.Value) -> ir.Value:
-        """The exponential of what a score, or an earlier maximum, is below the maximum. Threads of matrices multiply the maximum by log2 e
-        once, and have one instruction in front of that for the power of 2."""
-        if not self.unconverted:
-            return marked(math.exp(arith.subf(value, self.shift(top))), WEIGHS)
-        unit = self.unit_for(top)
-        return marked(math.exp2(math.fma(value, unit, arith.negf(arith.mulf(self.shift(top), unit)))), WEIGHS)
-
-    def unit_for(self, top: ir.Value) -> ir.Value:
-        """What scores are multiplied by for exponents of 2, in a row with this maximum. Masks may be the least numbers of f32: of a row
-        that has nothing else, all weights are equal."""
-        if self.plain:
-            return self.number(self.unit)
-        enormous = arith.cmpf(arith.CmpFPredicate.OGT, math.absf(top), self.number(ENORMOUS))
-        return arith.select(enormous, self.number(TINY), self.number(self.unit))
-
-    def shift(self, top: ir.Value) -> ir.Value:
-        """What is subtracted before exponentials: the maximum. With -inf it is 0: exponentials are then 0, and so is their sum, which
-        makes a row of -inf alone NaN, as -inf - -inf would."""
-        return arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, top, self.number(-inf)), self.number(0), top)
+        following_ = read(following, m)
+        factor = self.numbers.factor(read(tops, m), following_)
+        write(factor, factors, m)
+        write(arith.addf(arith.mulf(read(sums, m), factor), read(added, m)), sums, m)
+        write(following_, tops, m)
 
     def give(self, out: ir.Value, sums: ir.Value, at: Place) -> None:
         """Writes an element of the result."""
         store = self.form.second.store
         known, _, tests = self.places(at, "b", "m", "e")
         mapping = self.arguments(self.form.second.block, {n: n for n in range(len(self.form.second.block.kinds))}, known, {})
-        place = ir.InsertionPoint.current
-        if tests:
-            inside = scf.IfOp(less(tests))
-            with ir.InsertionPoint(inside.then_block):
-                place = ir.InsertionPoint(scf.YieldOp([]))
-        with place:
-            divisor, size = get(sums, at["m"]), self.letters["n"].size
+        with where(tests):
+            divisor, size = read(sums, at["m"]), self.letters["n"].size
             if not isinstance(size, int):   # of no keys, the sum over values is 0
-                divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, size, index(0)), self.number(1), divisor)
+                divisor = arith.select(arith.cmpi(arith.CmpIPredicate.eq, size, index(0)), self.numbers.number(1), divisor)
             if self.unconverted:     # a thread has many columns of a row, which share the division
-                value = arith.mulf(get(out, at["m"], at["e"]), arith.divf(self.number(1), divisor))
+                value = arith.mulf(read(out, at["m"], at["e"]), arith.divf(self.numbers.number(1), divisor))
             else:
-                value = arith.divf(get(out, at["m"], at["e"]), divisor)
+                value = arith.divf(read(out, at["m"], at["e"]), divisor)
             if self.form.guarded:      # a sum that is 0 or NaN
-                some = arith.cmpf(arith.CmpFPredicate.OGT, get(sums, at["m"]), self.number(0))
-                value = arith.select(some, value, self.number(0))
-            memref.StoreOp(self.rounded(value, store.buffer.type.element_type), store.buffer,
+                some = arith.cmpf(arith.CmpFPredicate.OGT, read(sums, at["m"]), self.numbers.number(0))
+                value = arith.select(some, value, self.numbers.number(0))
+            memref.StoreOp(self.numbers.rounded(value, store.buffer.type.element_type), store.buffer,
                            [copied(v, mapping, self.form.second.block) for v in store.indices])
-
-    # --- numbers ---
-
-    def number(self, value: float) -> ir.Value:
-        """A constant of f32."""
-        return arith.ConstantOp(self.f32, ir.FloatAttr.get(self.f32, value)).result
-
-    def wide(self, value: ir.Value) -> ir.Value:
-        """A float as f32."""
-        return value if value.type == self.f32 else arith.extf(self.f32, value)
-
-    def scaled(self, value: ir.Value) -> ir.Value:
-        """A sum of products of queries and keys, by the constants that these are multiplied by."""
-        return value if self.scale == 1 else arith.mulf(value, self.number(self.scale))
-
-    def narrow(self, value: ir.Value) -> ir.Value:
-        """A score of f32 as the first product gives it."""
-        return self.rounded(self.scaled(value), self.form.first.store.buffer.type.element_type)
-
-    def rounded(self, value: ir.Value, element: ir.Type) -> ir.Value:
-        """A value of f32 as one of another float type."""
-        return value if element == self.f32 else arith.truncf(element, value)
-
-
-def get(buffer: ir.Value, *at: ir.Value) -> ir.Value:
-    """An element of a buffer."""
-    return memref.LoadOp(buffer, list(at)).result
-
-
-def put(value: ir.Value, buffer: ir.Value, *at: ir.Value) -> None:
-    """Writes an element of a buffer."""
-    memref.StoreOp(value, buffer, list(at))
-
 
 def add(buffer: ir.Value, at: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> None:
     """Adds a product to an element of a buffer."""
     contract = ir.Attribute.parse("#arith.fastmath<contract>")
     product = arith.MulFOp(a, b, fastmath=contract).result
-    put(arith.AddFOp(get(buffer, *at), product, fastmath=contract).result, buffer, *at)
+    write(arith.AddFOp(read(buffer, *at), product, fastmath=contract).result, buffer, *at)
 
 
 def chosen(tests: Sequence[Test], type_: ir.Type, value: Callable[[], ir.Value], other: ir.Value) -> ir.Value:

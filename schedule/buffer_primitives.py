@@ -11,13 +11,14 @@ from legato.analysis.indices.forms import PLAIN, linear
 from legato.analysis.indices.points import Points, Sample
 from legato.core.ir_helpers import ancestors, present
 from legato.core.mlir import arith, ir, memref
+from legato.core.views import root_of
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
 from legato.dialects.tir.strides import alignment_of
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.index_map import places_of
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reach import writes_all
-from legato.schedule.state import Kernel, ScheduleError, accesses, holder, only_accessed, reads, users, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, holder, may_write, no_view, only_accessed, reads, users, writes
 
 
 def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
@@ -42,11 +43,11 @@ def point_nest(kernel: Kernel, extents: Sequence[int | ir.Value], name: str) -> 
                           [e if isinstance(e, int) else None for e in extents], [loop.variable for loop in loops])
 
 
-def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> BlockOp:
-    """Loops that copy a whole buffer, at the insertion point."""
+def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str, sizes: Sequence[int] | None = None) -> BlockOp:
+    """Loops that copy a buffer, at the insertion point: the whole, or its first elements, as many as ``sizes`` says."""
     type_ = source.type
-    extents = [memref.DimOp(source, constant(d)).result if type_.is_dynamic_dim(d) else type_.shape[d] for d in range(type_.rank)]
-    block = point_nest(kernel, extents, name)
+    block = point_nest(kernel, sizes or [
+        memref.DimOp(source, constant(d)).result if type_.is_dynamic_dim(d) else type_.shape[d] for d in range(type_.rank)], name)
     with before_end(block.block):
         axes = list(block.block.arguments)
         memref.StoreOp(memref.LoadOp(source, axes).result, target, axes)
@@ -60,11 +61,12 @@ def behind(op: ir.Operation) -> ir.InsertionPoint:
 
 
 def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
-    """One of the buffers that a block reads or writes, by number or name. ScheduleError where there is none."""
-    names = [buffer_name(b) for b in found]
+    """One of the buffers that a block reads or writes, by number or name. ScheduleError where there is none, or it is a view."""
+    names = [buffer_name(root_of(b)) for b in found]
     if isinstance(at, str) and names.count(at) == 1:
-        return found[names.index(at)]
+        at = names.index(at)
     if isinstance(at, int) and 0 <= at < len(found):
+        no_view(found[at], what)
         return found[at]
     raise ScheduleError(f"{what}: block '{block.name}' {does} no buffer {at!r}; it {does}, from 0: {', '.join(names) or 'none'}")
 
@@ -81,7 +83,7 @@ def cache_read(kernel: Kernel, readers: Sequence[BlockOp], at: int | str, scope:
     block = readers[0]
     buffer = pick(kernel, reads(block), at, block, "cache_read", "reads")
     for one in readers:
-        alone_in_nest(kernel, one, buffer, "cache_read", "memref.store", "written")
+        alone_in_nest(kernel, one, buffer, "cache_read", "written")
     for one in readers[1:]:
         check_later(kernel, block, one, buffer)
     new = cached(kernel, buffer, scope)
@@ -99,11 +101,11 @@ def check_later(kernel: Kernel, first: BlockOp, other: BlockOp, buffer: ir.Value
     top, behind = kernel.top(first), kernel.top(other)
     if top == behind or not top.is_before_in_block(behind):
         raise ScheduleError(f"cache_read: block '{other.name}' is not behind block '{first.name}', in front of which '{name}' is copied")
-    for store in users(buffer, "memref.store"):
-        at = kernel.top(store)
+    for writer in may_write(buffer):
+        at = kernel.top(writer)
         if at == top or (top.is_before_in_block(at) and at.is_before_in_block(behind)):
-            raise ScheduleError(f"cache_read: '{name}' is written by {holder(store)} between the blocks '{first.name}' and '{other.name}', "
-                                "which would read one copy")
+            raise ScheduleError(f"cache_read: '{name}' is written by {holder(writer)} between the blocks '{first.name}' and "
+                                f"'{other.name}', which would read one copy")
 
 
 def keeps(kernel: Kernel, block: BlockOp, buffer: ir.Value, shape: Sequence[int]) -> bool:
@@ -123,8 +125,8 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     only_accessed(kernel, buffer, "cache_write")
     if others:
         raise ScheduleError(f"cache_write: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
-    alone_in_nest(kernel, block, buffer, "cache_write", "memref.load", "read")
-    alone_in_nest(kernel, block, buffer, "cache_write", "memref.store", "written")
+    alone_in_nest(kernel, block, buffer, "cache_write", "read")
+    alone_in_nest(kernel, block, buffer, "cache_write", "written")
     starts = keeps(kernel, block, buffer, buffer.type.shape)
     new = cached(kernel, buffer, scope)
     mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
@@ -138,11 +140,12 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     return made
 
 
-def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, kind: str, done: str) -> None:
-    """ScheduleError where something else in the same nest accesses the buffer: copies are made before or after the whole nest."""
+def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, done: str) -> None:
+    """ScheduleError where something else in the same nest accesses the buffer: copies are made before or after the whole nest.
+    ``done``: "read" or "written"."""
     around = kernel.top(block)
-    for access in accesses(around, kind):
-        if buffer_of(access) == buffer and block.operation not in ancestors(access):
+    for access in users(buffer, "memref.load") if done == "read" else may_write(buffer):
+        if kernel.top(access) == around and block.operation not in ancestors(access):
             raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by {holder(access)} in the same loops as block '{block.name}': "
                                 f"{what} comes before the two are put together")
 

@@ -122,9 +122,11 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
                 raise ScheduleError(f"pad: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
             touched[buffer] = found[0]
     for buffer, axes in touched.items():
-        shape, own = [extents[a] for a in axes], [present(block.extents[a]) for a in axes]
-        if shape == own:
+        shape, before = [extents[a] for a in axes], [present(block.extents[a]) for a in axes]
+        if shape == before:
             continue
+        # a buffer may have fewer elements than the axes have values: the block accesses those under a condition
+        own = [n if buffer.type.is_dynamic_dim(d) else min(n, buffer.type.shape[d]) for d, n in enumerate(before)]
         starts = buffer not in written or keeps(kernel, block, buffer, own)
         mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
         with ir.InsertionPoint(top), block.operation.location:
@@ -133,20 +135,12 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
                 fill_nest(kernel, buffer, new, own)
         if buffer in written:
             with behind(top), block.operation.location:
-                copy_nest(kernel, first_elements(new, own), buffer, f"{buffer_name(buffer)}_crop")
+                copy_nest(kernel, new, buffer, f"{buffer_name(buffer)}_crop", own)
         redirect(mine, new)
     block.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(extents, block.operation.context)
     for loop, extent in zip(loops, extents):
         with ir.InsertionPoint(top), block.operation.location:
             present(loop).operation.operands[1] = index(extent)
-
-
-def first_elements(buffer: ir.Value, shape: list[int]) -> ir.Value:
-    """A view of the first elements of a buffer."""
-    strides = list(buffer.type.get_strides_and_offset()[0])
-    layout = ir.Attribute.parse(f"strided<[{', '.join(map(str, strides))}]>")
-    type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout)
-    return memref.SubViewOp(type_, buffer, [], [], [], [0] * len(shape), shape, [1] * len(shape)).result
 
 
 def is_sum_of_products(block: BlockOp) -> bool:

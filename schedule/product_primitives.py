@@ -251,12 +251,7 @@ class _Tiling:
         """Writes an element of the result's tile to the result."""
         store = self.form.store
         mapping, tests = self.places(at, "batch", "rows", "columns")
-        here = ir.InsertionPoint.current
-        if tests:
-            inside = scf.IfOp(less(tests))
-            with ir.InsertionPoint(inside.then_block):
-                here = ir.InsertionPoint(scf.YieldOp([]))
-        with here:
+        with where(tests):
             value = self.sum_of(result, at)
             memref.StoreOp(value, store.buffer, [rebuild(v, mapping) for v in store.indices])
 
@@ -310,6 +305,15 @@ def less(tests: Sequence[Test]) -> ir.Value:
         one = arith.CmpIOp(arith.CmpIPredicate.slt, value, bound).result
         found = one if found is None else arith.AndIOp(found, one).result
     return present(found)
+
+
+def where(tests: Sequence[Test]) -> ir.InsertionPoint:
+    """The insertion point of what is done if all values are less than their bounds: in a condition, or here where there are none."""
+    if not tests:
+        return ir.InsertionPoint.current
+    inside = scf.IfOp(less(tests))
+    with ir.InsertionPoint(inside.then_block):
+        return ir.InsertionPoint(scf.YieldOp([]))
 
 
 def needed(op: ir.Operation, value: ir.Value, known: set[ir.Value]) -> bool:

@@ -2,9 +2,10 @@
 from legato.analysis.accesses import buffer_of
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
+from legato.core.views import root_of
 from legato.dialects.tir.loops import BlockOp, ForOp
 from legato.dialects.tir.walk import blocks, loops_around
-from legato.schedule.state import Kernel, ScheduleError, accesses, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses
 
 
 def get_block(root: ir.Operation, name: str) -> BlockOp:
@@ -44,24 +45,24 @@ def get_producers(kernel: Kernel, block: BlockOp) -> list[BlockOp]:
     """The blocks before a block that write buffers it reads."""
     read = touched(block, "memref.load")
     before, _ = others(kernel, block)
-    return [b for b in before if any(buffer in read for buffer in writes(b))]
+    return [b for b in before if any(buffer in read for buffer in touched(b, "memref.store"))]
 
 
 def get_consumers(kernel: Kernel, block: BlockOp) -> list[BlockOp]:
     """The blocks after a block that read buffers it writes."""
-    written = writes(block)
+    written = touched(block, "memref.store")
     _, behind = others(kernel, block)
     return [b for b in behind if any(buffer in written for buffer in touched(b, "memref.load"))]
 
 
 def get_output_blocks(kernel: Kernel, root: ir.Operation) -> list[BlockOp]:
     """The blocks in an op that write outputs of the kernel."""
-    return [b for b in blocks(root) if b.operation != root and any(kernel.is_output(buffer) for buffer in writes(b))]
+    return [b for b in blocks(root) if b.operation != root and any(map(kernel.is_output, touched(b, "memref.store")))]
 
 
 def touched(block: BlockOp, kind: str) -> list[ir.Value]:
-    """The buffers of a block's loads or stores."""
-    return [buffer_of(op) for op in accesses(block.operation, kind)]
+    """The buffers of a block's loads or stores, of which these may see views."""
+    return [root_of(buffer_of(op)) for op in accesses(block.operation, kind)]
 
 
 def others(kernel: Kernel, block: BlockOp) -> tuple[list[BlockOp], list[BlockOp]]:

@@ -15,7 +15,7 @@ from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, constant_of, loop_of, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
 from legato.schedule.block_primitives import is_outside_loops
-from legato.schedule.loop_primitives import nest, require_static
+from legato.schedule.loop_primitives import nest
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -27,6 +27,7 @@ from legato.schedule.state import (
     only_block,
     plain_axes,
     predicate_of,
+    require_static,
     within,
 )
 

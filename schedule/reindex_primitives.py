@@ -1,7 +1,7 @@
 """The primitive reindex: a block accesses, by plain axes, a copy of a buffer whose dimensions are axes of the block."""
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,24 +18,41 @@ from legato.schedule.buffer_primitives import alone_in_nest, behind, first_state
 from legato.schedule.index_map import reaches_of
 from legato.schedule.reach import writes_all
 from legato.schedule.reduction_primitives import conditional, rebuild
-from legato.schedule.state import Kernel, ScheduleError, accesses, drop_unused, no_view, only_accessed, reads, users, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, drop_unused, only_accessed, reads, users, writes
 
 MOST_PLACES = 1 << 22
 ENDLESS = 1 << 60   # more than the values of any axis
 
 
-@dataclass(frozen=True)
-class IndexedAccess:
-    """How a block accesses a buffer. ``places``: the indices, computed from ``arguments``, the axes of the block; ``forms``: the same, with
-    the numbers of axes as variables. ``axes``: those numbers; ``extents``: how many values each of them has, known or a value of the
-    kernel's body. ``tests``: for each dimension whether it may be below 0, and whether beyond the end, where nothing is accessed."""
+class UsedAxis(NamedTuple):
+    """An axis of a block that indices depend on: its number in the block, its argument, and how many values it has: known, or a value of
+    the kernel's body."""
 
-    places: list[ir.Value]
-    arguments: list[ir.Value]
-    forms: list[Linear]
-    axes: list[int]
-    extents: list[int | ir.Value]
-    tests: list[tuple[bool, bool]]
+    number: int
+    argument: ir.Value
+    extent: int | ir.Value
+
+
+class PlaceOnDimension(NamedTuple):
+    """An index of an access: its value, and its form, with the numbers of axes as variables. Whether it may be below 0, and whether beyond
+    the end, where nothing is accessed."""
+
+    value: ir.Value
+    form: Linear
+    may_be_below: bool
+    may_be_beyond: bool
+
+
+class IndexedAccess(NamedTuple):
+    """How a block accesses a buffer: by a place on each dimension, and the axes that these depend on, in the block's order."""
+
+    places: list[PlaceOnDimension]
+    axes: list[UsedAxis]
+
+    @property
+    def extents(self) -> list[int | ir.Value]:
+        """Of the axes."""
+        return [axis.extent for axis in self.axes]
 
 
 def reindex(kernel: Kernel, block: BlockOp, at: int | str, side: str | None = None) -> BlockOp:
@@ -47,18 +64,17 @@ def reindex(kernel: Kernel, block: BlockOp, at: int | str, side: str | None = No
     if side not in found:
         raise ScheduleError(f"reindex: a buffer is named by its name, or by \"read\" or \"write\" and its number; not {(side, at)!r}")
     buffer = pick(kernel, found[side], at, block, "reindex", f"{side}s")
-    no_view(buffer, "reindex")
     only_accessed(kernel, buffer, "reindex")
-    alone_in_nest(kernel, block, buffer, "reindex", "memref.store", "written")
+    alone_in_nest(kernel, block, buffer, "reindex", "written")
     if side == "write":
-        alone_in_nest(kernel, block, buffer, "reindex", "memref.load", "read")
+        alone_in_nest(kernel, block, buffer, "reindex", "read")
     touching = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
     access = indexed(block, buffer, touching)
     if side == "write":
         check_distinct(block, buffer, access)
     others = [op for op in users(buffer, "memref.store") if op not in touching]
     new, name, top = like_axes(kernel, block, buffer, access), f"{buffer_name(buffer)}_reindex", kernel.top(block)
-    moved = [redirected(kernel, block, op, new, access.axes) for op in touching]
+    moved = [redirected(kernel, block, op, new, [axis.number for axis in access.axes]) for op in touching]
     stores, loads = ([op for op in moved if op.name == kind] for kind in ("memref.store", "memref.load"))
     with ir.InsertionPoint(top) if side == "read" else behind(top), block.operation.location:
         made = transfer(kernel, name, access, buffer, new, back=side == "write")
@@ -82,12 +98,14 @@ def indexed(block: BlockOp, buffer: ir.Value, touching: Sequence[ir.Operation]) 
     if not all(isinstance(one, int) or is_outside_loops(one) for one in used):
         raise ScheduleError(f"reindex: an index of '{name}' in block '{block.name}' is not computed by +, -, *, // and % from the block's "
                             "axes alone")
-    axes = sorted(one for one in used if isinstance(one, int))
-    extents = [static[n] if n in static else bound_of(block, n, "reindex") for n in axes]
-    sure = all(is_whole(block, n) for n in axes) and not any(
+    arguments = arguments_at(touching[0], block)
+    axes = [UsedAxis(n, arguments[n], static[n] if n in static else bound_of(block, n, "reindex"))
+            for n in sorted(one for one in used if isinstance(one, int))]
+    sure = all(is_whole(block, axis.number) for axis in axes) and not any(
         a.name not in ("tir.for", "tir.block", "func.func") for op in touching for a in ancestors(op))
-    tests = [(False, False) if sure else beyond(readers[0], form, size) for form, size in zip(forms[0], buffer.type.shape)]
-    return IndexedAccess(indices_of(touching[0]), arguments_at(touching[0], block), forms[0], axes, extents, tests)
+    ends = [(False, False) if sure else beyond(readers[0], form, size) for form, size in zip(forms[0], buffer.type.shape)]
+    places = [PlaceOnDimension(value, form, *end) for value, form, end in zip(indices_of(touching[0]), forms[0], ends)]
+    return IndexedAccess(places, axes)
 
 
 def arguments_at(op: ir.Operation, block: BlockOp) -> list[ir.Value]:
@@ -111,25 +129,26 @@ def beyond(reader: Forms, form: Linear, size: int) -> tuple[bool, bool]:
 def check_distinct(block: BlockOp, buffer: ir.Value, access: IndexedAccess) -> None:
     """ScheduleError unless a block writes another element for each value of the axes that say where."""
     name = buffer_name(buffer)
-    if any(block.kinds[n] != SPATIAL for n in access.axes):
+    if any(block.kinds[axis.number] != SPATIAL for axis in access.axes):
         raise ScheduleError(f"reindex: block '{block.name}' writes '{name}' along an axis that is not spatial")
     if not are_distinct(access):
         raise ScheduleError(f"reindex: block '{block.name}' may write one element of '{name}' for several values of "
-                            f"{', '.join(block.axes[n] for n in access.axes)}")
+                            f"{', '.join(block.axes[axis.number] for axis in access.axes)}")
 
 
 def are_distinct(access: IndexedAccess) -> bool:
     """Whether the indices are different for any two values of the axes; False where that is not known."""
     sizes = [extent if isinstance(extent, int) else ENDLESS for extent in access.extents]
-    if not any(map(quotients, access.forms)):
-        rows = [[*map(form.coefficient, access.axes), 0] for form in access.forms]
+    forms, axes = [place.form for place in access.places], [axis.number for axis in access.axes]
+    if not any(map(quotients, forms)):
+        rows = [[*map(form.coefficient, axes), 0] for form in forms]
         if reaches_of(rows, sizes) is not None:
             return True
     total = prod(sizes)
-    if total > MOST_PLACES or not all(isinstance(v, int) for form in access.forms for v in variables(form)):
+    if total > MOST_PLACES or not all(isinstance(v, int) for form in forms for v in variables(form)):
         return False
-    values = dict(zip(access.axes, (axis.reshape(-1) for axis in np.indices(sizes))))
-    places = np.stack([np.broadcast_to(sampled(form, values), [total]) for form in access.forms])
+    values = dict(zip(axes, (axis.reshape(-1) for axis in np.indices(sizes))))
+    places = np.stack([np.broadcast_to(sampled(form, values), [total]) for form in forms])
     return np.unique(places, axis=1).shape[1] == total
 
 
@@ -170,12 +189,12 @@ def transfer(kernel: Kernel, name: str, access: IndexedAccess, buffer: ir.Value,
     block = point_nest(kernel, access.extents, name)
     axes, element = list(block.block.arguments), buffer.type.element_type
     with before_end(block.block):
-        places = [rebuild(place, {access.arguments[n]: axis for n, axis in zip(access.axes, axes)}) for place in access.places]
+        places = [rebuild(place.value, {axis.argument: own for axis, own in zip(access.axes, axes)}) for place in access.places]
         tests = []
-        for d, (below, behind_it) in enumerate(access.tests):
-            if below:
+        for d, place in enumerate(access.places):
+            if place.may_be_below:
                 tests.append(arith.CmpIOp(arith.CmpIPredicate.sge, places[d], constant(0)).result)
-            if behind_it:
+            if place.may_be_beyond:
                 size = buffer.type.shape[d]
                 end = memref.DimOp(buffer, constant(d)).result if size == DYNAMIC else constant(size)
                 tests.append(arith.CmpIOp(arith.CmpIPredicate.slt, places[d], end).result)

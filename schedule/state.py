@@ -9,6 +9,7 @@ from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import ancestors, body, defining_op, everything, find, unused
 from legato.core.mlir import func, ir
+from legato.core.views import VIEWS, root_of
 from legato.dialects import tir
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
 from legato.dialects.tir.walk import blocks, buffer_name
@@ -134,7 +135,20 @@ def no_view(buffer: ir.Value, what: str) -> None:
     """ScheduleError where a buffer is a view of another one, whose elements are accessed by other names."""
     owner = defining_op(buffer)
     if owner is not None and owner.name not in ("tir.alloc_buffer", "bufferization.to_buffer"):
-        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is a view of another buffer, by {owner.name}")
+        raise ScheduleError(f"{what}: a block accesses '{buffer_name(root_of(buffer))}' by a view of it, of {owner.name}: {what} comes "
+                            "before tensorize")
+
+
+def may_write(buffer: ir.Value) -> list[ir.Operation]:
+    """The ops that may write a buffer, by its name or by a view of it: stores, and what takes it as a whole, as calls do."""
+    found = []
+    for use in buffer.uses:
+        op = use.owner.operation
+        if op.name in VIEWS:
+            found += may_write(op.results[0])
+        elif op.name not in ("memref.load", "memref.dim", "bufferization.to_tensor"):
+            found.append(op)
+    return found
 
 
 def one_written(block: BlockOp, what: str) -> ir.Value:

@@ -14,9 +14,9 @@ from legato.dialects.loading import scratch_context
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block
 from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
-from legato.schedule.loop_primitives import nest, within
+from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import drop_init, rebuild
-from legato.schedule.state import Kernel, ScheduleError, from_zero, statements, users
+from legato.schedule.state import Kernel, ScheduleError, from_zero, statements, users, within
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}

@@ -18,6 +18,7 @@ from legato.graph_capture import capturing
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.instrumentation import time_report
 from legato.passes.pipeline.reproducer import Reproduction
+from legato.report import Report
 from legato.report_page import report_page
 from legato.runtime.package import saved_files
 from legato.targets.explain import explanation
@@ -43,7 +44,7 @@ class CompileSession:
     progress: Progress
     reproduction: Reproduction | None
     checker: PassChecker | None = None
-    report: driver.Report = field(default_factory=driver.Report)
+    report: Report = field(default_factory=Report)
 
     def run(self, module: Module) -> None:
         """Compiles or lowers the module, and writes the results. Raises LegatoError."""

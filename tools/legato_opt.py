@@ -4,11 +4,15 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from legato.tools.command_line import version
 from legato.tools.console import console
 from legato.tools.errors import command_line, reported
 from legato.tools.opt_arguments import Arguments, parse_arguments, verbosity
+
+if TYPE_CHECKING:
+    from legato.tools.user_file import UserCode
 
 TOOL = "legato-opt"
 
@@ -41,18 +45,8 @@ def run(arguments: Arguments) -> int:
     from legato.passes.pipeline.reproducer import remove_stale
     from legato.tools.opt_input import STANDARD_INPUT, read_input
     from legato.tools.opt_session import Session
-    from legato.tools.opt_setup import (
-        follow_reproducer,
-        list_all_passes,
-        list_dialects,
-        list_target_rules,
-        load_user_code,
-        make_checker,
-        make_pipeline,
-        mlir_context,
-        pass_context,
-    )
-    from legato.tools.output import check_output, check_view, write_out
+    from legato.tools.opt_setup import follow_reproducer, load_user_code, make_checker, make_pipeline, mlir_context, pass_context
+    from legato.tools.output import check_output, check_view
 
     if arguments.output != STANDARD_INPUT:
         check_output("-o", arguments.output)
@@ -62,24 +56,7 @@ def run(arguments: Arguments) -> int:
     if text is not None:
         follow_reproducer(arguments, text)
     user = load_user_code(arguments)
-    if arguments.list_passes:
-        list_all_passes(user)
-        return 0
-    if arguments.emit == "irdl":
-        from legato.tools.irdl import irdl_text
-
-        text = irdl_text(user.dialects) + "\n"
-        if arguments.output == STANDARD_INPUT:
-            write_out(text)
-        else:
-            Path(arguments.output).write_text(text)
-        return 0
-    if arguments.show_dialects:
-        list_dialects(mlir_context(arguments, user))
-        return 0
-    if arguments.list_rules:
-        with command_line():
-            list_target_rules(arguments, user)
+    if tell(arguments, user):
         return 0
     context = pass_context(user)
     with command_line():
@@ -99,6 +76,32 @@ def run(arguments: Arguments) -> int:
 
         print(time_report(context.times, time.perf_counter() - begun), file=sys.stderr)
     return code
+
+
+def tell(arguments: Arguments, user: UserCode) -> bool:
+    """Prints what there is, passes, dialects or rules, where the command line asks for that in place of a run. Returns whether it does."""
+    from legato.tools.opt_input import STANDARD_INPUT
+    from legato.tools.opt_setup import list_all_passes, list_dialects, list_target_rules, mlir_context
+    from legato.tools.output import write_out
+
+    if arguments.list_passes:
+        list_all_passes(user)
+    elif arguments.emit == "irdl":
+        from legato.tools.irdl import irdl_text
+
+        text = irdl_text(user.dialects) + "\n"
+        if arguments.output == STANDARD_INPUT:
+            write_out(text)
+        else:
+            Path(arguments.output).write_text(text)
+    elif arguments.show_dialects:
+        list_dialects(mlir_context(arguments, user))
+    elif arguments.list_rules:
+        with command_line():
+            list_target_rules(arguments, user)
+    else:
+        return False
+    return True
 
 
 if __name__ == "__main__":

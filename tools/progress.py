@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from legato.driver import StageListener
+from legato.report import StageListener
 from legato.tools.console import console, is_terminal
 from legato.tools.output import sizes
 

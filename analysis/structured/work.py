@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from legato.analysis.indices.tensor_sizes import DYNAMIC, TensorSizes
 from legato.analysis.structured.ops import CONTRACTION, StructuredOp
 from legato.core.mlir import func, ir, linalg
-from legato.dialects.relax.dim import UNKNOWN, Size, minimum, symbol
+from legato.dialects.relax.dim import UNKNOWN, Size, symbol
+from legato.dialects.relax.dim_bounds import minimum
 from legato.dialects.relax.sizes import product
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.markers import FLOPS_EACH

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide, lower_bound
+from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide
+from legato.dialects.relax.dim_bounds import lower_bound
 
 
 class Assumption(NamedTuple):

@@ -14,20 +14,8 @@ from legato.core import search
 from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
 from legato.dialects.relax.dialect import DimsAttr
-from legato.dialects.relax.dim import (
-    FUNCTIONS,
-    UNKNOWN,
-    Dim,
-    DimPart,  # noqa: F401 - re-exported
-    Size,
-    Unknown,
-    broadcast_size,
-    floor_divide,
-    maximum,
-    minimum,
-    modulo,
-    symbol,
-)
+from legato.dialects.relax.dim import FUNCTIONS, UNKNOWN, Dim, DimPart, Size, Unknown, floor_divide, modulo, symbol  # noqa: F401
+from legato.dialects.relax.dim_bounds import broadcast_size, maximum, minimum
 from legato.dialects.relax.materializer import Materializer
 from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, nested, product, substitute, symbols  # noqa: F401 - re-exported
 from legato.dialects.relax.type_index import given_by, type_index

@@ -4,20 +4,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from math import gcd
 
-from legato.dialects.relax.dim import (
-    FUNCTIONS,
-    MEMORY,
-    Dim,
-    DimPart,
-    Size,
-    broadcast_size,
-    floor_divide,
-    lower_bound,
-    maximum,
-    minimum,
-    modulo,
-    symbol,
-)
+from legato.dialects.relax.dim import FUNCTIONS, MEMORY, Dim, DimPart, Size, floor_divide, modulo, symbol
+from legato.dialects.relax.dim_bounds import broadcast_size, lower_bound, maximum, minimum
 
 
 def ceil_divide(a: Size, b: Size) -> Size:

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
-from legato.dialects.relax.dim import is_filled
+from legato.dialects.relax.dim_bounds import is_filled
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, broadcast_size
 from legato.dialects.relax.sizes import symbols
 

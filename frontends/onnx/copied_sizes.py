@@ -5,7 +5,7 @@ What is imported takes such a size for 0. Where onnxruntime, which copies, could
 from collections.abc import Iterator, Sequence, Set
 from itertools import combinations
 
-from legato.dialects.relax.dim import lower_bound
+from legato.dialects.relax.dim_bounds import lower_bound
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, broadcast_size, product
 from legato.frontends.onnx.node import OnnxNode
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from legato.core.mlir import func
 from legato.dialects.relax import dims
-from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide, maximum, minimum, modulo
+from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide, modulo
+from legato.dialects.relax.dim_bounds import maximum, minimum
 from legato.dialects.relax.requirements import Requirement, Room, require, requirements
 from legato.frontends.torch.strided import example_of
 

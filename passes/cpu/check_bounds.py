@@ -16,6 +16,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, find
 from legato.core.locations import model_name
 from legato.core.mlir import arith, cf, func, ir
+from legato.core.views import root_of
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS
 from legato.dialects.tir import is_prim_func
@@ -25,7 +26,6 @@ from legato.passes.cpu.bounds.checks import CHECKS, IndexCheck, checks_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 MAINS = ("main", MAIN_PROFILED)
-VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose"}
 LEAVES = {"func.func": "func.return", "omp.loop_nest": "omp.yield", "omp.parallel": "omp.terminator"}
 
 
@@ -173,10 +173,8 @@ def _site(op: ir.Operation) -> str:
 
 def _buffer(value: ir.Value) -> str:
     """A buffer by what it is a part of."""
-    is_part = False
-    while not isinstance(value.owner, ir.Block) and value.owner.name in VIEWS:
-        value, is_part = value.owner.operands[0], True
-    part = "a part of " if is_part else ""
+    part = "" if value == root_of(value) else "a part of "
+    value = root_of(value)
     if not isinstance(value.owner, ir.Block):
         return f"{part}a buffer made by {value.owner.name}"
     number, function = ir.BlockArgument(value).arg_number, value.owner.owner

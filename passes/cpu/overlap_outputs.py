@@ -14,6 +14,7 @@ from typing import ClassVar
 from legato.core.ir_helpers import ancestors, body, copy, everything, find, index, is_made_in, move_before, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.core.vector_loops import below, least, loop, minus, most, plus, quotient, times, value_of, when
+from legato.core.views import VIEWS, root_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
@@ -26,7 +27,6 @@ PRODUCT = "llvm.x86.tdp"
 MATRICES = "llvm.x86.t"         # what the names of instructions on tile registers begin with, these two among them
 IN_STEPS = (PRODUCT, "llvm.x86.tileload")
 READS = ("vector.transfer_read", "vector.load", "memref.load")
-VIEWS = ("memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.cast", "memref.reinterpret_cast")
 POINTER = "memref.extract_aligned_pointer_as_index"
 QUIET = (*VIEWS, *READS, POINTER, "affine.apply", "memref.prefetch", "memref.extract_strided_metadata", "llvm.inttoptr",
          "llvm.mlir.constant", "ub.poison", "vector.broadcast", "vector.shape_cast")
@@ -90,8 +90,8 @@ class TileLoop:
         needs = _used_by(outputs, [op for op in others if not _calls(op, MATRICES)])
         if any(op.name in READS and nest[0].is_before_in_block(op) for op in needs):
             return None     # of the sums
-        written = {_root(operand) for op in everything(outputs) if not _is_quiet(op) for operand in op.operands}
-        read = {_root(op.operands[0]) for part in [*nest[:1], *ops[:ops.index(nest[0])]] for op in everything(part)
+        written = {root_of(operand) for op in everything(outputs) if not _is_quiet(op) for operand in op.operands}
+        read = {root_of(op.operands[0]) for part in [*nest[:1], *ops[:ops.index(nest[0])]] for op in everything(part)
                 if op.name in READS or op.name == POINTER}
         return None if written & read else cls(tiles, nest, outputs, needs, rows)
 
@@ -186,13 +186,6 @@ def _rows(outputs: ir.Operation) -> int | None:
     if outputs.name != "scf.for" or [constant_of(bound) for bound in (outputs.operands[0], outputs.operands[2])] != [0, 1]:
         return None
     return None if any(_calls(op, MATRICES) for op in find(outputs, INTRINSIC)) else constant_of(outputs.operands[1])
-
-
-def _root(value: ir.Value) -> ir.Value:
-    """The memory behind views of it."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in VIEWS:
-        value = value.owner.operands[0]
-    return value
 
 
 def _used_by(outputs: ir.Operation, ops: Sequence[ir.Operation]) -> list[ir.Operation]:

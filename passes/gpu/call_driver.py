@@ -15,6 +15,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, func, ir, memref
+from legato.core.views import root_of
 from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, PASSED, RUN, SITES
 from legato.dialects.tir.tiles import MULTIPROCESSORS, TENSOR_MAP, WINDOWS
 from legato.passes.gpu.device_copies import copies, element, item_bytes
@@ -37,7 +38,6 @@ MAP_WORDS = 16       # of a tensor map
 MOST_AXES = 5        # of one
 MAP_TYPES = {"i8": 0, "f16": 6, "bf16": 9, "f32": 11}     # CUtensorMapDataType: f32 as tf32, to which the copy rounds
 OWN = ("memref.alloca", "memref.alloc")     # the host's memory
-VIEWS = ("memref.subview", "memref.view", "memref.reinterpret_cast", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
 
 
 @dataclass(frozen=True)
@@ -272,9 +272,8 @@ def write(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
 
 def is_own(buffer: ir.Value) -> bool:
     """Whether a buffer is the host's: allocated by the function itself."""
-    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
-        buffer = buffer.owner.operands[0]
-    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name in OWN
+    owner = root_of(buffer).owner
+    return not isinstance(owner, ir.Block) and owner.name in OWN
 
 
 def i64() -> ir.Type:

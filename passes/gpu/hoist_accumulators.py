@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from legato.core.ir_helpers import ancestors, body, everything, find, is_made_in, move_before, terminator
 from legato.core.mlir import ir, memref, scf
+from legato.core.views import root_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.walk import FIRST_INDEX
-from legato.passes.gpu.threads.memory import buffer_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 OTHERS = ("memref.store", "vector.store", "vector.load")
@@ -55,7 +55,7 @@ def accumulator(loop: ir.Operation, store: ir.Operation) -> list[ir.Operation]:
     for op in everything(loop):
         if op.name in OPAQUE:
             return []
-        touched = [v for v in op.operands if isinstance(v.type, ir.MemRefType) and buffer_of(v) == buffer_of(buffer)]
+        touched = [v for v in op.operands if isinstance(v.type, ir.MemRefType) and root_of(v) == root_of(buffer)]
         if not touched or op == store or op.name == "memref.dim":
             continue
         same = op.name == "memref.load" and op.operands[0] == buffer and list(op.operands)[FIRST_INDEX[op.name]:] == places

@@ -14,11 +14,11 @@ from legato.core.diagnostics import PassFailed
 from legato.core.interfaces import GpuMachine
 from legato.core.ir_helpers import copy, find, index, walk
 from legato.core.mlir import arith, func, ir, scf
+from legato.core.views import VIEWS, root_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import TIR_PACKED
 from legato.passes.calls.lower_packed_kernels import packed_calls
-from legato.passes.gpu.threads.memory import VIEWS, buffer_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
@@ -131,12 +131,12 @@ def top_level(op: ir.Operation, block: ir.Block) -> ir.Operation:
 
 def written(load: ir.Operation, last: ir.Operation, through: bool) -> bool:
     """Whether the loaded buffer is written between the load and ``last``, or, ``through``, its end."""
-    buffer, found, seen = buffer_of(load.operands[0]), False, False
+    buffer, found, seen = root_of(load.operands[0]), False, False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal found
         given = list(op.operands)[1:] if op.name == "memref.copy" else op.operands
-        found = found or (op.name not in READING and any(isinstance(v.type, ir.MemRefType) and buffer_of(v) == buffer for v in given))
+        found = found or (op.name not in READING and any(isinstance(v.type, ir.MemRefType) and root_of(v) == buffer for v in given))
         return ir.WalkResult.ADVANCE
 
     for one in load.block.operations:

@@ -9,7 +9,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.assumed import assumptions
-from legato.dialects.relax.dim import lower_bound
+from legato.dialects.relax.dim_bounds import lower_bound
 from legato.dialects.relax.requirements import Requirement
 from legato.dialects.relax.window import data_layouts
 from legato.passes.graph.functions import CONSTANT, is_graph_op

@@ -19,10 +19,10 @@ from legato.dialects.relax import dims, origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
-from legato.dialects.tir.ties import RESHAPES
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 from legato.passes.legalize.kernel_key import kernel_key
+from legato.passes.legalize.returned import callee, check_written, compatible, is_the_same, is_unwritten, updated_operand
 from legato.passes.legalize.symbol_values import SymbolValues
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
@@ -244,17 +244,6 @@ class Legalizer(Conversion):
         return self.kernels[key]
 
 
-def updated_operand(rule: RuleLike, operands: Sequence[ir.Value], inside: Sequence[Any], outputs: Sequence[ir.Type]) -> int | None:
-    """The operand that a rule's kernel changes in place; None if the rule makes its output anew, or the operand is a constant of the
-    kernel, or of another type than the output."""
-    number = rule.updates
-    if number is not None and number >= len(operands):
-        raise LegatoError(f"updates={number}, and the op has {len(operands)} operand{'' if len(operands) == 1 else 's'}, from number 0")
-    if number is None or inside[number] is not None or len(outputs) != 1 or tir.plain_type(operands[number].type) != outputs[0]:
-        return None
-    return number
-
-
 def constant(value: ir.Attribute) -> ir.Value:
     """A constant of the graph, inside a kernel."""
     return arith.ConstantOp(tir.plain_type(value.type), tir.plain_attribute(value)).result
@@ -265,51 +254,12 @@ def kernel_name(op: str) -> str:
     return "kernel_" + op.split(".")[-1]
 
 
-def callee(value: ir.Value) -> str | None:
-    """The function whose call returns the value, or None."""
-    owner = value.owner
-    return owner.attributes["callee"].value if not isinstance(owner, ir.Block) and owner.name == "func.call" else None
-
-
 def enclosing(op: Any) -> func.FuncOp:
     """The function that contains an op."""
     parent = op.operation.parent
     while parent.name != "func.func":
         parent = parent.parent
     return parent.opview
-
-
-def check_written(kernel: func.FuncOp) -> None:
-    """Raises LegatoError where a kernel returns an output that has elements as it was given."""
-    outputs = [out for _, out in tir.results_with_outputs(kernel)]
-    for number, (value, _) in enumerate(tir.results_with_outputs(kernel)):
-        if 0 not in value.type.shape and is_unwritten(value, outputs):
-            raise LegatoError(f"it returns its output {number} unwritten")
-
-
-def is_unwritten(value: ir.Value, outputs: Sequence[ir.Value]) -> bool:
-    """Whether a tensor with elements is, in any shape, a ``tensor.empty`` or one of ``outputs``, or the content of a buffer of theirs
-    without a writer."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in (*RESHAPES, "builtin.unrealized_conversion_cast"):
-        value = value.owner.operands[0]
-    if isinstance(value.owner, ir.Block):
-        return value in outputs
-    if value.owner.name != "bufferization.to_tensor":
-        return value.owner.name == "tensor.empty" and 0 not in value.type.shape
-    users = [use.owner.operation.name for use in value.owner.operands[0].uses]
-    return all(name in ("bufferization.to_tensor", "memref.load", "memref.dim") for name in users)
-
-
-def is_the_same(value: ir.Value, context: OpContext) -> bool:
-    """Whether a rule returned the op that it replaces, on the same operands, which would never end."""
-    owner = value.owner
-    return (not isinstance(owner, ir.Block) and owner.name == context.name and list(owner.operands) == context.operands
-            and attributes(owner) == attributes(context.op.operation))
-
-
-def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
-    """All attributes of an op."""
-    return {name: op.attributes[name] for name in op.attributes}
 
 
 class RuleRefused(Exception):
@@ -323,21 +273,6 @@ class RuleRefused(Exception):
 def declarations(module: ir.Module) -> list[func.FuncOp]:
     """Functions without a body that main calls on tensors."""
     return [op for op in module.body.operations if op.operation.name == "func.func" and op.is_external]
-
-
-def compatible(found: Sequence[ir.Type], wanted: Sequence[ir.Type]) -> bool:
-    """Whether the types are equal except for dimensions that are dynamic on one side."""
-    if len(found) != len(wanted):
-        return False
-    for a, b in zip(found, wanted):
-        if a == b:
-            continue
-        tensors = isinstance(a, ir.RankedTensorType) and isinstance(b, ir.RankedTensorType)
-        if not tensors or a.rank != b.rank or a.element_type != b.element_type:
-            return False
-        if any(x != y and not (a.is_dynamic_dim(i) or b.is_dynamic_dim(i)) for i, (x, y) in enumerate(zip(a.shape, b.shape))):
-            return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ window or a reduction, before a reduction, or among themselves. A group becomes 
 kernel; main keeps one call of it. Kernels without calls are left for symbol-dce.
 """
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.analysis.structured import ELEMENTWISE, REDUCTION, WINDOW, StructuredKernel, StructuredKernels
 from legato.analysis.structured.pool import PoolForm
-from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
@@ -20,100 +19,11 @@ from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.passes.graph.functions import is_used, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.structured.fusion_groups import Call, FusionGroup, may_join, widened_at_end
 from legato.passes.structured.inlining import inline_kernels
 
 SLICE = "tensor.extract_slice"
 SIZES = ("tensor.dim", "arith.constant", "arith.addi", "arith.subi", "arith.muli", "arith.minsi", "arith.maxsi")
-MAX_CALLS = 40  # longest group, to limit registers and compile time: a residual block of a quantized model has 31
-
-
-@dataclass(eq=False)
-class Call:
-    """A call of a kernel in main, or in a branch or loop of it. ``kind``: the kernel's class; ``group``: the group it is in; ``fresh``:
-    whether its output is empty before it."""
-
-    op: func.CallOp
-    callee: str
-    kind: str
-    in_order: bool  # whether no operand is read transposed
-    shape: tuple[Any, ...]  # of the one result: its static shape, and the values of its dynamic sizes
-    group: "FusionGroup"
-    fresh: bool
-
-    @property
-    def result(self) -> ir.Value:
-        """The call's first result."""
-        return self.op.results[0]
-
-    # properties, because fusing another group replaces operands
-    @property
-    def inputs(self) -> list[ir.Value]:
-        """The operands that the kernel reads."""
-        return list(self.op.operation.operands)[: -len(self.op.results)]
-
-    @property
-    def outputs(self) -> list[ir.Value]:
-        """The operands that the kernel writes (destinations)."""
-        return list(self.op.operation.operands)[-len(self.op.results):]
-
-
-@dataclass(eq=False)
-class FusionGroup:
-    """Calls that become one kernel, in program order; the last one's result is the group's."""
-
-    calls: list[Call] = field(default_factory=list)
-
-    @property
-    def heavy(self) -> str | None:
-        """The kind of the one call that is not elementwise, if there is one."""
-        return next((c.kind for c in self.calls if c.kind != "elementwise"), None)
-
-    def take(self, calls: list[Call]) -> None:
-        """Puts calls of another group in front."""
-        self.calls = calls + self.calls
-        for call in calls:
-            call.group = self
-
-
-def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
-    """Whether the producer's group, whose only reader is the consumer, may be merged into the consumer's group."""
-    if not producer.fresh:
-        return False  # the kernel of the group would start from an empty tensor in place of what the output holds
-    theirs = producer.group.heavy
-    if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
-        return False
-    alone = theirs is None and group.heavy is None and consumer.kind == "elementwise"
-    if not alone and not (consumer.in_order and all(call.in_order for call in (*producer.group.calls, *group.calls))):
-        return False  # what is transposed is a kernel of its own
-    if consumer.kind == "elementwise":
-        return producer.shape == consumer.shape and (theirs is None or group.heavy is None)
-    return consumer.kind == "reduction" and theirs is None and fits_prologue(producer, consumer)
-
-
-def widened_at_end(given: FusionGroup, consumer: Call, group: FusionGroup) -> list[Call]:
-    """The calls at the end of a group that only widen its narrowest value, element by element, for an elementwise consumer in a group that
-    cannot take all of them: that one takes these, so that the narrow value is what goes through memory."""
-    if consumer.kind != "elementwise" or not all(call.in_order for call in (consumer, *group.calls)):
-        return []
-    calls, at = given.calls, len(given.calls)
-    widest = width = element_bytes(calls[-1].result.type.element_type)
-    for number in range(len(calls) - 1, 0, -1):
-        call, before = calls[number], calls[number - 1]
-        fits = call.kind == "elementwise" and call.in_order and call.fresh and call.shape == before.shape == consumer.shape
-        if not fits or [value for value in call.inputs if value.owner in {c.op.operation for c in calls}] != [before.result]:
-            break
-        if (bytes_ := element_bytes(before.result.type.element_type)) < width:
-            width, at = bytes_, number
-    together = len(calls) - at + len(group.calls)
-    return calls[at:] if width < widest and together <= MAX_CALLS else []
-
-
-def fits_prologue(producer: Call, consumer: Call) -> bool:
-    """Whether a producer can be merged before a reduction: its shape is the reduction's, or static, so that its sizes are
-    known inside of the kernel.
-    """
-    static = all(not producer.result.type.is_dynamic_dim(i) for i in range(producer.result.type.rank))
-    return producer.result == consumer.inputs[0] and (static or producer.shape == consumer.shape)
 
 
 def is_gather(kernel: StructuredKernel) -> bool:

@@ -19,7 +19,8 @@ from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.passes.graph.functions import CONSTANT, has_one_use, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
-from legato.passes.structured.fuse import Call, Fuser, FusionGroup
+from legato.passes.structured.fuse import Fuser
+from legato.passes.structured.fusion_groups import Call, FusionGroup
 from legato.passes.structured.inlining import inline_kernels
 from legato.passes.structured.sizes import size_sources
 

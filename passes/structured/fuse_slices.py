@@ -14,7 +14,8 @@ from legato.dialects.module import Module
 from legato.passes.graph.functions import has_one_use, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
-from legato.passes.structured.fuse import MAX_CALLS, SIZES, SLICE, Call, Fuser, FusionGroup
+from legato.passes.structured.fuse import SIZES, SLICE, Fuser
+from legato.passes.structured.fusion_groups import MAX_CALLS, Call, FusionGroup
 
 TAKE, INSERT, FILL = SLICE, "tensor.insert_slice", "linalg.fill"
 SOURCE = 0      # operand of an insert

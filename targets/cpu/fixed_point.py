@@ -12,19 +12,17 @@ from collections.abc import Callable
 
 from legato.core.mlir import arith, ir, math, memref, vector
 from legato.core.vector_loops import Size, Vectors, least, loop, plus, read, scratch, times, value_of, write
-from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
+from legato.dialects.relax.ops.quantized import WORD_BITS
 from legato.targets.cpu.avx512 import call_intrinsic
 from legato.targets.cpu.dot_products import PMADDWD, as_bits, splat_of
+from legato.targets.cpu.integer_rows import BITS, HALF, LEAST, LOW, PARTS, PER, SIGNS, compare, is_normal, magnitudes, rounded, write_bytes
 from legato.targets.cpu.machine import Machine
 
-BITS, PER, HALF = 4, rows_per_word(4), 8    # of the weight: its bits, rows a word, and what is added to make them 0 or more
-BYTES = 3                                   # of an integer of the row
-LARGEST = 127 * (1 + 256 + 65536) - 1       # that they hold, less one that a rounded quotient may be above it
+BYTES = 3           # of an integer of the row
+LARGEST = 127 * (1 + 256 + 65536) - 1   # that they hold, less one that a rounded quotient may be above it
 CHUNK = 4           # words whose products 16 bits hold: 4 words, 4 products of at most 15 * 128 in each lane
 MOST = 128          # chunks whose sums 32 bits hold
-LEAST = 2.0**-100   # the factor of a block with a smaller greatest element has fewer bits
 SPREAD = 512        # times the mean of the others that the greatest element of a block may be
-LOW, SIGNS = 0x0F0F0F0F, 0x88888888 - (1 << WORD_BITS)
 
 
 def takes(machine: Machine, bits: int, lanes: int, words: int) -> bool:
@@ -47,7 +45,7 @@ class FixedPointRow:
         self.chunk = _chunk(words)
         self.i32 = ir.IntegerType.get_signless(WORD_BITS)
         self.factors = scratch(blocks)
-        self.bytes = self._integers(blocks * words, BYTES, 2)                       # of each word: its even rows, its odd rows
+        self.bytes = self._integers(blocks * words, BYTES, PARTS)
         self.starts = self._integers(blocks * words // self.chunk, BYTES) if signed else None
         true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
         end = times(least(rows, 1), blocks)
@@ -61,13 +59,7 @@ class FixedPointRow:
     def _write_block(self, b: ir.Value) -> ir.Value:
         """Writes the bytes, the factor and the starts of a block; returns whether it fits."""
         zero, first = self.v.splat(0), times(b, self.words)
-
-        def extremes(w: ir.Value, greatest: ir.Value, total: ir.Value) -> list[ir.Value]:
-            size = math.absf(self._floats(plus(first, w)))
-            return [arith.maxnumf(greatest, size), arith.addf(total, size)]
-
-        greatest, total = loop(0, self.words, 1, extremes, [zero, zero])
-        largest, total = self.v.reduce("maxnumf", greatest), self.v.reduce("add", total)
+        largest, total = magnitudes(self.v, self.words, lambda w: self._floats(plus(first, w)), lambda size: size)
         bound = arith.maxnumf(largest, self.v.number(LEAST))
         write(arith.mulf(bound, self.v.number(1 / LARGEST)), self.factors, b)
         scale = self.v.spread(arith.divf(self.v.number(LARGEST), bound))
@@ -79,8 +71,8 @@ class FixedPointRow:
                 word = plus(plus(times(c, self.chunk), s), first)
                 value = self._floats(word)
                 size = math.absf(value)
-                others = arith.addf(others, arith.select(arith.cmpf(arith.CmpFPredicate.OLT, size, limit), size, zero))
-                parts = self._write_word(word, arith.fptosi(self._words(), math.roundeven(arith.mulf(value, scale))))
+                others = arith.addf(others, arith.select(compare("OLT", size, limit), size, zero))
+                parts = self._write_word(word, rounded(self.v, value, scale))
                 sums = [arith.addi(*pair) for pair in zip(sums, parts)]
             if self.starts is not None:
                 for number, value in enumerate(sums):
@@ -91,15 +83,10 @@ class FixedPointRow:
         return self._fits(largest, total, self.v.reduce("add", others))
 
     def _fits(self, largest: ir.Value, total: ir.Value, others: ir.Value) -> ir.Value:
-        def compare(how: str, a: ir.Value, b: ir.Value) -> ir.Value:
-            return arith.cmpf(getattr(arith.CmpFPredicate, how), a, b)
-
-        zero = self.v.number(0)
         is_finite = compare("OLT", total, self.v.number(float("inf")))
-        is_normal = arith.ori(compare("OGE", largest, self.v.number(LEAST)), compare("OEQ", largest, zero))
         mean = arith.mulf(others, self.v.number(SPREAD / max(self.words * PER - 1, 1)))
-        is_even = arith.ori(compare("OLE", largest, mean), compare("OEQ", others, zero))
-        return arith.andi(is_finite, arith.andi(is_normal, is_even))
+        is_even = arith.ori(compare("OLE", largest, mean), compare("OEQ", others, self.v.number(0)))
+        return arith.andi(is_finite, arith.andi(is_normal(self.v, largest), is_even))
 
     def _floats(self, word: Size) -> ir.Value:
         """The eight elements of the row that are multiplied by a word."""
@@ -112,11 +99,7 @@ class FixedPointRow:
             parts.append(arith.shrsi(arith.shli(integers, up), up))
             integers = arith.shrsi(arith.subi(integers, parts[-1]), eight)
         for number, part in enumerate(parts):
-            i8 = ir.IntegerType.get_signless(8)
-            small = arith.trunci(self.v.of(i8), part)
-            order = [*range(0, PER, 2), *range(1, PER, 2)]
-            both = vector.BitCastOp(ir.VectorType.get([2], self.i32), vector.ShuffleOp(small, small, order).result).result
-            vector.StoreOp(both, self.bytes, [value_of(word), value_of(number), value_of(0)])
+            write_bytes(self.v, part, self.bytes, word, number)
         return parts
 
     def _start(self, sums: ir.Value) -> ir.Value:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from legato.core.mlir import arith, ir, math, memref, vector
-from legato.core.vector_loops import Size, Vectors, if_else, in_parts, loop, minus, plus, quotient, read, scratch, times, value_of, write
-from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
+from legato.core.mlir import arith, ir, memref, vector
+from legato.core.vector_loops import Size, Vectors, if_else, in_parts, loop, minus, plus, quotient, read, scratch, times, write
+from legato.dialects.relax.ops.quantized import WORD_BITS
 from legato.dialects.tir import intrinsics
 from legato.targets.cpu.dot_products import splat_of
-from legato.targets.cpu.fixed_point import BITS, HALF, LEAST, LOW, SIGNS
+from legato.targets.cpu.integer_rows import BITS, HALF, LEAST, LOW, PARTS, PER, SIGNS, compare, is_normal, magnitudes, rounded, write_bytes
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.quantized_loops import AHEAD, QuantizedProduct
 from legato.targets.cpu.threads import TYPICAL, WORTH_IT
 
 LARGEST = 127       # of a row's integers
 VECTORS = 2         # of columns in a tile
-PARTS = 2           # of a word: even rows, odd rows
 LEAST_ROWS = 3      # for fewer, the weight's bytes are what takes long
 
 
@@ -44,22 +43,20 @@ class QuantizedBytes:
 
     def __init__(self, product: QuantizedProduct, machine: Machine, threads: int) -> None:
         self.product, self.v, self.rows = product, product.v, product.rows
-        self.per = rows_per_word(BITS)
         self.i32 = ir.IntegerType.get_signless(WORD_BITS)
-        self.narrow = Vectors(self.per)
+        self.narrow = Vectors(PER)
+        self.true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
         columns = list(range(0, product.width, self.v.lanes))
         self.groups = [columns[at: at + VECTORS] for at in range(0, len(columns), VECTORS)]
         most = (machine.registers - VECTORS * PARTS) // (2 * VECTORS)
         self.tiles = row_tiles(self.rows, max(most, 1))
         product.allocate(threads)
-        self.bytes = self._room(self.i32, product.depth // self.per, PARTS)
-        self.factors, self.sums, fit = self._room(self.v.f32, product.blocks), self._room(self.i32, product.blocks), self._room(self.v.f32)
+        self.bytes = self._room(self.i32, product.depth // PER, PARTS)
+        self.factors, self.sums = self._room(self.v.f32, product.blocks), self._room(self.i32, product.blocks)
+        fit = self._room(self.true.type)
         elements = (self.rows if isinstance(self.rows, int) else TYPICAL) * product.depth
         in_parts(self.rows, threads if elements >= WORTH_IT else 1, lambda row, _: self._round(row, fit))
-        one = self.v.number(1)
-        true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
-        self.fits, = loop(0, self.rows, 1, lambda row, fits: [arith.andi(fits, arith.cmpf(arith.CmpFPredicate.OEQ, read(fit, row), one))],
-                          [true])
+        self.fits, = loop(0, self.rows, 1, lambda row, fits: [arith.andi(fits, read(fit, row))], [self.true])
 
     def _room(self, element: ir.Type, *shape: int) -> ir.Value:
         """A buffer of this shape for each row."""
@@ -71,44 +68,32 @@ class QuantizedBytes:
     # --- the rows ---
 
     def _round(self, row: ir.Value, fit: ir.Value) -> None:
-        """Rounds a row, block by block; writes 1 to ``fit`` if bytes hold it."""
-        fits, = loop(0, self.product.blocks, 1, lambda b, fits: [arith.mulf(fits, self._round_block(row, b))], [self.v.number(1)])
+        """Rounds a row, block by block; writes to ``fit`` whether bytes hold it."""
+        fits, = loop(0, self.product.blocks, 1, lambda b, fits: [arith.andi(fits, self._round_block(row, b))], [self.true])
         write(fits, fit, row)
 
     def _round_block(self, row: ir.Value, b: ir.Value) -> ir.Value:
-        """Rounds a block of a row; 1 if bytes hold it, else 0."""
-        words, v, wide = self.product.words, self.narrow, self.narrow.of(self.i32)
-        first = times(b, words)
+        """Rounds a block of a row; returns whether bytes hold it."""
+        words, v = self.product.words, self.narrow
+        zero, first = v.splat(0), times(b, words)
 
         def floats(word: Size) -> ir.Value:
-            return v.load(self.product.x, row, times(plus(first, word), self.per))
+            return v.load(self.product.x, row, times(plus(first, word), PER))
 
-        def extremes(word: ir.Value, greatest: ir.Value, check: ir.Value) -> list[ir.Value]:
-            value = floats(word)
-            return [arith.maxnumf(greatest, math.absf(value)), arith.addf(check, arith.mulf(value, v.splat(0)))]
-
-        greatest, check = loop(0, words, 1, extremes, [v.splat(0)] * 2)
-        largest, check = v.reduce("maxnumf", greatest), v.reduce("add", check)
+        largest, check = magnitudes(v, words, floats, lambda size: arith.mulf(size, zero))
         bound = arith.maxnumf(largest, v.number(LEAST))
-        scale = v.spread(arith.divf(v.number(LARGEST), bound))
-        is_finite = arith.cmpf(arith.CmpFPredicate.OEQ, check, v.number(0))
-        scale = arith.select(is_finite, scale, v.splat(0))
+        is_finite = compare("OEQ", check, v.number(0))
+        scale = arith.select(is_finite, v.spread(arith.divf(v.number(LARGEST), bound)), zero)
 
         def word(number: ir.Value, total: ir.Value) -> list[ir.Value]:
-            value = arith.select(is_finite, floats(number), v.splat(0))
-            integers = arith.fptosi(wide, math.roundeven(arith.mulf(value, scale)))
-            small = arith.trunci(v.of(ir.IntegerType.get_signless(8)), integers)
-            order = [*range(0, self.per, PARTS), *range(1, self.per, PARTS)]
-            both = vector.BitCastOp(ir.VectorType.get([PARTS], self.i32), vector.ShuffleOp(small, small, order).result).result
-            vector.StoreOp(both, self.bytes, [row, value_of(plus(first, number)), value_of(0)])
+            integers = rounded(v, arith.select(is_finite, floats(number), zero), scale)
+            write_bytes(v, integers, self.bytes, row, plus(first, number))
             return [arith.addi(total, integers)]
 
-        total, = loop(0, words, 1, word, [splat_of(wide, 0)])
+        total, = loop(0, words, 1, word, [splat_of(v.of(self.i32), 0)])
         write(arith.mulf(bound, v.number(1 / LARGEST)), self.factors, row, b)
-        write(vector.ReductionOp(self.i32, vector.CombiningKind.ADD, total).result, self.sums, row, b)
-        is_normal = arith.ori(arith.cmpf(arith.CmpFPredicate.OGE, largest, v.number(LEAST)),
-                              arith.cmpf(arith.CmpFPredicate.OEQ, largest, v.number(0)))
-        return arith.select(arith.andi(is_finite, is_normal), v.number(1), v.number(0))
+        write(v.reduce("add", total), self.sums, row, b)
+        return arith.andi(is_finite, is_normal(v, largest))
 
     # --- products ---
 

@@ -100,7 +100,7 @@ class _Row:
             better = vector.ReductionOp(boolean().type, vector.CombiningKind.OR, self.keys.beat(elements, worst)).result
             is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, free)
             return when(arith.ori(arith.ori(better, is_free), is_last), carried,
-                        lambda: take(lanes_of(self._inside(elements, first)), is_last, *carried))
+                        lambda: take(elements_of(self._inside(elements, first)), is_last, *carried))
 
         free = constant(self.key, FREE)
         room = count + self.lanes   # a key that is not taken may be at the end of those that are
@@ -152,8 +152,8 @@ class _Row:
         return tensor.InsertOp(value, into, at).result
 
 
-def lanes_of(value: ir.Value) -> list[ir.Value]:
-    """The lanes of a vector."""
+def elements_of(value: ir.Value) -> list[ir.Value]:
+    """The elements of a vector, one by one."""
     return [vector.ExtractOp(value, [], [lane]).result for lane in range(value.type.shape[0])]
 
 

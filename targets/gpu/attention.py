@@ -164,7 +164,7 @@ def emit(steps: Steps, blocks: list[str], shape: AttentionShape, tiles: tuple[in
         y, i = steps.split(m, [shape.down, -1])
         j, x, lane = steps.split(n, [-1, shape.across, lanes])
         steps.reorder([y, x, coarse, fine, i, j, lane])
-        bind(steps, y, x)
+        steps.bind_threads(y, x)
         for loop in (fine, i, j):
             steps.unroll(loop)
         if lanes > 1:
@@ -187,17 +187,11 @@ def spread(steps: Steps, shape: AttentionShape, m: str, n: str, lanes: int, how:
     y, i = steps.split(m, [shape.down, -1])
     j, x, lane = steps.split(n, [-1, shape.across, lanes])
     steps.reorder([y, x, i, j, lane])
-    bind(steps, y, x)
+    steps.bind_threads(y, x)
     steps.unroll(i)
     steps.unroll(j)
     if lanes > 1:
         (steps.vectorize if how == "vectorize" else steps.unroll)(lane)
-
-
-def bind(steps: Steps, y: str, x: str) -> None:
-    """Binds loops to a block's threads."""
-    steps.bind(y, "threadIdx.y")
-    steps.bind(x, "threadIdx.x")
 
 
 def copies(steps: Steps, shape: AttentionShape, loops: list[str], elements: int, lanes: int) -> None:
@@ -214,7 +208,7 @@ def copies(steps: Steps, shape: AttentionShape, loops: list[str], elements: int,
 def turn(steps: Steps, shape: AttentionShape, loops: list[str], count: int) -> None:
     """Deals a nest of so many steps out to a block's threads, in turns."""
     again, y, x = steps.split(steps.fuse(loops), [-1, shape.down, shape.across])
-    bind(steps, y, x)
+    steps.bind_threads(y, x)
     turns = -(-count // (shape.down * shape.across))
     if turns > TURNS:
         _, again = steps.split(again, [-1, max(one for one in range(1, TURNS + 1) if turns % one == 0)])

@@ -84,9 +84,7 @@ def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, shape: MatrixSha
     steps of the depth that a thread takes of the columns' operand; ``lanes``: elements of an access of the result."""
     init, left, right, multiply, shared, result = blocks
     threads = (tiles.warps, subgroup)
-    batch, rows, columns, *inner = steps.loops(result, 5)
-    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
-        steps.bind(loop, f"blockIdx.{axis}")
+    inner = steps.bind_tiles(result)
     tensor_cores.share(steps, inner, threads, lanes)
     for block, width, rows in ((left, widths[0], 1), (right, widths[1], together)):
         tensor_cores.share(steps, steps.loops(block, 6)[4:], threads, width, rows)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import ProductForm
 from legato.dialects.tir.matrix_factors import DOT_INTRINSICS, DOT_STEPS
-from legato.targets.gpu import product_tiles, products, tensor_cores
+from legato.targets.gpu import product_steps, product_tiles, products, tensor_cores
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import ProductTiles
 from legato.targets.gpu.steps import Steps
@@ -57,17 +57,12 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, intrinsic: str, widths: list[int]) -> None:
     """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand."""
     init, left, right, multiply, *parts, result = blocks
-    batch, rows, columns, *inner = steps.loops(result, 5)
-    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
-        steps.bind(loop, f"blockIdx.{axis}")
-    outside = 3 + len(parts)
-    if parts:
-        steps.bind(steps.loops(init, outside + 2)[3], "threadIdx.z")
+    outside, inner = product_steps.bind_grid(steps, init, result, len(parts))
     spread(steps, inner, tiles, [])
     for own in (init, *parts):
         spread(steps, steps.loops(own, outside + 2)[outside:], tiles, [])
     for block, width in ((left, widths[0]), (right, widths[1])):
-        products.copies(steps, block, tiles, width)
+        product_steps.copies(steps, block, tiles, width)
     m, n, k = steps.loops(multiply, outside + 4)[outside + 1:]
     coarse, fine, four = steps.split(k, [-1, tiles.unrolled, DOT_STEPS])
     spread(steps, [m, n], tiles, [coarse, fine])
@@ -81,6 +76,6 @@ def spread(steps: Steps, loops: list[str], tiles: ProductTiles, deep: list[str])
     y, i = steps.split(loops[0], [down, tiles.own_rows])
     j, x = steps.split(loops[1], [-1, across])
     steps.reorder([y, x, *deep, i, j])
-    products.bind(steps, y, x)
+    steps.bind_threads(y, x)
     steps.unroll(i)
     steps.unroll(j)

@@ -12,7 +12,8 @@ from legato.analysis.indices.forms import linear
 from legato.analysis.products import NoProduct, ProductForm, product_of
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.product_tiles import ENOUGH, LANES, LONG, DeepTile, ProductTiles, choose, fastest, longest_depth, sliced, stages_of
+from legato.targets.gpu.product_steps import OperandCopies, copy_ahead, finish, tile
+from legato.targets.gpu.product_tiles import ENOUGH, LANES, LONG, DeepTile, ProductTiles, choose, fastest, longest_depth, sliced
 from legato.targets.gpu.quantized import dequantizing, packed_bits, steps_in_a_word
 from legato.targets.gpu.steps import Steps
 from legato.targets.gpu.unknown_sizes import TilesFrom, tiles_by_size
@@ -170,11 +171,9 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         steps.inline(one)
     for one in readers:
         steps.step("reverse_compute_inline", [one])
-    widths = operand_lanes(kernel, machine, form, tiles)
-    together = word_steps(kernel, form, tiles, widths[1], prod(tiles.threads))
     copy_ahead(steps, machine, form, tiles, made[1])
     vectors = form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after))
-    finish(steps, made, tiles, widths, together, vectors, copies_words(machine, form), lies_across(form))
+    finish(steps, made, tiles, operand_copies(kernel, machine, form, tiles), vectors, lies_across(form))
 
 
 def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
@@ -185,10 +184,9 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
         made = tile(steps, pieces, tiles)
         for one in inlined:
             steps.inline(one)
-        widths = operand_lanes(kernel, machine, form, tiles, chunk)
         copy_ahead(steps, machine, form, tiles, made[1])
-        finish(steps, made, tiles, widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)),
-               form.run(form.store, form.columns) % LANES == 0, copies_words(machine, form), lies_across(form))
+        finish(steps, made, tiles, operand_copies(kernel, machine, form, tiles, chunk), form.run(form.store, form.columns) % LANES == 0,
+               lies_across(form))
 
     in_parts(steps, kernel, product, form, axis, parts, compute)
 
@@ -222,18 +220,10 @@ def spread_points(steps: Steps, loops: list[str]) -> str:
     return thread
 
 
-def tile(steps: Steps, block: str, tiles: ProductTiles) -> list[str]:
-    """The blocks of a product in tiles."""
-    sizes, is_sliced = f"tiles = array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>", tiles.slices > 1
-    return steps.step("tile_product", [block], f"{sizes}, slices = {tiles.slices} : i64" if is_sliced else sizes, 6 if is_sliced else 5)
-
-
-def copy_ahead(steps: Steps, machine: Gpu, form: ProductForm, tiles: ProductTiles, left: str) -> None:
-    """Lets copies of the operands' tiles be asynchronous, where the device has such, as many steps of the depth ahead as have room."""
-    stages = stages_of(machine, tiles, max(form.store.buffer.type.element_type.width // 8, 1))
-    if machine.async_copies and stages > 1:
-        loop = steps.loops(left, 6 + (tiles.slices > 1))[3 + (tiles.slices > 1)]
-        steps.step("annotate", [loop], f'key = "pipeline_stages", value = {stages} : i64')
+def operand_copies(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> OperandCopies:
+    """How threads copy the operands' tiles; ``chunk``: as of ``operand_lanes``."""
+    widths = operand_lanes(kernel, machine, form, tiles, chunk)
+    return OperandCopies(widths, word_steps(kernel, form, tiles, widths[1], prod(tiles.threads)), copies_words(machine, form))
 
 
 def copies_words(machine: Gpu, form: ProductForm) -> bool:
@@ -269,90 +259,3 @@ def word_steps(kernel: BlockKernel, form: ProductForm, tiles: DeepTile, wide: in
     while together % 2 == 0 and tiles.columns // wide * (tiles.depth // together) < threads:
         together //= 2
     return together
-
-
-def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], together: int, vectors: bool,
-           words: bool, across: bool) -> None:
-    """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``together``: steps of the depth
-    that a thread takes of the columns' operand; ``vectors``: whether the result is written in vectors; ``words``: as of ``copies``;
-    ``across``: whether the rows' operand lies along the rows."""
-    init, left, right, multiply, *parts, result = blocks
-    if tiles.turned and not across:
-        turn(steps, left, tiles)
-        across, widths = True, (1, widths[1])
-    batch, rows, columns, *inner = steps.loops(result, 5)
-    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
-        steps.bind(loop, f"blockIdx.{axis}")
-    outside = 3 + len(parts)
-    if parts:
-        steps.bind(steps.loops(init, outside + 2)[3], "threadIdx.z")
-    spread(steps, inner, tiles, across, vectors)
-    for own in (init, *parts):
-        spread(steps, steps.loops(own, outside + 2)[outside:], tiles, across)
-    for block, width, near in ((left, widths[0], 1), (right, widths[1], together)):
-        copies(steps, block, tiles, width, near, words)
-    *loops, k = steps.loops(multiply, outside + 4)[outside + 1:]
-    coarse, fine = steps.split(k, [-1, tiles.unrolled])
-    spread(steps, loops, tiles, across, deep=[coarse, fine])
-    steps.unroll(fine)
-
-
-def turn(steps: Steps, left: str, tiles: ProductTiles) -> None:
-    """Lays the tile of the rows' operand out along the rows."""
-    slices, place = "s, " if tiles.slices > 1 else "", f"k * {tiles.rows + tiles.space} + m"
-    steps.step("transform_layout", [left], f"at = 0 : i64, map = affine_map<({slices}m, k) -> ({slices}{place})>")
-
-
-def spread(steps: Steps, loops: list[str], tiles: ProductTiles, across: bool, vectors: bool = True, deep: Sequence[str] = ()) -> None:
-    """Gives each thread its part of a nest over the result's tile. ``across``: as of ``finish``; then rows of a thread in warps are
-    neighbours by four, and else as many apart as threads share them; ``deep``: loops that are to stand around its elements."""
-    over, down = tiles.threads
-    beside, _ = tiles.in_warps
-    if tiles.warped and across:
-        far, y, near = steps.split(loops[0], [-1, down, min(LANES, tiles.own_rows)])
-        rows = [far, near]
-    elif tiles.warped:
-        i, y = steps.split(loops[0], [-1, down])
-        rows = [i]
-    else:
-        y, i = steps.split(loops[0], [down, tiles.own_rows])
-        rows = [i]
-    part, j, x, lane = steps.split(loops[1], [over // beside, -1, beside, LANES])
-    steps.reorder([part, y, x, *deep, *rows, j, lane])
-    bind(steps, steps.fuse([part, y]), x)
-    for loop in (*rows, j):
-        steps.unroll(loop)
-    if vectors:
-        steps.vectorize(lane)
-    else:
-        steps.unroll(lane)
-
-
-def bind(steps: Steps, y: str, x: str) -> None:
-    """Binds loops to a block's threads."""
-    steps.bind(y, "threadIdx.y")
-    steps.bind(x, "threadIdx.x")
-
-
-def neighbours(steps: Steps, outer: str, inner: str, lane: str, together: int) -> tuple[str, str]:
-    """Lets a thread take neighbours along the outer loop of a copy, whose packed elements it loads once. Returns the loops to share."""
-    outer, step = steps.split(outer, [-1, together])
-    steps.reorder([outer, inner, step, lane])
-    steps.unroll(step)
-    return outer, inner
-
-
-def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int, together: int = 1, words: bool = False) -> None:
-    """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access; ``together``: rows of the tile that a
-    thread takes one after the other; ``words``: whether single elements are copied asynchronously."""
-    across, down = tiles.in_warps
-    outer, inner = steps.loops(block, 6 + (tiles.slices > 1))[-2:]
-    if wide > 1:
-        inner, lane = steps.split(inner, [-1, wide])
-        steps.vectorize(lane)
-        if together > 1:
-            outer, inner = neighbours(steps, outer, inner, lane, together)
-    turn, y, x = steps.split(steps.fuse([outer, inner]), [-1, down, across])
-    bind(steps, y, x)
-    if wide > 1 or words:   # otherwise there are many turns, whose indices are computed for each element
-        steps.unroll(turn)

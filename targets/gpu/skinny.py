@@ -128,7 +128,7 @@ def wide(product: SkinnyProduct, machine: Gpu) -> str | None:
     x, lane = steps.split(loops[product.column], [-1, width])
     rest = [loops[axis] for axis in (*product.outer, *product.inner)]
     steps.reorder([y, x, *rest, lane])
-    bind(steps, y, x)
+    steps.bind_threads(y, x)
     unrolled(steps, rest, lane, width)
     sums = product.rows * width * across * down
     loads = 2 * UNROLLED if machine.async_copies and together == 1 and sums <= FEW_SUMS else UNROLLED
@@ -174,7 +174,7 @@ def deep(product: SkinnyProduct, machine: Gpu) -> str | None:
     loops = dict(zip(product.indices, own))
     rest = [loops[axis] for axis in (*product.outer, *product.inner)]
     steps.reorder([loops[product.column], x, *rest])
-    bind(steps, loops[product.column], x)
+    steps.bind_threads(loops[product.column], x)
     for loop in rest:
         steps.unroll(loop)
     accumulate(steps, product, pieces, x, depth // (across * width), 1 + (width > 1), 1, machine.async_copies)
@@ -184,12 +184,6 @@ def deep(product: SkinnyProduct, machine: Gpu) -> str | None:
 def blocks_of(product: SkinnyProduct, columns: int) -> int:
     """The blocks of threads, with so many columns each."""
     return product.batch * -(-product.size(product.column) // columns)
-
-
-def bind(steps: Steps, y: str, x: str) -> None:
-    """Binds loops to a block's threads."""
-    steps.bind(y, "threadIdx.y")
-    steps.bind(x, "threadIdx.x")
 
 
 def staged(steps: Steps, product: SkinnyProduct, pieces: str, total: str, inlined: list[str]) -> tuple[str, str]:

@@ -62,6 +62,18 @@ class Steps:
         """Makes the iterations threads: ``"blockIdx.x"``, ``"threadIdx.x"``, ..."""
         self.step("bind", [loop], f'thread = "{thread}"')
 
+    def bind_threads(self, y: str, x: str) -> None:
+        """Makes the iterations of two loops the threads of a block along y and x."""
+        self.bind(y, "threadIdx.y")
+        self.bind(x, "threadIdx.x")
+
+    def bind_tiles(self, result: str) -> list[str]:
+        """Gives each tile of a result, in loops over batch, rows and columns, a block of threads. Returns the two loops in a tile."""
+        batch, rows, columns, *inner = self.loops(result, 5)
+        for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
+            self.bind(loop, f"blockIdx.{axis}")
+        return inner
+
     def vectorize(self, loop: str) -> None:
         """Makes the iterations lanes of vectors."""
         self.step("vectorize", [loop])

@@ -12,7 +12,7 @@ from typing import Protocol
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm, multiplied_as
 from legato.dialects.tir.matrix_factors import MATRIX_INTRINSICS
-from legato.targets.gpu import matrix_tiles, product_tiles, products
+from legato.targets.gpu import matrix_tiles, product_steps, product_tiles, products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.matrix_tiles import WORD, MatrixTiles
 from legato.targets.gpu.quantized import dequantizing
@@ -159,9 +159,7 @@ def finish(steps: Steps, blocks: list[str], tiles: MatrixTiles, intrinsic: str, 
     """Maps the loops of a product in tiles to warps and their threads. ``widths``: elements of an access of each operand; ``together``:
     steps of the depth that a thread takes of the columns' operand; ``lanes``: elements of an access of the result."""
     init, left, right, multiply, *parts, result = blocks
-    batch, rows, columns, *inner = steps.loops(result, 5)
-    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
-        steps.bind(loop, f"blockIdx.{axis}")
+    inner = steps.bind_tiles(result)
     outside, warp = 3 + len(parts), (8, 4)
     if parts:
         steps.bind(steps.loops(init, outside + 2)[3], WARPS)
@@ -203,8 +201,7 @@ def spread(steps: Steps, loops: list[str], tiles: MatrixTiles, vectors: bool) ->
 
 def give_to_warp(steps: Steps, y: str, x: str, repeated: Sequence[str], pair: str, vectors: bool) -> None:
     """Gives the threads of a warp the rows and columns of a matrix that they have; they go through the ``repeated`` loops themselves."""
-    steps.bind(y, "threadIdx.y")
-    steps.bind(x, "threadIdx.x")
+    steps.bind_threads(y, x)
     for loop in repeated:
         steps.unroll(loop)
     if vectors:
@@ -221,7 +218,7 @@ def share(steps: Steps, loops: Sequence[str], threads: Sequence[int], wide: int,
         inner, lane = steps.split(inner, [-1, wide])
         steps.vectorize(lane)
         if together > 1:
-            outer, inner = products.neighbours(steps, outer, inner, lane, together)
+            outer, inner = product_steps.neighbours(steps, outer, inner, lane, together)
     turn, *bound = steps.split(steps.fuse([outer, inner]), [-1, *threads])
     for loop, axis in zip(bound, "zyx"[-len(threads):]):
         steps.bind(loop, f"threadIdx.{axis}")

@@ -154,9 +154,7 @@ def finish(steps: Steps, blocks: list[str], tiles: WarpgroupTiles, intrinsic: st
     """Maps the loops of a product in tiles to blocks and threads. ``vectors``: whether the result is written in vectors; ``filled``: as
     ``fill`` says it of the columns' operand."""
     init, left, right, multiply, result = blocks
-    batch, rows, columns, *inner = steps.loops(result, 5)
-    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
-        steps.bind(loop, f"blockIdx.{axis}")
+    inner = steps.bind_tiles(result)
     steps.step("annotate", [steps.loops(left, 6)[3]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
     spread(steps, inner, vectors)
     spread(steps, steps.loops(init, 5)[3:], vectors=True)

@@ -18,8 +18,9 @@ from legato.analysis.indices.linear import Linear
 from legato.analysis.indices.sizes import never_negative
 from legato.core.mlir import ir
 from legato.dialects.loading import make_context
-from legato.dialects.relax import dim, dims
-from legato.dialects.relax.dim import Size, lower_bound
+from legato.dialects.relax import dim, dim_bounds, dims
+from legato.dialects.relax.dim import Size
+from legato.dialects.relax.dim_bounds import lower_bound
 from legato.passes.memory.plan_memory import placement, plan_memory
 from legato.passes.memory.plan_memory.placement import ALIGNMENT, Life, place
 
@@ -48,7 +49,7 @@ class Tally:
         assert self.proved >= least and self.undecided <= self.proved // 4, f"{self.proved} proved, {self.undecided} undecided"
 
 
-# --- sizes: dialects/relax/dim.py ---
+# --- sizes: dialects/relax/dim.py, dim_bounds.py ---
 
 def random_size(rng: Random, symbols: dict[str, Any], depth: int) -> tuple[Size, Any, list[Any]]:
     """An expression as the compiler computes it, the same as a term, and what its divisions assume."""
@@ -66,8 +67,8 @@ def random_size(rng: Random, symbols: dict[str, Any], depth: int) -> tuple[Size,
             b = number, z3.IntVal(number), []
         made = (dim.floor_divide if op == "//" else dim.modulo)(a[0], b[0])
         return made, OPERATORS[op](a[1], b[1]), [*a[2], *b[2], b[1] != 0]
-    make = {"+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "min": dim.minimum, "max": dim.maximum,
-            "broadcast": dim.broadcast_size}[op]
+    make = {"+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "min": dim_bounds.minimum, "max": dim_bounds.maximum,
+            "broadcast": dim_bounds.broadcast_size}[op]
     return make(a[0], b[0]), OPERATORS[op](a[1], b[1]), [*a[2], *b[2]]
 
 
@@ -112,7 +113,7 @@ def test_bounds_of_sizes():
     ("lower_bound", lambda size, symbols_from=1: 0),
 ])
 def test_a_wrong_rule_of_sizes_is_found(name, wrong, monkeypatch):
-    monkeypatch.setattr(dim, name, wrong)
+    monkeypatch.setattr(dim_bounds if hasattr(dim_bounds, name) else dim, name, wrong)
     forget_sizes()
     try:
         with pytest.raises(AssertionError, match="is wrong for"):
@@ -122,9 +123,9 @@ def test_a_wrong_rule_of_sizes_is_found(name, wrong, monkeypatch):
 
 
 def forget_sizes() -> None:
-    """Empties the memories of dialects/relax/dim.py: of what a rule gave before it was replaced."""
-    for name in ("_quotient", "_known_extreme"):
-        getattr(dim, name).cache_clear()
+    """Empties the memories of dialects/relax/dim.py and dim_bounds.py: of what a rule gave before it was replaced."""
+    dim._quotient.cache_clear()
+    dim_bounds._known_extreme.cache_clear()
 
 
 # --- indices: analysis/indices ---
@@ -208,7 +209,7 @@ def random_lives(rng: Random) -> list[Life]:
     lives = []
     for _ in range(rng.randint(2, 9)):
         first = rng.randrange(12)
-        rounded, greater = dim.floor_divide(n + 3, 4) * 16, dim.maximum(n, m) * 4
+        rounded, greater = dim.floor_divide(n + 3, 4) * 16, dim_bounds.maximum(n, m) * 4
         size = rng.choice((4, 64, 100, n * 4, n * 64, n * 4 + 12, m * 8, n * 32 + m, rounded, greater))
         lives.append(Life(size, first, min(first + rng.randrange(6), 11)))
     return lives

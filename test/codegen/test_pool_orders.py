@@ -73,3 +73,21 @@ def test_a_seeded_fault_is_found(name):
     made = functions(2, change=change)
     with pytest.raises(WrongOrderError, match=message):
         explore(made, client(made, [2, 2]), 2, most=6000)
+
+
+@pytest.mark.parametrize(("name", "arguments", "place"), [("worker", [0], "loops"), ("wait_for", [0, 2, 0, 1], "done")])
+def test_one_of_32_polls_yields_and_looks_at_the_clock(name, arguments, place):
+    """Others look at memory only, so that a part that begins is seen after a pause."""
+    thread = generators(pool, COUNTS=SimpleNamespace(threads=2), POOL=0)[name](*arguments)
+    rounds: list[list[str]] = [[]]
+    operation = next(thread)
+    while len(rounds) < 4:
+        kind, *operands = operation
+        if kind == "clock":
+            rounds.append([])
+        else:
+            rounds[-1].append(operands[0] if kind == "load" else kind)
+        operation = thread.send(0)
+    for one in rounds[:-1]:
+        assert (one.count(place), one.count("pause")) == (32, 32 + 1)     # the last is the yield
+        assert "futex" not in one

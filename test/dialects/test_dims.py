@@ -10,7 +10,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.dialects import Module, make_context
 from legato.dialects.relax import dims
-from legato.dialects.relax.dim import lower_bound
+from legato.dialects.relax.dim_bounds import lower_bound
 from legato.dialects.relax.dims import UNKNOWN, Dim, parse
 from legato.passes.memory.plan_memory.placement import Life, place
 

@@ -5,7 +5,7 @@ import numpy as np
 import onnx.parser
 import pytest
 from onnx_check import assert_same, reference
-from test_onnx_errors import refuses
+from onnx_refusals import refuses
 
 import legato
 from legato import UnsupportedError, from_onnx

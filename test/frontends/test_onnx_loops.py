@@ -5,7 +5,7 @@ import pytest
 from interpret import interpret
 from onnx import TensorProto, helper
 from onnx_check import assert_same, check, imported, model, reference, value
-from test_onnx_errors import refuses
+from onnx_refusals import refuses
 
 import legato
 from legato import UnsupportedError

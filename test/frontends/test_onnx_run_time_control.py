@@ -5,7 +5,7 @@ import pytest
 import test_onnx_loops as loops
 from onnx import TensorProto, helper, numpy_helper
 from onnx_check import assert_same, model, reference, value
-from test_onnx_errors import refuses
+from onnx_refusals import refuses
 from test_onnx_loops import BOOL, FLOAT, INT64, floats, info
 from thoroughly import first_of
 

@@ -1,9 +1,13 @@
 """Several modules as one, so that one compile serves many programs: the costs of a compile are mostly those of its entry."""
+import re
 from collections.abc import Sequence
 
 from legato.core.mlir import func, ir
 from legato.dialects import Module
 from legato.dialects.relax.markers import NAME
+from legato.frontends.onnx.regions import symbols_in
+
+SIZES = re.compile(r'#relax\.dims<\[.*?\]>|\bsize = "\w+"')    # where names of sizes are written
 
 
 def joined(modules: Sequence[Module]) -> Module:
@@ -14,6 +18,7 @@ def joined(modules: Sequence[Module]) -> Module:
     context = modules[0].context
     with context, ir.Location.unknown():
         whole = Module(ir.Module.create())
+        modules = [_with_own_sizes(one, number) for number, one in enumerate(modules)]
         mains = [one.function("main") for one in modules]
         types = ir.FunctionType.get([t for m in mains for t in m.type.inputs], [t for m in mains for t in m.type.results])
         with ir.InsertionPoint(whole.module.body):
@@ -45,6 +50,17 @@ def joined(modules: Sequence[Module]) -> Module:
         with ir.InsertionPoint(block):
             func.ReturnOp(results)
     return whole
+
+
+def _with_own_sizes(module: Module, number: int) -> Module:
+    """The module, in which sizes that ops compute (``relax.nonzero``, ``relax.size_of``) have names of their own. Those of main's inputs
+    stay: whoever builds the modules names them."""
+    names = symbols_in(module.operation)
+    if not names:
+        return module
+    name = re.compile(rf"\b({'|'.join(names)})\b")
+    text = SIZES.sub(lambda sizes: name.sub(rf"\1_{number}", sizes[0]), module.operation.get_asm(enable_debug_info=True))
+    return Module.parse(text, module.weights, module.context)
 
 
 def _rename(module: Module, number: int) -> None:

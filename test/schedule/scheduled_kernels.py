@@ -2,6 +2,7 @@
 import numpy as np
 
 import legato
+from legato import Schedule
 from legato.script import tir as T
 
 F = np.float32
@@ -88,6 +89,27 @@ def padded(A: T.Buffer((8, 8), "float32"), D: T.Buffer((10, 12), "float32")):
             D[vi, vj] = P[vi, vj] * 2.0
 
 
+@T.prim_func
+def conv(X: T.Buffer((2, 6, 6, 3), "float32"), W: T.Buffer((3, 3, 3, 16), "float32"), Y: T.Buffer((2, 4, 4, 16), "float32")):
+    for n, h, w, f, kh, kw, c in T.grid(2, 4, 4, 16, 3, 3, 3):
+        with T.block("Y"):
+            vn, vh, vw, vf, vkh, vkw, vc = T.axis.remap("SSSSRRR", [n, h, w, f, kh, kw, c])
+            with T.init():
+                Y[vn, vh, vw, vf] = T.float32(0)
+            Y[vn, vh, vw, vf] = Y[vn, vh, vw, vf] + X[vn, vh + vkh, vw + vkw, vc] * W[vkh, vkw, vc, vf]
+
+
+@T.prim_func
+def of_symbols(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 8), "float32")
+    B = T.match_buffer(b, (4, n, 2), "float32")
+    for i, j, k in T.grid(n, 4, 2):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vj, vi, vk] = A[vi, vj * 2 + vk] * 2.0
+
+
 REFERENCES = {
     matmul_relu: lambda a, b: np.maximum(a @ b, 0), three_steps: lambda a: (a * 2 + 1) ** 2, row_sum: lambda a: a.sum(-1),
     blur: lambda a: (a[:-2] + a[1:-1] + a[2:]) / 2, read_twice: lambda a: 3 * a,
@@ -108,3 +130,17 @@ def values(kernel, module, first=None):
     rng = np.random.default_rng(0)
     arrays = [(rng.random([int(size) for size in p.shape]) - 0.5).astype(F) for p in exe.inputs]
     return exe(*arrays), REFERENCES[kernel](*arrays)
+
+
+def ramp(*shape):
+    """Integers from -11 to 11, whose sums and products f32 holds."""
+    return (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 23 - 11).astype(F)
+
+
+def compiled(kernel, sch, *arrays):
+    """What the scheduled kernel computes: the same as the kernel itself. Its trace makes the same schedule."""
+    assert sch.module.operation.verify()
+    assert str(Schedule(kernel).replay(sch.trace)) == str(sch)
+    found = legato.compile(sch.module)(*arrays)
+    np.testing.assert_array_equal(found, legato.compile(kernel)(*arrays))
+    return found

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from test_reindex import compiled, conv, of_symbols, ramp
+from scheduled_kernels import compiled, conv, of_symbols, ramp
 
 from legato import Schedule, ScheduleError
 from legato.core.mlir import ir
@@ -73,14 +73,14 @@ def test_a_convolution_as_a_matrix_product():
     script = sch.script()
     assert "Y_reindex[v0, v1] = Y_reindex[v0, v1] + X_reindex[v0, v2] * W_reindex[v2, v1]" in script
     rows, columns, depth = sch.get_loops(block)
-    assert [loop.extent for loop in (rows, columns, depth)] == [32, 5, 27]
+    assert [loop.extent for loop in (rows, columns, depth)] == [32, 16, 27]
     outer, inner = sch.split(rows, [None, 8])
     sch.reorder(outer, depth, inner, columns)
     init = sch.decompose_reduction(block, depth)
     sch.unroll(columns)
     sch.parallel(outer)
     assert init.name == "Y_init"
-    compiled(conv, sch, ramp(2, 6, 6, 3), ramp(3, 3, 3, 5))
+    compiled(conv, sch, ramp(2, 6, 6, 3), ramp(3, 3, 3, 16))
 
 
 @pytest.mark.parametrize("function", [lambda i, j, k: (i * 8 + j * 2 + k,), lambda i, j, k: (k, i * 4 + j),

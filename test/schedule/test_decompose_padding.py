@@ -1,7 +1,6 @@
 """decompose_padding: what is filled and what is copied are together what the block wrote."""
 import pytest
-from scheduled_kernels import padded
-from test_reindex import compiled, ramp
+from scheduled_kernels import compiled, padded, ramp
 
 from legato import Schedule, ScheduleError
 from legato.script import tir as T

@@ -16,24 +16,19 @@ def some(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Bu
                 C[vi, vj] = A[vi, vj] + W[vi, vj]
 
 
-@T.prim_func
-def first_rows(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
-    for i, j, k in T.grid(3, 5, 8):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+def part_of_a_product(rows, depth):
+    @T.prim_func
+    def product(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+        for i, j, k in T.grid(rows, 5, depth):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+    return product
 
 
-@T.prim_func
-def first_terms(A: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 5), "float32"), C: T.Buffer((4, 5), "float32")):
-    for i, j, k in T.grid(4, 5, 3):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk, vj]
+first_rows, first_terms = part_of_a_product(3, 8), part_of_a_product(4, 3)
 
 
 @T.prim_func
@@ -60,6 +55,29 @@ def test_elements_that_a_block_leaves_stay(kernel, step):
     executable = legato.compile(sch.module, "llvm{check-bounds=true fill-memory=true}")
     arrays = [rng.random([int(n) for n in one.shape], dtype=np.float32) for one in executable.inputs]
     np.testing.assert_allclose(executable(*arrays), KERNELS[kernel](*arrays), rtol=1e-5)
+
+
+@T.prim_func
+def beyond_the_buffers(A: T.Buffer((2, 1), "float32"), C: T.Buffer((2, 1), "float32")):
+    P = T.alloc_buffer((2, 8), "float32")
+    for i, j in T.grid(2, 8):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = T.if_then_else(vj < 1, A[vi, vj], T.float32(3))
+    for i, j in T.grid(2, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            if vj < 1:
+                C[vi, vj] = P[vi, vj] + 1.0
+
+
+@pytest.mark.parametrize("block", ["P", "C"])
+def test_pad_where_a_condition_keeps_to_a_smaller_buffer(block):
+    """The copies took as many elements as the axes have values, beyond the buffer: what pad pads can be padded again."""
+    sch = Schedule(beyond_the_buffers)
+    sch.pad(sch.get_block(block), [4, 8])
+    given = np.array([[2], [5]], np.float32)
+    np.testing.assert_array_equal(legato.compile(sch.module, "llvm{check-bounds=true fill-memory=true}")(given), given + 1)
 
 
 def test_a_block_that_writes_all_needs_no_copy_before():

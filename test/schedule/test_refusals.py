@@ -342,13 +342,6 @@ def inline_an_init(sch):
     sch.compute_inline(sch.decompose_reduction(sch.get_block("C"), loops(sch, "C")[0]))
 
 
-@refuse(three_steps, "transform_layout: 'B_pad' is also used by memref.subview, in which its elements are not seen")
-def layout_of_a_part(sch):
-    b = sch.get_block("B")
-    sch.pad(b, (32, 64))
-    sch.transform_layout(b, 0, lambda i, j: (j, i))
-
-
 @refuse(three_steps, "cache_write: 'C' is read by block 'D' in the same loops as block 'C': cache_write comes before")
 def cache_what_is_read_in_the_same_loops(sch):
     sch.compute_at(sch.get_block("C"), loops(sch, "D")[0])

@@ -94,6 +94,59 @@ def test_tensorize_by_vectors():
         other.tensorize(block, "vector_mma")
 
 
+VIEW = r"'A' by a view of it, of memref.subview: \w+ comes before tensorize"
+
+
+@pytest.mark.parametrize(("step", "message"), [
+    (lambda sch, block, loop: sch.cache_read(block, "A", "local"), VIEW),     # read the view before it was made
+    (lambda sch, block, loop: sch.read_at(loop, block, 0, "local"), VIEW),
+    (lambda sch, block, loop: sch.reindex(block, ("read", 0)), VIEW),
+    (lambda sch, block, loop: sch.cache_write(block, 0, "local"), "'C' is also used by memref.subview, in which its elements are not seen"),
+], ids=["cache_read", "read_at", "reindex", "cache_write"])
+def test_buffers_that_an_intrinsic_takes_parts_of(step, message):
+    sch, k0, i1 = tiled()
+    block = sch.tensorize(i1, "vector_mma")
+    before = str(sch)
+    with pytest.raises(ScheduleError, match=message):
+        step(sch, block, k0)
+    assert str(sch) == before
+
+
+@T.prim_func
+def read_around(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), D: T.Buffer((16, 16), "float32"),
+                E: T.Buffer((16, 16), "float32")):
+    C = T.alloc_buffer((16, 16), "float32")
+    for i, j in T.grid(16, 16):
+        with T.block("start"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi]
+    for i, j in T.grid(16, 16):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj]
+    for i, j, k in T.grid(16, 16, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(16, 16):
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = C[vi, vj]
+
+
+def test_an_intrinsic_writes_between_readers():
+    """It writes parts by other names: one copy for both readers gave the second what was before."""
+    sch = Schedule(read_around)
+    loops = sch.get_loops(sch.get_block("C"))
+    (i0, i1), (j0, j1), (k0, k1) = (sch.split(loop, [None, 4]) for loop in loops)
+    sch.reorder(i0, j0, k0, i1, j1, k1)
+    block = sch.tensorize(i1, "vector_mma")
+    first, last = sch.get_block("D"), sch.get_block("E")
+    with pytest.raises(ScheduleError, match=f"cache_read: 'C' is written by block '{block.name}' between the blocks 'D' and 'E'"):
+        sch.cache_read(first, "C", "global", [last])
+    assert [b.name for b in sch.get_consumers(block)] == ["E"] and block.name in [b.name for b in sch.get_producers(last)]
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_tensorize_with_a_device_intrinsic(tmp_path):
     (tmp_path / "stub.c").write_text(SOURCE)

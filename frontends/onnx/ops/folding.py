@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 
 from legato.core.dtypes import kind
-from legato.dialects.relax.dim import lower_bound
+from legato.dialects.relax.dim_bounds import lower_bound
 from legato.dialects.relax.dims import UNKNOWN, Size, floor_divide, maximum, minimum, modulo
 from legato.frontends.onnx.problems import Undecided
 

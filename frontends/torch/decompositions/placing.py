@@ -1,5 +1,7 @@
 """Tensors of given values, and values at given places of tensors, in terms of other ops."""
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -118,12 +120,12 @@ def _fitting(source: Any, index: Any) -> Any:
     return source
 
 
-def _scatter(x: Any, axis: int, index: Any, source: Any) -> Any:
-    """Writes by an index that is smaller than what it writes, and to a number."""
+def _scatter(x: Any, axis: int, index: Any, source: Any, scatter: Callable[..., Any] = torch.scatter) -> Any:
+    """Writes, or sums by ``torch.scatter_add``, by an index that is smaller than what it writes, and to a number."""
     if x.ndim == 0:
-        return x.reshape(1).scatter(0, index.reshape(-1), source.reshape(-1)).reshape(())
+        return scatter(x.reshape(1), 0, index.reshape(-1), source.reshape(-1)).reshape(())
     fitting = _fitting(source, index)
-    return NotImplemented if fitting is None else x.scatter(axis, index, fitting)
+    return NotImplemented if fitting is None else scatter(x, axis, index, fitting)
 
 
 def _scatter_combined(x: Any, axis: int, index: Any, source: Any, *, reduce: str) -> Any:
@@ -166,14 +168,6 @@ def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
         first = (x.shape[axis] - shift) % x.shape[axis]
         x = torch.cat([x.narrow(axis, first, x.shape[axis] - first), x.narrow(axis, 0, first)], axis)
     return x
-
-
-def _scatter_add(x: Any, axis: int, index: Any, source: Any) -> Any:
-    """Sums by an index that is smaller than what it adds, and to a number."""
-    if x.ndim == 0:
-        return x.reshape(1).scatter_add(0, index.reshape(-1), source.reshape(-1)).reshape(())
-    fitting = _fitting(source, index)
-    return NotImplemented if fitting is None else x.scatter_add(axis, index, fitting)
 
 
 def _scatter_reduce(x: Any, axis: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
@@ -238,7 +232,7 @@ PLACING = {
     aten.flip.default: _flip,
     aten.roll.default: _roll,
     **dict.fromkeys((aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims), _squeeze),
-    aten.scatter_add.default: _scatter_add,
+    aten.scatter_add.default: partial(_scatter, scatter=torch.scatter_add),
     aten.scatter_reduce.two: _scatter_reduce,
     aten.index_reduce.default: _index_reduce,
     aten.put.default: _put,

@@ -14,10 +14,11 @@ from legato.analysis.indices.forms import roots
 from legato.analysis.indices.points import MOST_POINTS, can_count
 from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
+from legato.core.views import root_of
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import MATRIX_BUFFERS, buffer_of
+from legato.passes.gpu.threads.memory import MATRIX_BUFFERS
 from legato.passes.gpu.threads.points import as_keys, points_of, thread_numbers
 from legato.passes.gpu.threads.uniform import Uniform
 
@@ -79,9 +80,9 @@ def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: boo
     if op.name in MATRIX_BUFFERS:
         return matrix_access_of(op, launch, writes, reads)
     indices = indices_of(op) if op.name in FIRST_INDEX else None
-    if indices is not None and buffer_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
+    if indices is not None and root_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
         indices = None  # through a view: the index differs
-    return ThreadAccess(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, loops_between(op, launch.operation),
+    return ThreadAccess(op, root_of(op.operands[buffer_operand]), writes, reads, indices, loops_between(op, launch.operation),
                         conditions(op, launch.operation))
 
 

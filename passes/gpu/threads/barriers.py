@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, in_program_order
 from legato.core.mlir import ir
+from legato.core.views import root_of
 from legato.dialects.tir.loops import ForOp, constant_of
 from legato.dialects.tir.matrices import LOAD_MATRIX as LOAD_SUBGROUP_MATRIX
 from legato.dialects.tir.matrices import STORE_MATRIX
 from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import LOAD_MATRIX, LOAD_WORD, STORES, buffer_of, name_of
+from legato.passes.gpu.threads.memory import LOAD_MATRIX, LOAD_WORD, STORES, name_of
 from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
 from legato.passes.gpu.threads.uniform import Uniform
 
@@ -72,7 +73,7 @@ class Inserter:
         self.uniform = Uniform(launch)
         self.conflicts = Conflicts(launch, self.uniform)
         operations = in_program_order(launch.operation)
-        self.written = {buffer_of(op.operands[1]) for op in operations if op.name in (*STORES, BULK_COPY)}
+        self.written = {root_of(op.operands[1]) for op in operations if op.name in (*STORES, BULK_COPY)}
         self.seen: dict[int, ThreadAccess] = {}
 
     def tracked(self, buffer: ir.Value) -> bool:
@@ -84,7 +85,7 @@ class Inserter:
         """PassFailed for a store by which several threads write different values to one element at once."""
         blocks = [LaunchAxis(b.name, b.id, 2) for b in self.launch.blocks]
         for op in in_program_order(self.launch.operation):
-            if op.name != "memref.store" or not self.tracked(buffer_of(op.operands[1])):
+            if op.name != "memref.store" or not self.tracked(root_of(op.operands[1])):
                 continue
             access = access_of(op, 1, self.launch, True, False)
             threads = None if self.uniform(op.operands[0]) else self.conflicts.race(access)
@@ -157,12 +158,12 @@ class Inserter:
     def accesses(self, op: ir.Operation) -> list[ThreadAccess]:
         """The accesses of an op to tracked buffers; an op that is not known is assumed to read and write."""
         if op.name in KNOWN:
-            buffers = [one for one in KNOWN[op.name] if self.tracked(buffer_of(op.operands[one[0]]))]
+            buffers = [one for one in KNOWN[op.name] if self.tracked(root_of(op.operands[one[0]]))]
         elif op.name in ("memref.dim", "memref.alloca", "memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index"):
             buffers = []
         else:
             buffers = [(n, True, True) for n, v in enumerate(op.operands)
-                       if isinstance(v.type, ir.MemRefType) and self.tracked(buffer_of(v)) and not len(op.results)]
+                       if isinstance(v.type, ir.MemRefType) and self.tracked(root_of(v)) and not len(op.results)]
         return [access_of(op, number, self.launch, writes, reads) for number, writes, reads in buffers]
 
     def opaque(self, op: ir.Operation) -> Summary:

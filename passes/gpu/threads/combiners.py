@@ -2,7 +2,7 @@
 from legato.analysis.indices.forms import linear
 from legato.analysis.structured.identities import IDENTITIES
 from legato.core.mlir import ir
-from legato.passes.gpu.threads.memory import buffer_of
+from legato.core.views import root_of
 
 
 def combiner_of(store: ir.Operation) -> tuple[ir.Operation, ir.Value] | None:
@@ -13,7 +13,7 @@ def combiner_of(store: ir.Operation) -> tuple[ir.Operation, ir.Value] | None:
     combiner = owner.operation
     for number, operand in enumerate(combiner.operands):
         load = None if isinstance(operand.owner, ir.Block) else operand.owner.operation
-        if load is None or load.name != "memref.load" or buffer_of(load.operands[0]) != buffer_of(store.operands[1]):
+        if load is None or load.name != "memref.load" or root_of(load.operands[0]) != root_of(store.operands[1]):
             continue
         places = list(load.operands)[1:], list(store.operands)[2:]
         if all(linear(a) == linear(b) for a, b in zip(*places)) and len(list(load.results[0].uses)) == 1:

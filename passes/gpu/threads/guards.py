@@ -3,9 +3,10 @@ from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, everything, find, index, terminator
 from legato.core.mlir import arith, ir, scf
+from legato.core.views import root_of
 from legato.dialects.tir.loops import REDUCE, THREAD, loop_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis, thread_loops
-from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, STORES, buffer_of, has_effect, is_local_store, name_of, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, STORES, has_effect, is_local_store, name_of, scope_of
 
 MOVABLE = ("arith.", "memref.dim", "math.")
 
@@ -62,7 +63,7 @@ def check_shared(launch: Launch) -> None:
 def check_global(launch: Launch) -> None:
     """PassFailed for a global buffer that is written under a loop bound to blocks, and accessed outside of such a loop, by the first of
     them: blocks do not wait for each other. Where all sizes are known, the elements are compared instead: barriers.py."""
-    found = [(op, buffer_of(op.operands[op.name == "memref.store"])) for op in everything(launch.operation)
+    found = [(op, root_of(op.operands[op.name == "memref.store"])) for op in everything(launch.operation)
              if op.name in ("memref.load", "memref.store")]
     for write, buffer in found:
         if write.name != "memref.store" or scope_of(buffer) != GLOBAL:

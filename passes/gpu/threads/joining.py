@@ -10,9 +10,10 @@ from legato.analysis.accesses import ElementAccess, accesses_under
 from legato.analysis.indices.intervals import Interval, Intervals, are_apart
 from legato.core.ir_helpers import body, everything, index, move_before, present, replace_uses
 from legato.core.mlir import arith, ir, scf
+from legato.core.views import root_of
 from legato.dialects.tir.loops import THREADS, constant_of
 from legato.passes.gpu.threads.launch import MOST_ON_X, NO_CLUSTERS, Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import GLOBAL, buffer_of, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, scope_of
 
 GRID, LINE = "blockIdx.x", "threadIdx.x"
 PLAIN = ("arith.", "math.", "index.", "affine.")                   # ops that touch no memory
@@ -57,7 +58,7 @@ class PlainLaunch:
         ops = everything(self.launch.operation)[:-1]
         return (None not in known.values() and all(size == 1 for name, size in known.items() if name.startswith("block"))
                 and all(op.name in INSIDE or op.name.startswith(PLAIN) for op in ops)
-                and all(scope_of(one.buffer) == GLOBAL and buffer_of(one.buffer) == one.buffer for one, *_ in self.accesses)
+                and all(scope_of(one.buffer) == GLOBAL and root_of(one.buffer) == one.buffer for one, *_ in self.accesses)
                 and not any(list(size.uses) for size in list(self.launch.block.arguments)[len(THREADS):]))
 
     def may_join(self, other: "PlainLaunch") -> bool:

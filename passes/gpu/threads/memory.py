@@ -3,6 +3,7 @@
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
+from legato.core.views import root_of
 from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.matrices import LOAD_MATRIX as LOAD_SUBGROUP_MATRIX
@@ -17,20 +18,11 @@ STORES = ("memref.store", STORE_MATRIX)     # ops that write elements of the buf
 LOAD_WORD = "vector.load"        # the bytes of a word, which a dot product multiplies
 WHOLE = (LOAD_MATRIX, LOAD_WORD, BULK_COPY, WARPGROUP_PRODUCT, *MATRIX_BUFFERS)   # ops that take shared buffers as they are
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
-VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
-         "memref.memory_space_cast")
-
-
-def buffer_of(value: ir.Value) -> ir.Value:
-    """The buffer that a memref is a view of."""
-    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in VIEWS:
-        value = value.owner.operation.operands[0]
-    return value
 
 
 def scope_of(buffer: ir.Value) -> str:
     """The scope of a buffer: global, shared or local. PassFailed for a scope that GPUs do not have."""
-    owner = buffer_of(buffer).owner
+    owner = root_of(buffer).owner
     if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer":
         return GLOBAL
     made = owner.operation.opview
@@ -42,7 +34,7 @@ def scope_of(buffer: ir.Value) -> str:
 
 def name_of(buffer: ir.Value) -> str:
     """The name of a buffer's allocation or parameter."""
-    buffer = buffer_of(buffer)
+    buffer = root_of(buffer)
     owner = buffer.owner
     if isinstance(owner, ir.Block):
         number, holder = ir.BlockArgument(buffer).arg_number, owner.owner.operation

@@ -13,12 +13,13 @@ from legato.analysis.structured.identities import identity, is_identity
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, in_program_order, index, present, replace_uses, terminator
 from legato.core.mlir import arith, ir, memref, scf
+from legato.core.views import root_of
 from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, make_buffer
 from legato.dialects.tir.walk import blocks
 from legato.passes.gpu.threads.all_reduce import all_reduce
 from legato.passes.gpu.threads.combiners import combine, combiner_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import LOCAL, buffer_of, name_of, scope_of
+from legato.passes.gpu.threads.memory import LOCAL, name_of, scope_of
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def sums_of(block: BlockOp) -> list[Sum]:
     """The reductions of a block. PassFailed for a block that does anything else."""
     stores = [op for op in in_program_order(block.operation) if op.name == "memref.store" and op.block == block.block]
     first = [] if block.init_block is None else body(block.init_block)
-    inits = {buffer_of(op.operands[1]): op for op in first if op.name == "memref.store"}
+    inits = {root_of(op.operands[1]): op for op in first if op.name == "memref.store"}
     sums = []
     for store in stores:
         buffer = store.operands[1]
@@ -116,7 +117,7 @@ def sums_of(block: BlockOp) -> list[Sum]:
         if any(roots(i) & reduced for i in indices):
             raise PassFailed(f"block '{block.name}' is reduced over threads, and writes to {name_of(buffer)} at an index that depends on "
                              "the reduced axis", store)
-        init = inits.get(buffer_of(buffer))
+        init = inits.get(root_of(buffer))
         value_at_first = None
         if init is not None:
             mapping = dict(zip(present(block.init_block).arguments, block.block.arguments))
@@ -169,16 +170,16 @@ def inner_tests(block: BlockOp, chain: list[ir.Operation], varying: set[ir.Value
 
 def check_alone(block: BlockOp, sums: list[Sum], top: ir.Operation) -> None:
     """PassFailed where the result is used while it is computed."""
-    results = [buffer_of(s.buffer) for s in sums]
+    results = [root_of(s.buffer) for s in sums]
     for op in in_program_order(top):
         if op.name in ("memref.load", "memref.store") and block.operation not in ancestors(op):
-            buffer = buffer_of(op.operands[0 if op.name == "memref.load" else 1])
+            buffer = root_of(op.operands[0 if op.name == "memref.load" else 1])
             if buffer in results:
                 raise PassFailed(f"block '{block.name}' is reduced over threads: {name_of(buffer)} has its value after the loops, and is "
                                  "used inside of them", op)
     for one in sums:
         for op in in_program_order(block.operation):
-            if op.name == "memref.load" and op != before(one) and buffer_of(op.operands[0]) == buffer_of(one.buffer):
+            if op.name == "memref.load" and op != before(one) and root_of(op.operands[0]) == root_of(one.buffer):
                 raise PassFailed(f"block '{block.name}' is reduced over threads, and reads {name_of(one.buffer)} for more than to add to "
                                  "it", op)
 

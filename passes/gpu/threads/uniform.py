@@ -1,8 +1,8 @@
 """Finds values that are the same for all threads of a block."""
 from legato.core.ir_helpers import ancestors, in_program_order
 from legato.core.mlir import ir
+from legato.core.views import root_of
 from legato.passes.gpu.threads.launch import Launch
-from legato.passes.gpu.threads.memory import buffer_of
 
 PURE = ("arith.", "math.", "memref.dim", "index.")
 
@@ -12,7 +12,7 @@ class Uniform:
 
     def __init__(self, launch: Launch):
         self.launch = launch
-        self.written = {buffer_of(op.operands[1]) for op in in_program_order(launch.operation) if op.name == "memref.store"}
+        self.written = {root_of(op.operands[1]) for op in in_program_order(launch.operation) if op.name == "memref.store"}
         self.known: dict[ir.Value, bool] = {a.id: False for a in launch.threads}
 
     def __call__(self, value: ir.Value) -> bool:
@@ -35,7 +35,7 @@ class Uniform:
                 found[one] = None
                 continue
             op = one.owner.operation
-            if op.name == "memref.load" and buffer_of(op.operands[0]) not in self.written:
+            if op.name == "memref.load" and root_of(op.operands[0]) not in self.written:
                 found |= dict.fromkeys(list(op.operands)[1:])
             elif op.name.startswith(("arith.", "math.")):
                 new = [operand for operand in op.operands if operand not in seen]
@@ -55,6 +55,6 @@ class Uniform:
         op = owner.operation
         if self.launch.operation not in ancestors(op):
             return True
-        if op.name == "memref.load" and buffer_of(op.operands[0]) in self.written:
+        if op.name == "memref.load" and root_of(op.operands[0]) in self.written:
             return False
         return (op.name.startswith(PURE) or op.name == "memref.load") and all(self(v) for v in op.operands)

@@ -8,13 +8,12 @@ from typing import ClassVar
 
 from legato.core.ir_helpers import find, terminator
 from legato.core.mlir import ir
+from legato.core.views import VIEWS
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.memory.bufferize.functions import on_tensors
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
-
-VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.locations import origin
 from legato.core.mlir import func, ir, memref
+from legato.core.views import VIEWS
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
@@ -25,7 +26,6 @@ STACK_BYTES = 32 << 10        # the largest buffer that goes on the stack
 STACK_BYTES_ALL = 256 << 10   # a kernel's buffers on the stack together; OpenMP threads have small stacks
 ALIGNMENT = 64
 PARALLEL = {"scf.forall", "scf.parallel"}
-VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast"}
 PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max", *VIEWS}
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import walk
 from legato.core.mlir import func, ir
+from legato.core.views import VIEWS
 
-VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose",
-         "memref.view", "memref.memory_space_cast", "memref.assume_alignment", "memref.reshape"}
 BRANCHES = {"scf.if", "scf.index_switch", "scf.execute_region"}   # regions that run at most once
 
 

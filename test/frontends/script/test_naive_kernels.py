@@ -11,9 +11,10 @@ from legato.core.ir_helpers import everything
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
-from legato.driver import Report, lower
+from legato.driver import lower
 from legato.passes.loops.raise_loops import RaiseLoops
 from legato.passes.pipeline.base import PassContext
+from legato.report import Report
 from legato.script import parse
 
 COUNT, COMPILED, MUTANTS = 160, 20, 12

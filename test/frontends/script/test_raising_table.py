@@ -6,7 +6,8 @@ from test_kernels import arguments
 
 import legato
 from legato.dialects import tir
-from legato.driver import Report, lower
+from legato.driver import lower
+from legato.report import Report
 
 UNCOUNTED = ("linalg.fill", "tensor.empty", "tensor.dim")
 LIMITS = {("gather_and_sum", "ids"): 50, ("histogram", "A"): 8}  # what is an index has to be one

@@ -4,7 +4,8 @@ import itertools
 import numpy as np
 
 import legato
-from legato.driver import Report, lower
+from legato.driver import lower
+from legato.report import Report
 from legato.script import tir as T
 
 

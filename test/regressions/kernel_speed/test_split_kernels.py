@@ -11,7 +11,8 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
 import legato
-from legato.driver import Report, lower
+from legato.driver import lower
+from legato.report import Report
 from legato.script import tir as T
 
 

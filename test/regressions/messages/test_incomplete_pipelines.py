@@ -2,7 +2,8 @@
 import pytest
 
 import legato
-from legato.driver import Report, lower
+from legato.driver import lower
+from legato.report import Report
 from legato.script import R
 
 BEHIND = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs"

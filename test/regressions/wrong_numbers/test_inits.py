@@ -4,7 +4,8 @@ import pytest
 
 import legato
 from legato import tir as T
-from legato.driver import Report, lower
+from legato.driver import lower
+from legato.report import Report
 
 LEVELS = ("llvm", "llvm{cpu=x86-64-v2}")
 

@@ -7,8 +7,9 @@ from cases import CASES
 import legato
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, tensor
-from legato.driver import Report, lower
+from legato.driver import lower
 from legato.kernels import put
+from legato.report import Report
 from legato.script import ir as I
 from legato.script import relax as R
 from legato.script import tir as T
