@@ -1,8 +1,11 @@
 """Patterns of relax-canonicalize: the index of one element, and elements at indices that are the same for whole slices, as graph networks
 repeat them."""
+import numpy as np
+
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
+from legato.dialects.relax.types import TensorType
 from legato.passes.graph.rewriter import GraphRewriter
 
 
@@ -14,6 +17,17 @@ def gathered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return None if vector is None else relax.take(x, vector, axis=axis)
 
 
+def gathered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """``gather_elements`` at indices that are repeated along the last axes, as PyTorch's ``gather`` of an expanded index and
+    ``ReverseSequence`` have them: rows are gathered."""
+    x, indices = op.operands
+    axis = relax.attributes_of(op)["axis"] % x.type.rank
+    if dims(indices.type)[:axis] != dims(x.type)[:axis]:
+        return None
+    tuples = _of_rows(r, indices, axis, axis, x)
+    return None if tuples is None else relax.gather_nd(x, tuples, batch_dims=axis)
+
+
 def scattered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """``scatter_elements`` along the first axis likewise: slices are stored, or combined."""
     x, indices, updates = op.operands
@@ -22,6 +36,39 @@ def scattered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     if vector is None:
         return None
     return relax.scatter_nd(x, relax.expand_dims(vector, axis=[1]), updates, reduction=attributes["reduction"])
+
+
+def scattered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """``scatter_elements`` likewise: rows are stored, or combined, in the same order."""
+    x, indices, updates = op.operands
+    attributes = relax.attributes_of(op)
+    if dims(updates.type) != dims(indices.type):
+        return None
+    tuples = _of_rows(r, indices, attributes["axis"] % x.type.rank, 0, x)
+    return None if tuples is None else relax.scatter_nd(x, tuples, updates, reduction=attributes["reduction"])
+
+
+def _of_rows(r: GraphRewriter, indices: ir.Value, axis: int, first: int, x: ir.Value) -> ir.Value | None:
+    """Where indices along an axis are repeated along the last axes, which are those of x: the tuples of indices of these rows, for the axes
+    from ``first`` on. Along other axes than ``axis``, whose sizes must be known, the index is the place itself."""
+    repeated = r.find(indices, "broadcast_to")
+    if repeated is None or repeated.operands[0].type.rank != x.type.rank:
+        return None
+    given, sizes, of_x = (dims(value.type) for value in (repeated.operands[0], indices, x))
+    rows = next((a + 1 for a in reversed(range(len(sizes))) if given[a] != 1 or a == axis or sizes[a] != of_x[a]), 0)
+    if UNKNOWN in (*given, *sizes) or all(size == 1 for size in sizes[rows:]):
+        return None
+    at = relax.reshape(relax.broadcast_to(repeated.operands[0], [*sizes[:rows], *given[rows:]]), [*sizes[:rows], 1])
+    tuples = []
+    for a, size in enumerate(sizes[first: rows], first):
+        if a == axis:
+            tuples.append(at)
+        elif isinstance(size, int):
+            place = np.arange(size, dtype=TensorType.of(at.type).dtype).reshape([size if n == a else 1 for n in range(rows + 1)])
+            tuples.append(relax.broadcast_to(relax.constant(place), [*sizes[:rows], 1]))
+        else:
+            return None
+    return tuples[0] if len(tuples) == 1 else relax.concat(tuples, axis=rows)
 
 
 def _of_slices(r: GraphRewriter, indices: ir.Value, axis: int, x: ir.Value) -> ir.Value | None:
@@ -48,4 +95,5 @@ def best_element(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return relax.argmin(op.operands[0], axis=attributes["axis"], keepdims=True) if is_integer else None
 
 
-PATTERNS = (("topk", best_element), ("gather_elements", gathered_slices), ("scatter_elements", scattered_slices))
+PATTERNS = (("topk", best_element), ("gather_elements", gathered_slices), ("gather_elements", gathered_rows),
+            ("scatter_elements", scattered_slices), ("scatter_elements", scattered_rows))

@@ -365,6 +365,24 @@ func.func @edges(%x: tensor<?x8xf32, #relax.dims<["v", 8]>>, %from: tensor<?x1xi
   return %3, %4, %6 : tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x8xf32, #relax.dims<["v", 8]>>, tensor<?x5xf32, #relax.dims<["e", 5]>>
 }
 
+// Indices that are repeated along the last axes alone are those of rows: of a batch, or of pairs of the index and the place.
+// CHECK-LABEL: func.func @rows(
+// CHECK: "relax.gather_nd"(%arg0, %arg1) {batch_dims = 1 : i64} : (tensor<?x9x8xf32, #relax.dims<["b", 9, 8]>>, tensor<?x4x1xi64, #relax.dims<["b", 4, 1]>>)
+// CHECK: tensor.concat dim(2) {{.*}} -> tensor<4x3x2xi64>
+// CHECK: "relax.gather_nd"(%arg2, %{{.*}}) : (tensor<9x3x8xf32>, tensor<4x3x2xi64>)
+// CHECK: "relax.scatter_nd"(%arg2, %{{.*}}, %{{.*}}) {reduction = "add"} : (tensor<9x3x8xf32>, tensor<4x3x2xi64>, tensor<4x3x8xf32>)
+// CHECK-NOT: elements
+// CHECK: return
+func.func @rows(%x: tensor<?x9x8xf32, #relax.dims<["b", 9, 8]>>, %i: tensor<?x4x1xi64, #relax.dims<["b", 4, 1]>>, %y: tensor<9x3x8xf32>, %j: tensor<4x3x1xi64>)
+    -> (tensor<?x4x8xf32, #relax.dims<["b", 4, 8]>>, tensor<9x3x8xf32>) {
+  %0 = "relax.broadcast_to"(%i) {shape = #relax.dims<["b", 4, 8]>} : (tensor<?x4x1xi64, #relax.dims<["b", 4, 1]>>) -> tensor<?x4x8xi64, #relax.dims<["b", 4, 8]>>
+  %1 = "relax.gather_elements"(%x, %0) {axis = 1 : i64} : (tensor<?x9x8xf32, #relax.dims<["b", 9, 8]>>, tensor<?x4x8xi64, #relax.dims<["b", 4, 8]>>) -> tensor<?x4x8xf32, #relax.dims<["b", 4, 8]>>
+  %2 = "relax.broadcast_to"(%j) {shape = #relax.dims<[4, 3, 8]>} : (tensor<4x3x1xi64>) -> tensor<4x3x8xi64>
+  %3 = "relax.gather_elements"(%y, %2) {axis = 0 : i64} : (tensor<9x3x8xf32>, tensor<4x3x8xi64>) -> tensor<4x3x8xf32>
+  %4 = "relax.scatter_elements"(%y, %2, %3) {axis = 0 : i64, reduction = "add"} : (tensor<9x3x8xf32>, tensor<4x3x8xi64>, tensor<4x3x8xf32>) -> tensor<9x3x8xf32>
+  return %1, %4 : tensor<?x4x8xf32, #relax.dims<["b", 4, 8]>>, tensor<9x3x8xf32>
+}
+
 // The best of a row is the greatest element, or the least. The least of floats stays: NaN is the greatest for topk, and what argmin finds first.
 // CHECK-LABEL: @best
 // CHECK: "relax.argmax"(%arg0) {axis = 1 : i64, keepdims = true} : (tensor<5x7xf32>) -> tensor<5x1xi64>

@@ -43,7 +43,7 @@ func.func @caller(%x: tensor<?xf32>) -> tensor<?xf32> {
 // What packed functions return gets names for its sizes, each call its own.
 // CHECK-LABEL: func.func @returned
 // CHECK: %[[A:.*]] = call @pos_0(%arg0) : (tensor<4xf32>) -> tensor<?x2xf32, #relax.dims<["pos_0", 2]>>
-// CHECK: %[[B:.*]] = call @pos_1(%arg0) : (tensor<4xf32>) -> tensor<?x2xf32, #relax.dims<["pos_0_", 2]>>
+// CHECK: %[[B:.*]] = call @pos_1(%arg0) : (tensor<4xf32>) -> tensor<?x2xf32, #relax.dims<["pos_0_1", 2]>>
 // CHECK: "relax.exp"(%[[A]]) : {{.*}} -> tensor<?x2xf32, #relax.dims<["pos_0", 2]>>
 func.func private @pos(tensor<4xf32>) -> tensor<?x2xf32> attributes {relax.packed = "t.pos", relax.returns}
 func.func @returned(%x: tensor<4xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>) {

@@ -19,7 +19,7 @@ def graph(count):
                   helper.make_node("Transpose", [f"n{i}"], [f"t{i}"]), helper.make_node("GatherND", [f"x{i}", f"t{i}"], [f"g{i}"]),
                   helper.make_node("Add", [f"g{i}", "one"], [f"x{i + 1}"])]
     infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [size])] for name, size in (("x0", "n"), (f"x{count}", None))]
-    proto = helper.make_graph(nodes, "g", *infos, constants)
+    proto = helper.make_graph(nodes, "g", infos[0], infos[1], constants)
     return legato.from_onnx(helper.make_model(proto, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
 
 
