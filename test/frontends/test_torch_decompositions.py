@@ -59,6 +59,12 @@ ALONG_AN_AXIS = {
     "sort_of_number": lambda x: torch.sort(x.sum()), "topk_of_number": lambda x: torch.topk(x.sum(), 1),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([2, 0, 2]), x[:, :3].clone(), "mean"),
     "put": lambda x: x.put(torch.tensor([1, -2, 1]), x.reshape(-1)[:3].clone(), accumulate=True),
+    "covariances": lambda x: (torch.cov(x), torch.cov(x.nan_to_num(1, 2, 3)), torch.cov(x[1]), torch.cov(x[:1], correction=0),
+                              torch.cov(x.nan_to_num(1, 2, 3).long()), torch.cov(x[:, :1]), torch.corrcoef(x.nan_to_num(1, 2, 3)),
+                              torch.corrcoef(x[0].nan_to_num())),
+    "weighted_covariances": lambda x: tuple(
+        torch.cov(x.nan_to_num(1, 2, 3), correction=n, fweights=often, aweights=weights) for n in (0, 1, 9)
+        for often in (None, torch.tensor([1, 2, 0, 3, 1, 1])) for weights in (None, torch.linspace(0, 1, 6))),
     "take_a_number": lambda x: torch.take(x, torch.tensor(-2)) + torch.take(x, torch.tensor(1)),
     "view_behind_diagonal_scatter": lambda x: torch.diagonal_scatter(x[:, :4, None] * torch.ones(5), x[:4, :1].expand(4, 5).T * 2).view(-1)
     if x.shape[0] == 5 else x + 1,
@@ -98,6 +104,8 @@ IMAGES = {
     "adaptive_max_pool3d": lambda x: functional.adaptive_max_pool3d(x, (3, 2, 4), return_indices=True),
     "adaptive_max_pool1d": lambda x: functional.adaptive_max_pool1d(x[:, 0, 0], 5),
     "avg_pool2d_divisor": lambda x: functional.avg_pool2d(x[:, 0], 3, 2, 1, divisor_override=4),
+    "pad_beside_a_crop": lambda x: tuple(functional.pad(x[:, 0], pads, mode) for mode, pads in (
+        ("replicate", (-9, 1, 2, -1)), ("replicate", (3, -11, -2, -4, 1, 0)), ("reflect", (8, -7, -3, 6)), ("reflect", (2, -1, -1, -2)))),
     "interpolate_area": lambda x: functional.interpolate(x, (3, 4, 2), mode="area"),
 }
 PRODUCTS = {
