@@ -79,8 +79,8 @@ def test_nothing_is_checked_where_the_copied_size_is_the_same(asked):
 @pytest.mark.parametrize("allow_zero", [0, 1])
 @pytest.mark.parametrize("known", [False, True])
 def test_the_rest_beside_nothing_is_what_other_axes_have(asked, call, allow_zero, known):
-    """Of a shape that is data, or a constant. onnxruntime refuses the rest beside a size of 0 that is copied, and has these sizes where 0 is
-    allowed."""
+    """Of a shape that is data, or a constant. onnxruntime refuses the rest beside a size of 0 that is copied; where 0 is allowed, it has
+    these sizes."""
     x, shape = np.zeros(call, np.float32), np.array(asked)
     node = helper.make_node("Reshape", ["x", "shape"], ["y"], allowzero=allow_zero)
     inputs, constants = ([value("x", x)], {"shape": shape}) if known else ([value("x", x, ["n", "m"]), value("shape", shape)], {})

@@ -9,7 +9,7 @@ aten = torch.ops.aten
 
 
 def _pad(x: Any, padding: Sequence[Any], mode: str = "constant", value: float | None = None) -> Any:
-    """Edges and reflections beside a crop: torch takes them from the whole axis, ONNX from what the crop leaves, which may be too little."""
+    """Edges and reflections beside a crop: torch takes them from the whole axis, ONNX from what the crop leaves: too little, maybe."""
     if mode not in ("replicate", "reflect") or not any(guard_or_false(count < 0) for count in padding):
         return NotImplemented
     for number, (before, after) in enumerate(zip(padding[::2], padding[1::2], strict=True)):
@@ -29,6 +29,6 @@ def _in_mode(mode: str) -> Callable[[Any, Sequence[Any]], Any]:
 
 PADDING = {
     aten.pad.default: _pad,
-    **dict.fromkeys((aten.replication_pad1d.default, aten.replication_pad2d.default, aten.replication_pad3d.default), _in_mode("replicate")),
-    **dict.fromkeys((aten.reflection_pad1d.default, aten.reflection_pad2d.default, aten.reflection_pad3d.default), _in_mode("reflect")),
+    **{op.default: _in_mode("replicate") for op in (aten.replication_pad1d, aten.replication_pad2d, aten.replication_pad3d)},
+    **{op.default: _in_mode("reflect") for op in (aten.reflection_pad1d, aten.reflection_pad2d, aten.reflection_pad3d)},
 }
