@@ -21,6 +21,18 @@ def _isnan(x: Any) -> Any:
     return NotImplemented if x.is_floating_point() or x.is_complex() else torch.zeros_like(x, dtype=torch.bool)
 
 
+def _isfinite(x: Any) -> Any:
+    """Whether elements are finite, as all integers and flags are."""
+    return NotImplemented if x.is_floating_point() or x.is_complex() else torch.ones_like(x, dtype=torch.bool)
+
+
+def _angle(x: Any) -> Any:
+    """The angle of integers, pi of negative ones, and of flags."""
+    if x.is_floating_point() or x.is_complex():
+        return NotImplemented
+    return torch.where(x < 0, math.pi, 0.0).to(torch.get_default_dtype())
+
+
 def _fmax(x: Any, y: Any) -> Any:
     """The greater of two numbers, of which one may be NaN."""
     return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.maximum(x, y)))
@@ -139,6 +151,8 @@ def _float_less_integers(x: Any, other: Any, alpha: Any = 1) -> Any:
 ELEMENTWISE = {
     aten.rsub.Scalar: _float_less_integers,
     aten.isnan.default: _isnan,
+    aten.isfinite.default: _isfinite,
+    aten.angle.default: _angle,
     **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.round.default), _rounded),
     **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),
     **dict.fromkeys((aten.fmin.default, prims.fmin.default), _fmin),

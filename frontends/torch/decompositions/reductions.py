@@ -74,7 +74,16 @@ def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     return torch.zeros(bins, dtype=x.dtype).scatter_add(0, part, torch.ones_like(x))
 
 
+def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """Sums of the weights of each number, as many as there are counts; the exporter writes the counts."""
+    if weights is None:
+        return NotImplemented
+    dtype = weights.dtype if weights.dtype == torch.float32 else torch.float64
+    return torch.zeros_like(torch.bincount(x, minlength=minlength), dtype=dtype).scatter_add(0, x.to(torch.int64), weights.to(dtype))
+
+
 REDUCTIONS = {
+    aten.bincount.default: _bincount,
     aten.histc.default: _histogram,
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.any.dims), _any),
     **dict.fromkeys((aten.all.dim, aten.all.dims), _all),
