@@ -76,6 +76,10 @@ TYPES = {
     "any_of_nothing": lambda x: (x[:, :0].any(), x[:, :0].any(1), (x[:, :0] > 0).any(1, keepdim=True), (x > 0).any(), x.any((0, 1))),
     "nonzero_static": lambda x: (torch.nonzero_static(x > 0, size=9), torch.nonzero_static(x > 2, size=3, fill_value=5),
                                  torch.nonzero_static(x[:, :, None] < 1, size=200), torch.nonzero_static(x[:, :0], size=2)),
+    "infinite_doubles": lambda x: tuple(of(x.double() * 1e308) for of in (torch.isinf, torch.isposinf, torch.isneginf, torch.isfinite))
+    + (torch.nan_to_num(x.clamp(-4, 4).double() * 4e307), torch.nan_to_num(x.double() * 1e308, 1, 2, 3)),
+    "decimals_of_halves": lambda x: tuple(
+        (x.to(half) * 300).round(decimals=n) for half in (torch.float16, torch.bfloat16) for n in (2, -1)),
     "finite_integers": lambda x: (torch.isfinite(LARGE), torch.isfinite(BYTES), torch.isfinite(x > 0), torch.isfinite(x)),
     "angles_of_integers": lambda x: (torch.angle(LARGE), torch.angle(LARGE.int()), torch.angle(BYTES), torch.angle(x > 0), x + 1),
     "squeeze_of_no_axes": lambda x: (torch.squeeze(x[:1], ()), torch.squeeze(x[:1], ()) + 1),
@@ -83,6 +87,8 @@ TYPES = {
     "bincount_of_weights": lambda x: tuple(torch.bincount(BYTES % 7, weights, most) for most in (0, 9) for weights in (
         x[0, :6].nan_to_num(1, 2, 3), x[0, :6].nan_to_num(1, 2, 3).half(), BYTES, None)),
     "any_of_bytes": lambda x: (x > 0).to(torch.uint8).any(1),
+    "all_of_bytes": lambda x: (BYTES.all(), (BYTES - 255).all(), BYTES[0].all(), (x > 0).to(torch.uint8).all(1), (x * 0 == 0).all(),
+                               x[0, 0].all()),
     "copy_of_a_row": lambda x: (x * 2).copy_(x[0]) + x, "copy_of_a_number": lambda x: (x * 2).copy_(torch.tensor(3)) + x,
     "copy_to_integers": lambda x: torch.zeros(4, 6, dtype=torch.int64).copy_(torch.arange(6.0)) + x[:1, :6].nan_to_num(1, 2, 3),
     "stack_of_types": lambda x: torch.stack([x[0], torch.arange(x.shape[1])], 1),

@@ -1,4 +1,5 @@
 """Elementwise ops in terms of others."""
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,21 @@ def _isnan(x: Any) -> Any:
 def _isfinite(x: Any) -> Any:
     """Whether elements are finite, as all integers and flags are."""
     return NotImplemented if x.is_floating_point() or x.is_complex() else torch.ones_like(x, dtype=torch.bool)
+
+
+def _infinite(*limits: float) -> Callable[[Any], Any]:
+    """Whether doubles are one of the limits; the exporter looks at them as floats, of which those beyond 3.4e38 are infinite."""
+    def infinite(x: Any) -> Any:
+        if x.dtype != torch.float64:
+            return NotImplemented
+        return functools.reduce(torch.logical_or, [x == limit for limit in limits])
+
+    return infinite
+
+
+def _rounded_decimals(x: Any, *, decimals: int) -> Any:
+    """Decimals of halves in floats, where the numbers that are rounded do not overflow."""
+    return torch.round(x.to(torch.float32), decimals=decimals).to(x.dtype) if x.dtype in HALVES else NotImplemented
 
 
 def _angle(x: Any) -> Any:
@@ -152,6 +168,10 @@ ELEMENTWISE = {
     aten.rsub.Scalar: _float_less_integers,
     aten.isnan.default: _isnan,
     aten.isfinite.default: _isfinite,
+    aten.isinf.default: _infinite(math.inf, -math.inf),
+    aten.isposinf.default: _infinite(math.inf),
+    aten.isneginf.default: _infinite(-math.inf),
+    aten.round.decimals: _rounded_decimals,
     aten.angle.default: _angle,
     **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.round.default), _rounded),
     **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),
