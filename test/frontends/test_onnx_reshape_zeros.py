@@ -95,6 +95,14 @@ def test_the_rest_beside_nothing_is_what_other_axes_have(asked, call, allow_zero
     assert legato.compile(legato.from_onnx(proto))(*[x] if known else [x, shape]).shape == expected.shape
 
 
+def test_the_rest_beside_two_axes_of_nothing_is_unknown():
+    """[0, 0, 2] as [0, -1] is [0, 0] where the last two axes are joined, as torch.repeat_interleave means it."""
+    x = np.zeros((0, 0, 2), np.float32)
+    proto = model([helper.make_node("Reshape", ["x", "shape"], ["y"])], [value("x", x)], ["y"], constants={"shape": np.array([0, -1])})
+    with pytest.raises(legato.LegatoError, match="beside a size of 0, -1 could be anything"):
+        legato.from_onnx(proto)
+
+
 def reference_of_data(asked, x):
     node = helper.make_node("Reshape", ["x", "shape"], ["y"], allowzero=1)
     proto = model([node], [value("x", x), value("shape", np.array(asked))], ["y"])

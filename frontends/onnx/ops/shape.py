@@ -50,6 +50,8 @@ def _resolved(node, wanted: list[Size], allow_zero: bool) -> list[Size]:
     if sizes.count(-1) == 1:
         others, total = [size for size in sizes if size != -1], given
         if dims.product(others) == 0:
+            if others.count(0) < list(given).count(0):      # the rest may be one of the input's axes without elements
+                return sizes
             others, total = ([size for size in one if size != 0] for one in (others, given))
         rest = dims.floor_divide(dims.product(total), dims.product(others))
         if rest * dims.product(others) == dims.product(total):
