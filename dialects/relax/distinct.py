@@ -11,12 +11,15 @@ from legato.dialects.relax.ops.constant import constant
 
 def distinct(x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
     """For a vector: its distinct elements in ascending order, the index of the first occurrence of each, for each element of ``x`` the
-    number of its distinct element, and the count of each. Their size is a new symbol; indices are int64. InferenceError if ``x`` is no
-    vector, or a constant says that it has no elements."""
+    number of its distinct element, and the count of each. Their size is a new symbol (0 of no elements); indices are int64.
+    InferenceError if ``x`` is no vector."""
     ops = Relax.OPS
     sizes = dims.dims(x.type)
-    if len(sizes) != 1 or sizes[0] == 0:
-        raise InferenceError(f"distinct elements are found of vectors of 1 element or more, not of {x.type}")
+    if len(sizes) != 1:
+        raise InferenceError(f"distinct elements are found of vectors, not of {x.type}")
+    if sizes[0] == 0:
+        nothing = constant(np.zeros(0, np.int64))
+        return x, nothing, nothing, nothing
     n, zero = sizes[0], constant(np.int64(0))
     element = dtypes.numpy_dtype(x.type.element_type)
     number = ops["astype"].build(x, dtype="i8") if element == np.bool_ else x

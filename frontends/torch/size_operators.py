@@ -11,11 +11,19 @@ def size_operators() -> dict[Callable[..., Any], Translation]:
     are rounded down, as those that the exporter writes for ``//``."""
     from onnxscript import opset18 as op  # pyright: ignore[reportMissingImports]
 
+    def power(count: Any) -> Any:
+        """2 ** count: the factor of a shift. Beyond 62 no size holds it."""
+        if not isinstance(count, int):
+            return op.Pow(op.Constant(value_int=2), count)
+        if 0 <= count < 63:
+            return 1 << count
+        raise NotImplementedError(f"sizes are shifted by 0 to 62, not by {count}")
+
     def shifted_right(size: Any, count: Any) -> Any:
-        return op.Div(size, _power(count, f"size >> {count}"))
+        return op.Div(size, power(count))
 
     def shifted_left(size: Any, count: Any) -> Any:
-        return op.Mul(size, _power(count, f"size << {count}"))
+        return op.Mul(size, power(count))
 
     def masked(one: Any, other: Any) -> Any:
         """A conjunction of conditions; of a size, what is below a power of two, or the rest."""
@@ -30,9 +38,3 @@ def size_operators() -> dict[Callable[..., Any], Translation]:
 
     return {operator.rshift: shifted_right, operator.lshift: shifted_left, operator.and_: masked}
 
-
-def _power(count: Any, what: str) -> int:
-    """The factor of a shift by a known number."""
-    if isinstance(count, int) and 0 <= count < 63:
-        return 1 << count
-    raise NotImplementedError(f"{what}: sizes are shifted by known numbers only, from 0 to 62")

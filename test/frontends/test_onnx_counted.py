@@ -94,6 +94,18 @@ def test_unique_of_any_size(is_sorted):
             np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((3, 0), None), ((2, 0), 1), ((0, 2), 0)])
+def test_unique_of_a_known_nothing(shape, axis, is_sorted):
+    """onnxruntime refuses it."""
+    outputs, where = ["y", "first", "which", "often"], {} if axis is None else {"axis": axis}
+    proto = model([helper.make_node("Unique", ["x"], outputs, sorted=is_sorted, **where)], [("x", TensorProto.FLOAT, list(shape))],
+                  [("y", TensorProto.FLOAT, None), *((n, TensorProto.INT64, [None]) for n in outputs[1:])])
+    found, *others = legato.compile(legato.from_onnx(proto))(np.zeros(shape, np.float32))
+    assert (found.dtype, found.shape) == (np.float32, (0,) if axis is None else shape)
+    assert [(one.dtype, one.shape) for one in others] == [(np.int64, (0,))] * 3
+
+
 @pytest.mark.parametrize("axis", [0, -1])
 def test_unique_parts_of_any_size(axis):
     outputs = ["y", "first", "which", "often"]

@@ -77,11 +77,14 @@ def test_nothing_is_checked_where_the_copied_size_is_the_same(asked):
 @pytest.mark.parametrize("asked, call", [([0, 1, -1], (0, 4)), ([0, 1, -1], (3, 0)), ([-1, 0], (3, 0)), ([0, 0, -1], (0, 4)),
                                          ([2, -1], (0, 4)), ([-1, 6], (3, 4)), ([0, -1], (3, 4))])
 @pytest.mark.parametrize("allow_zero", [0, 1])
-def test_the_rest_beside_nothing_is_what_other_axes_have(asked, call, allow_zero):
-    """Of a shape that is data. onnxruntime refuses the rest beside a size of 0 that is copied, and has these sizes where 0 is allowed."""
+@pytest.mark.parametrize("known", [False, True])
+def test_the_rest_beside_nothing_is_what_other_axes_have(asked, call, allow_zero, known):
+    """Of a shape that is data, or a constant. onnxruntime refuses the rest beside a size of 0 that is copied; where 0 is allowed, it has
+    these sizes."""
     x, shape = np.zeros(call, np.float32), np.array(asked)
     node = helper.make_node("Reshape", ["x", "shape"], ["y"], allowzero=allow_zero)
-    proto = model([node], [value("x", x, ["n", "m"]), value("shape", shape)], ["y"])
+    inputs, constants = ([value("x", x)], {"shape": shape}) if known else ([value("x", x, ["n", "m"]), value("shape", shape)], {})
+    proto = model([node], inputs, ["y"], constants=constants)
     copied = [call[at] if size == 0 and not allow_zero else size for at, size in enumerate(asked)]
     if 0 in copied and not x.size:
         expected = reference_of_data(copied, x)
@@ -89,7 +92,15 @@ def test_the_rest_beside_nothing_is_what_other_axes_have(asked, call, allow_zero
         return                              # not a shape of 12 elements
     else:
         expected = x.reshape(copied)
-    assert legato.compile(legato.from_onnx(proto))(x, shape).shape == expected.shape
+    assert legato.compile(legato.from_onnx(proto))(*[x] if known else [x, shape]).shape == expected.shape
+
+
+def test_the_rest_beside_two_axes_of_nothing_is_unknown():
+    """[0, 0, 2] as [0, -1] is [0, 0] where the last two axes are joined, as torch.repeat_interleave means it."""
+    x = np.zeros((0, 0, 2), np.float32)
+    proto = model([helper.make_node("Reshape", ["x", "shape"], ["y"])], [value("x", x)], ["y"], constants={"shape": np.array([0, -1])})
+    with pytest.raises(legato.LegatoError, match="beside a size of 0, -1 could be anything"):
+        legato.from_onnx(proto)
 
 
 def reference_of_data(asked, x):

@@ -88,6 +88,28 @@ def test_nearest_places_are_quotients_of_32_bits(opset, attributes):
             check(legato.compile(legato.from_onnx(proto)), proto, x, "scales", scales)
 
 
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("near", ["round_prefer_floor", "round_prefer_ceil"])
+@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "half_pixel_symmetric"])
+def test_rounded_places_beside_ties_are_ties(coordinates, near, constant):
+    """By 1.3 the place of element 19 is 14.5 and a bit; by 1.2, of element 9, a bit less than 7.5."""
+    attributes = {"coordinate_transformation_mode": coordinates, "nearest_mode": near}
+    x = np.arange(49 * 30, dtype=np.float32).reshape(1, 1, 49, 30)
+    for scales in ((1.3, 1.2), (0.4, 0.3), (4 / 3, 2.9)):
+        proto = proto_of(attributes, "scales", scales, x.shape if constant else ["n", "c", "h", "w"], constant=constant)
+        check(legato.compile(legato.from_onnx(proto)), proto, x, "scales", scales)
+
+
+@pytest.mark.parametrize("near", ["floor", "ceil"])
+@pytest.mark.parametrize("constant", [True, False])
+def test_places_by_symmetric_half_pixels_are_rounded_as_onnxruntime_rounds_them(near, constant):
+    attributes = {"coordinate_transformation_mode": "half_pixel_symmetric", "nearest_mode": near}
+    x = np.arange(21, dtype=np.float32).reshape(1, 1, 3, 7)
+    for scales in ((1 / 3, 0.5), (1.9, 4 / 3), (4.6, 0.8)):
+        proto = proto_of(attributes, "scales", scales, x.shape if constant else ["n", "c", "h", "w"], constant=constant)
+        check(legato.compile(legato.from_onnx(proto)), proto, x, "scales", scales)
+
+
 @pytest.mark.parametrize("how", ["known sizes", "symbols", "a scale at run time"])
 def test_sizes_are_products_of_32_bits(how):
     """10 by 0.9, and 100 by 1.3, are a bit less in 32 bits than the sizes that PyTorch asks for; 90 by 1.3 is less in onnxruntime, too."""

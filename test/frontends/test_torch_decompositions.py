@@ -59,6 +59,12 @@ ALONG_AN_AXIS = {
     "sort_of_number": lambda x: torch.sort(x.sum()), "topk_of_number": lambda x: torch.topk(x.sum(), 1),
     "index_reduce": lambda x: x.index_reduce(1, torch.tensor([2, 0, 2]), x[:, :3].clone(), "mean"),
     "put": lambda x: x.put(torch.tensor([1, -2, 1]), x.reshape(-1)[:3].clone(), accumulate=True),
+    "covariances": lambda x: (torch.cov(x), torch.cov(x.nan_to_num(1, 2, 3)), torch.cov(x[1]), torch.cov(x[:1], correction=0),
+                              torch.cov(x.nan_to_num(1, 2, 3).long()), torch.cov(x[:, :1]), torch.corrcoef(x.nan_to_num(1, 2, 3)),
+                              torch.corrcoef(x[0].nan_to_num())),
+    "weighted_covariances": lambda x: tuple(
+        torch.cov(x.nan_to_num(1, 2, 3), correction=n, fweights=often, aweights=weights) for n in (0, 1, 9)
+        for often in (None, torch.tensor([1, 2, 0, 3, 1, 1])) for weights in (None, torch.linspace(0, 1, 6))),
     "take_a_number": lambda x: torch.take(x, torch.tensor(-2)) + torch.take(x, torch.tensor(1)),
     "view_behind_diagonal_scatter": lambda x: torch.diagonal_scatter(x[:, :4, None] * torch.ones(5), x[:4, :1].expand(4, 5).T * 2).view(-1)
     if x.shape[0] == 5 else x + 1,
@@ -70,7 +76,19 @@ TYPES = {
     "any_of_nothing": lambda x: (x[:, :0].any(), x[:, :0].any(1), (x[:, :0] > 0).any(1, keepdim=True), (x > 0).any(), x.any((0, 1))),
     "nonzero_static": lambda x: (torch.nonzero_static(x > 0, size=9), torch.nonzero_static(x > 2, size=3, fill_value=5),
                                  torch.nonzero_static(x[:, :, None] < 1, size=200), torch.nonzero_static(x[:, :0], size=2)),
+    "infinite_doubles": lambda x: tuple(of(x.double() * 1e308) for of in (torch.isinf, torch.isposinf, torch.isneginf, torch.isfinite))
+    + (torch.nan_to_num(x.clamp(-4, 4).double() * 4e307), torch.nan_to_num(x.double() * 1e308, 1, 2, 3)),
+    "decimals_of_halves": lambda x: tuple(
+        (x.to(half) * 300).round(decimals=n) for half in (torch.float16, torch.bfloat16) for n in (2, -1)),
+    "finite_integers": lambda x: (torch.isfinite(LARGE), torch.isfinite(BYTES), torch.isfinite(x > 0), torch.isfinite(x)),
+    "angles_of_integers": lambda x: (torch.angle(LARGE), torch.angle(LARGE.int()), torch.angle(BYTES), torch.angle(x > 0), x + 1),
+    "squeeze_of_no_axes": lambda x: (torch.squeeze(x[:1], ()), torch.squeeze(x[:1], ()) + 1),
+    "nonzero_of_numbers": lambda x: (torch.nonzero(x[0, 0] * 0 + 1), torch.nonzero(x[0, 1] > 1e9), x + 1),
+    "bincount_of_weights": lambda x: tuple(torch.bincount(BYTES % 7, weights, most) for most in (0, 9) for weights in (
+        x[0, :6].nan_to_num(1, 2, 3), x[0, :6].nan_to_num(1, 2, 3).half(), BYTES, None)),
     "any_of_bytes": lambda x: (x > 0).to(torch.uint8).any(1),
+    "all_of_bytes": lambda x: (BYTES.all(), (BYTES - 255).all(), BYTES[0].all(), (x > 0).to(torch.uint8).all(1), (x * 0 == 0).all(),
+                               x[0, 0].all()),
     "copy_of_a_row": lambda x: (x * 2).copy_(x[0]) + x, "copy_of_a_number": lambda x: (x * 2).copy_(torch.tensor(3)) + x,
     "copy_to_integers": lambda x: torch.zeros(4, 6, dtype=torch.int64).copy_(torch.arange(6.0)) + x[:1, :6].nan_to_num(1, 2, 3),
     "stack_of_types": lambda x: torch.stack([x[0], torch.arange(x.shape[1])], 1),
@@ -98,6 +116,8 @@ IMAGES = {
     "adaptive_max_pool3d": lambda x: functional.adaptive_max_pool3d(x, (3, 2, 4), return_indices=True),
     "adaptive_max_pool1d": lambda x: functional.adaptive_max_pool1d(x[:, 0, 0], 5),
     "avg_pool2d_divisor": lambda x: functional.avg_pool2d(x[:, 0], 3, 2, 1, divisor_override=4),
+    "pad_beside_a_crop": lambda x: tuple(functional.pad(x[:, 0], pads, mode) for mode, pads in (
+        ("replicate", (-9, 1, 2, -1)), ("replicate", (3, -11, -2, -4, 1, 0)), ("reflect", (8, -7, -3, 6)), ("reflect", (2, -1, -1, -2)))),
     "interpolate_area": lambda x: functional.interpolate(x, (3, 4, 2), mode="area"),
 }
 PRODUCTS = {

@@ -51,11 +51,21 @@ def test_shifts_of_and_by_sizes(name):
             torch.testing.assert_close(torch.as_tensor(ours), theirs, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("function, what", [(lambda i: i + (1 << i.shape[1]), "shifted by known numbers"),
-                                            (lambda i: i + (i.shape[1] & 5), "masks of a power of two")])
-def test_operators_of_sizes_that_are_refused(function, what):
-    with pytest.raises(legato.LegatoError, match=what):
-        executable(function, torch.randint(9, (3, 7)))
+def test_shifts_of_numbers_by_sizes():
+    def function(i):
+        rows, columns = i.shape
+        return i + (1 << columns), i * (rows << columns), i + (999 >> columns), torch.zeros(1 << rows), i[:, : 8 >> rows]
+
+    exe = executable(function, torch.randint(-50, 50, (3, 7)))
+    for shape in ((3, 7), (5, 6), (2, 1), (1, 62)):
+        args = torch.randint(-50, 50, shape)
+        for ours, theirs in zip(exe(args), function(args), strict=True):
+            torch.testing.assert_close(torch.as_tensor(ours), theirs, rtol=0, atol=0)
+
+
+def test_operators_of_sizes_that_are_refused():
+    with pytest.raises(legato.LegatoError, match="masks of a power of two"):
+        executable(lambda i: i + (i.shape[1] & 5), torch.randint(9, (3, 7)))
 
 
 def test_parts_of_an_axis_that_a_slice_fixes():

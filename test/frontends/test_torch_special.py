@@ -124,6 +124,22 @@ def test_images_of_scales_that_32_bits_do_not_hold(sizes):
             torch.testing.assert_close(ours, expected)
 
 
+@pytest.mark.parametrize("sizes", [None, ({2: "h", 3: "w"},)])
+def test_nearest_elements_by_sizes_and_short_scales(sizes):
+    """Element 1 of 7 out of 49 is element 7, and 2 of 4 out of 30 is 15: torch multiplies places by the inverse of the scale."""
+    class Resized(torch.nn.Module):
+        def forward(self, x):
+            return [*(functional.interpolate(x, to, mode=mode) for mode in ("nearest", "nearest-exact") for to in ((7, 4), (14, 64))),
+                    functional.interpolate(x, (x.shape[2] * 3, x.shape[3] // 2), mode="nearest"),
+                    *(functional.interpolate(x, scale_factor=to, mode="nearest") for to in ((1.5, 2.625), (49.0, 3.0)))]
+
+    image, model = torch.rand(1, 2, 49, 30), Resized().eval()
+    run = legato.compile(legato.from_torch(model, (image,), dynamic_shapes=sizes), "llvm")
+    for given in [image] if sizes is None else [image, torch.rand(1, 2, 224, 31), torch.rand(1, 2, 5, 49)]:
+        for ours, expected in zip(run(given), model(given), strict=True):
+            torch.testing.assert_close(ours, expected, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float16])
 def test_softmax_of_another_type(dtype):
     same({"softmax": lambda x: torch.softmax(x, 1, torch.float32), "log_softmax": lambda x: torch.log_softmax(x, 0, torch.float64)},

@@ -14,7 +14,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx.entry import Entry
-from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, as_f64, requested, resized, scaled, times, weighable
+from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, TIE, as_f64, requested, resized, scaled, times, weighable
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _LONGEST = 1 << 16  # the limit for the size of a resized axis
@@ -42,6 +42,9 @@ class ResizeRule:
                 return 0.0 if width == 1 else x * (size - 1) / (width - 1)
             case "pytorch_half_pixel" if count == 1:
                 return 0.0
+            case "half_pixel_symmetric" if self.mode == "nearest":      # the kept part in f32, the place in f64 and rounded, as onnxruntime
+                kept, scale = float(np.float32(count) / (np.float32(scale) * np.float32(size))), float(np.float32(scale))
+                return float(np.float32(size / 2 * (1 - kept) + (x + 0.5) / scale - 0.5))
             case "half_pixel_symmetric":
                 return size / 2 * (1 - count / width) + (x + 0.5) / scale - 0.5
             case "tf_half_pixel_for_nn":
@@ -59,7 +62,7 @@ class ResizeRule:
     def coefficients(self, ratio: float, scale: float) -> np.ndarray:
         """The weights of the neighbours of a point that is ``ratio`` (above 0, at most 1) right of the nearest element on its left."""
         if self.mode == "nearest":
-            right = {"floor": False, "ceil": True, "round_prefer_floor": ratio > 0.5, "round_prefer_ceil": ratio >= 0.5,
+            right = {"floor": False, "ceil": True, "round_prefer_floor": ratio >= 0.5 + TIE, "round_prefer_ceil": ratio > 0.5 - TIE,
                      BY_SCALE: scale < 1}[self.nearest]
             return np.array([0.0, 1.0] if right or ratio == 1 else [1.0, 0.0])
         reach, kernel = (1, _triangle) if self.mode == "linear" else (2, self._cubic)

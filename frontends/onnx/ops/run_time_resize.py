@@ -21,6 +21,7 @@ from legato.frontends.onnx.problems import Malformed
 
 F64 = np.dtype(np.float64)
 BY_SCALE = "by_scale"    # of opset 10, the nearest element: the left one, or the right one along an axis that shrinks
+TIE = 1e-6      # how near to a tie the place of a nearest element is one, since places are rounded; as onnxruntime has it
 
 
 def f64(value) -> ir.Value:
@@ -205,8 +206,13 @@ def _places(node, rule, axis: RunTimeAxis) -> ir.Value:
         case "pytorch_half_pixel":
             return relax.where(relax.equal(count, f64(1)), f64(0), relax.subtract(half, f64(0.5)))
         case "half_pixel_symmetric":
-            around = relax.multiply(relax.divide(size, f64(2)), relax.subtract(f64(1), relax.divide(count, width)))
-            return relax.subtract(relax.add(around, relax.divide(relax.add(x, f64(0.5)), axis.scale)), f64(0.5))
+            scale, kept = axis.scale, relax.divide(count, width)
+            if rule.mode == "nearest":
+                scale = as_f64(_as_f32(scale))
+                kept = as_f64(relax.divide(_as_f32(count), relax.multiply(_as_f32(scale), _as_f32(size))))
+            around = relax.multiply(relax.divide(size, f64(2)), relax.subtract(f64(1), kept))
+            place = relax.subtract(relax.add(around, relax.divide(relax.add(x, f64(0.5)), scale)), f64(0.5))
+            return as_f64(_as_f32(place)) if rule.mode == "nearest" else place
         case "tf_half_pixel_for_nn":
             return half
         case "tf_crop_and_resize":
@@ -241,7 +247,7 @@ def _nearest(node, rule, place: ir.Value, axis: RunTimeAxis) -> ir.Value:
     left, ratio = _split(place)
     exact = relax.equal(ratio, f64(1))
     right = {"floor": exact, "ceil": relax.greater(ratio, f64(0)), BY_SCALE: relax.logical_or(exact, relax.less(axis.scale, f64(1))),
-             "round_prefer_floor": relax.greater(ratio, f64(0.5)), "round_prefer_ceil": relax.greater_equal(ratio, f64(0.5))}
+             "round_prefer_floor": relax.greater_equal(ratio, f64(0.5 + TIE)), "round_prefer_ceil": relax.greater(ratio, f64(0.5 - TIE))}
     return _clipped(node, relax.add(left, as_f64(right[rule.nearest])), axis.size)
 
 

@@ -37,7 +37,8 @@ def _known(sizes: tuple[Size, ...]) -> tuple[Size, ...]:
 
 
 def _resolved(node, wanted: list[Size], allow_zero: bool) -> list[Size]:
-    """The sizes that Reshape's input means: 0 is copied from the input (unless allowed), and -1 is computed if possible."""
+    """The sizes that Reshape's input means: 0 is copied from the input (unless allowed), and -1 is computed if possible; beside an axis
+    without elements it is what the input's other axes have, as onnxruntime counts."""
     given = node.dims()
     sizes = []
     for axis, want in enumerate(wanted):
@@ -47,11 +48,14 @@ def _resolved(node, wanted: list[Size], allow_zero: bool) -> list[Size]:
             want = given[axis]
         sizes.append(want)
     if sizes.count(-1) == 1:
-        others = dims.product(size for size in sizes if size != -1)
-        if others != 0:
-            rest = dims.floor_divide(dims.product(given), others)
-            if rest * others == dims.product(given):
-                sizes[sizes.index(-1)] = rest
+        others, total = [size for size in sizes if size != -1], given
+        if dims.product(others) == 0:
+            if others.count(0) < list(given).count(0):      # the rest may be one of the input's axes without elements
+                return sizes
+            others, total = ([size for size in one if size != 0] for one in (others, given))
+        rest = dims.floor_divide(dims.product(total), dims.product(others))
+        if rest * dims.product(others) == dims.product(total):
+            sizes[sizes.index(-1)] = rest
     return sizes
 
 

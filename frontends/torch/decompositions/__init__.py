@@ -20,6 +20,7 @@ from legato.frontends.torch.decompositions.matrices import MATRICES
 from legato.frontends.torch.decompositions.numbers import NUMBERS
 from legato.frontends.torch.decompositions.order import ORDER
 from legato.frontends.torch.decompositions.own import OWN
+from legato.frontends.torch.decompositions.padding import PADDING
 from legato.frontends.torch.decompositions.placing import PLACING
 from legato.frontends.torch.decompositions.pools import POOLS
 from legato.frontends.torch.decompositions.products import PRODUCTS
@@ -39,8 +40,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS,
-        **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT, **REDUCTIONS,
-        **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT,
+        **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

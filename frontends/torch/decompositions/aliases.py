@@ -1,4 +1,4 @@
-"""Other names of ops: torch's exporter promotes operands of two element types by the first name only."""
+"""Other names of ops: torch's exporter promotes operands of two element types by the first name only, and has one of those of a view."""
 import torch  # pyright: ignore[reportMissingImports]
 
 aten = torch.ops.aten
@@ -8,3 +8,4 @@ _NAMES = {
 }
 ALIASES = {getattr(alias, overload): getattr(op, overload) for alias, op in _NAMES.items()
            for overload in ("Tensor", "Scalar", "Tensor_mode", "Scalar_mode") if overload in alias.overloads()}
+ALIASES[torch.ops.prims.view_of.default] = aten.alias.default

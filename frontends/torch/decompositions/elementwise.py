@@ -1,4 +1,5 @@
 """Elementwise ops in terms of others."""
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,33 @@ def _rounded(x: Any) -> Any:
 def _isnan(x: Any) -> Any:
     """Whether elements are NaN, which no integer is."""
     return NotImplemented if x.is_floating_point() or x.is_complex() else torch.zeros_like(x, dtype=torch.bool)
+
+
+def _isfinite(x: Any) -> Any:
+    """Whether elements are finite, as all integers and flags are."""
+    return NotImplemented if x.is_floating_point() or x.is_complex() else torch.ones_like(x, dtype=torch.bool)
+
+
+def _infinite(*limits: float) -> Callable[[Any], Any]:
+    """Whether doubles are one of the limits; the exporter looks at them as floats, of which those beyond 3.4e38 are infinite."""
+    def infinite(x: Any) -> Any:
+        if x.dtype != torch.float64:
+            return NotImplemented
+        return functools.reduce(torch.logical_or, [x == limit for limit in limits])
+
+    return infinite
+
+
+def _rounded_decimals(x: Any, *, decimals: int) -> Any:
+    """Decimals of halves in floats, where the numbers that are rounded do not overflow."""
+    return torch.round(x.to(torch.float32), decimals=decimals).to(x.dtype) if x.dtype in HALVES else NotImplemented
+
+
+def _angle(x: Any) -> Any:
+    """The angle of integers, pi of negative ones, and of flags."""
+    if x.is_floating_point() or x.is_complex():
+        return NotImplemented
+    return torch.where(x < 0, math.pi, 0.0).to(torch.get_default_dtype())
 
 
 def _fmax(x: Any, y: Any) -> Any:
@@ -139,6 +167,12 @@ def _float_less_integers(x: Any, other: Any, alpha: Any = 1) -> Any:
 ELEMENTWISE = {
     aten.rsub.Scalar: _float_less_integers,
     aten.isnan.default: _isnan,
+    aten.isfinite.default: _isfinite,
+    aten.isinf.default: _infinite(math.inf, -math.inf),
+    aten.isposinf.default: _infinite(math.inf),
+    aten.isneginf.default: _infinite(-math.inf),
+    aten.round.decimals: _rounded_decimals,
+    aten.angle.default: _angle,
     **dict.fromkeys((aten.ceil.default, aten.floor.default, aten.round.default), _rounded),
     **dict.fromkeys((aten.fmax.default, prims.fmax.default), _fmax),
     **dict.fromkeys((aten.fmin.default, prims.fmin.default), _fmin),

@@ -39,11 +39,6 @@ def _power(x: Any, exponent: Any) -> Any:
     return x.to(torch.int64).pow(exponent) if x.dtype == torch.bool and type(exponent) is int else NotImplemented
 
 
-def _angle(x: Any) -> Any:
-    """No flag is negative."""
-    return torch.zeros_like(x, dtype=torch.get_default_dtype()) if x.dtype == torch.bool else NotImplemented
-
-
 FLAGS = {
     aten.clamp_max.Tensor: _limit(torch.logical_and),
     aten.clamp_min.Tensor: _limit(torch.logical_or),
@@ -51,5 +46,4 @@ FLAGS = {
     aten.min.dim: _extreme(torch.min),
     aten.addr.default: _addr,
     aten.pow.Tensor_Scalar: _power,
-    aten.angle.default: _angle,
 }

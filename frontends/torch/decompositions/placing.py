@@ -221,7 +221,13 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
     return torch.cat([x.unsqueeze(dim) for x in tensors], dim)
 
 
+def _nonzero(x: Any) -> Any:
+    """Of a number that is not zero, one row, which has no place in it."""
+    return NotImplemented if x.ndim else torch.nonzero(x.reshape(1))[:, :0]
+
+
 PLACING = {
+    aten.nonzero.default: _nonzero,
     aten.copy.default: _copy,
     aten.stack.default: _stack,
     aten.unbind.int: _unbind,

@@ -43,11 +43,12 @@ def _of_number(reduce: Callable[..., Any]) -> Callable[..., Any]:
     return of_number
 
 
-def _all(x: Any, axes: Any = None, keepdim: bool = False) -> Any:
-    """Whether a number is not zero."""
-    if x.ndim:
+def _all(x: Any, *axes: Any, **options: Any) -> Any:
+    """Whether a number is not zero; of bytes, which torch answers with bytes."""
+    if x.ndim and x.dtype != torch.uint8:
         return NotImplemented
-    return x != 0 if x.dtype != torch.uint8 else (x != 0).to(torch.uint8)
+    found = torch.all(x != 0, *axes, **options) if x.ndim else x != 0
+    return found.to(torch.uint8) if x.dtype == torch.uint8 else found
 
 
 def _prod(x: Any, axis: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -74,10 +75,19 @@ def _histogram(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     return torch.zeros(bins, dtype=x.dtype).scatter_add(0, part, torch.ones_like(x))
 
 
+def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """Sums of the weights of each number, as many as there are counts; the exporter writes the counts."""
+    if weights is None:
+        return NotImplemented
+    dtype = weights.dtype if weights.dtype == torch.float32 else torch.float64
+    return torch.zeros_like(torch.bincount(x, minlength=minlength), dtype=dtype).scatter_add(0, x.to(torch.int64), weights.to(dtype))
+
+
 REDUCTIONS = {
+    aten.bincount.default: _bincount,
     aten.histc.default: _histogram,
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.any.dims), _any),
-    **dict.fromkeys((aten.all.dim, aten.all.dims), _all),
+    **dict.fromkeys((aten.all.default, aten.all.dim, aten.all.dims), _all),
     aten.prod.dim_int: _prod,
     aten.var.correction: _of_number(torch.var),
     aten.std.correction: _of_number(torch.std),

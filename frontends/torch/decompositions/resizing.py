@@ -1,10 +1,12 @@
 """Images resized by given scales. ONNX has scales of 32 bits, by which an axis of 10 has 6 elements at 0.7, where torch makes 7; it aligns
-corners by scales, where torch does it by whole sizes; and the exporter drops the scales of images that are filtered (``antialias``)."""
+corners by scales, where torch does it by whole sizes; it divides places by scales, where torch multiplies by their inverses; and the
+exporter drops the scales of images that are filtered (``antialias``)."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import statically_known_true  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.torch.decompositions.resized_bytes import resized_bytes
 
@@ -35,15 +37,37 @@ def _interpolated(op: Any) -> Callable[..., Any]:
 
 def _picked(offset: float) -> Callable[..., Any]:
     """The nearest elements, at places in floats of 32 bits, as torch's kernels compute them."""
-    def picked(x: Any, sizes: Sequence[int] | None, scales: Sequence[float] | None) -> Any:
-        if scales is None or (not offset and _short(scales)):
+    def picked(x: Any, sizes: Sequence[Any] | None, scales: Sequence[float] | None) -> Any:
+        if scales is None:
+            sizes = sizes or ()
+            if offset or all(_alike_by_sizes(*pair) for pair in zip(x.shape[2:], sizes)):
+                return NotImplemented
+            steps = [size / count for size, count in zip(x.shape[2:], sizes)]
+        elif not offset and _short(scales) and all(_alike(scale, 1 / scale) for scale in scales):
             return NotImplemented
-        for axis, (count, scale) in enumerate(zip(_sizes(x, scales), scales), 2):
-            places = (torch.arange(count, dtype=torch.float32) + offset) * (1.0 / scale)
+        else:
+            sizes, steps = _sizes(x, scales), [1.0 / scale for scale in scales]
+        for axis, (count, step) in enumerate(zip(sizes, steps), 2):
+            places = (torch.arange(count, dtype=torch.float32) + offset) * step
             x = torch.index_select(x, axis, places.to(torch.int64).clamp(max=x.shape[axis] - 1))
         return x
 
     return picked
+
+
+def _alike(scale: float, step: float, count: int = 1 << 16) -> bool:
+    """Whether ONNX's Resize, which divides places by the scale, takes the elements that torch takes, which multiplies by the inverse. Of 7
+    out of 49, element 1 is at 1 / (1 / 7), which is less than 7 in 32 bits, or at 1 * 7."""
+    numbers = np.arange(count, dtype=np.float32)
+    return np.array_equal(np.floor(numbers / np.float32(scale)), np.floor(numbers * np.float32(step)))
+
+
+def _alike_by_sizes(size: Any, count: Any) -> bool:
+    """The same of two sizes; of symbolic ones, if one is a small multiple of the other."""
+    if isinstance(size, int) and isinstance(count, int):
+        return size == 0 or count == 0 or _alike(count / size, size / count, count)
+    return any((statically_known_true(count == size * times) and _alike(times, 1 / times))
+               or (statically_known_true(size == count * times) and _alike(1 / times, times)) for times in (1, 2, 3, 4, 5, 6, 7, 8, 16, 32))
 
 
 def _filtered(reach: int, weight: Callable[[Any], Any]) -> Callable[..., Any]:
