@@ -186,7 +186,8 @@ def test_a_large_main_leaves_what_records_a_profile_also_where_kernels_are_few(m
     nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(60)]
     weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32) * (1 + i % 2), f"w{i}") for i in range(60)]
     infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8])] for name in ("x0", "x60")]
-    proto = helper.make_model(helper.make_graph(nodes, "g", infos[0], infos[1], weights), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    graph = helper.make_graph(nodes, "g", infos[0], infos[1], weights)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     lowered = legato.lower(legato.from_onnx(proto), "llvm")
     symbols = parts._Symbols(lowered.module)
     size = symbols.sizes["main_profiled"]

@@ -52,8 +52,8 @@ def test_the_indices_are_read_once():
 
 
 # shape of x, axis, axes of the indices up to which they differ, sizes of these
-ROWS = [((3, 20, 8), 1, (3, 9)), ((20, 5, 8), 0, (9, 5)), ((20, 5, 8), 0, (9, 4)), ((2, 3, 20, 4, 5), 2, (2, 3, 7)), ((2, 20, 3, 4, 5), 1, (2, 7, 3)),
-        ((3, 20, 1), 1, (3, 9)), ((6, 20, 8), 1, (4, 9)), ((3, 20, 8), 1, (1, 9))]
+ROWS = [((3, 20, 8), 1, (3, 9)), ((20, 5, 8), 0, (9, 5)), ((20, 5, 8), 0, (9, 4)), ((2, 3, 20, 4, 5), 2, (2, 3, 7)),
+        ((2, 20, 3, 4, 5), 1, (2, 7, 3)), ((3, 20, 1), 1, (3, 9)), ((6, 20, 8), 1, (4, 9)), ((3, 20, 8), 1, (1, 9))]
 
 
 @pytest.mark.parametrize(("shape", "axis", "sizes"), ROWS, ids=str)
@@ -63,7 +63,8 @@ def test_rows_of_repeated_indices(shape, axis, sizes):
     i = RNG.integers(-shape[axis], shape[axis], (*sizes, *[1] * len(rest)))
     y = RNG.standard_normal((*sizes, *rest)).astype(np.float32)
     whole = numpy_helper.from_array(np.array(y.shape), "shape")
-    nodes = [helper.make_node("Expand", ["i", "shape"], ["repeated"]), helper.make_node("GatherElements", ["x", "repeated"], ["r"], axis=axis),
+    nodes = [helper.make_node("Expand", ["i", "shape"], ["repeated"]),
+             helper.make_node("GatherElements", ["x", "repeated"], ["r"], axis=axis),
              helper.make_node("ScatterElements", ["x", "repeated", "y"], ["s"], axis=axis, reduction="add")]
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_tensor_value_info("y", TensorProto.FLOAT, y.shape),
               helper.make_tensor_value_info("i", TensorProto.INT64, i.shape)]
