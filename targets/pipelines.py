@@ -23,7 +23,7 @@ Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
 INTEGERS = "relax-integer-contractions{target=%s},"
-TRANSPOSED = "relax-transposed-convolutions"
+TRANSPOSED = "relax-transposed-convolutions,relax-split-pools"
 # in the form that schedules of CPUs are fastest for
 CONVOLUTIONS = ("relax-fold-constants,relax-patch-convolutions{target=%s},relax-plane-convolutions{target=%s},"
                 "relax-widen-convolutions{target=%s},relax-depthwise-groups")

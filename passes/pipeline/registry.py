@@ -21,6 +21,7 @@ PASSES: dict[str, str] = {
     "relax-quantized-weights": "passes.graph.integers.weights:QuantizedWeights",
     "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",
     "relax-patch-convolutions": "passes.graph.patch_convolutions:PatchConvolutions",
+    "relax-split-pools": "passes.graph.split_pools:SplitPools",
     "relax-plane-convolutions": "passes.graph.plane_convolutions:PlaneConvolutions",
     "relax-widen-convolutions": "passes.graph.widen_convolutions:WidenConvolutions",
     "relax-depthwise-groups": "passes.graph.depthwise_groups:DepthwiseGroups",
