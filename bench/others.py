@@ -1,7 +1,8 @@
 """Writes models of other kinds than those of ``bench.whole``, to look for what is slow: ``python -m bench.others DIRECTORY [NAME...]``.
 
 Networks for images, sound, text and tables, in usual sizes, with random weights; ``NAME.npz`` beside a model has its inputs. Then:
-``python -m bench.peers DIRECTORY/*.onnx --threads 1,2 --precisions f32,bf16``. Needs torch, torchvision and transformers.
+``python -m bench.peers DIRECTORY/*.onnx --threads 1,2 --precisions f32,bf16``. Needs torch, torchvision and transformers. Networks of
+timm (``timm/NAME``, and ``timm`` for those that were measured) need that.
 """
 import argparse
 import sys
@@ -19,6 +20,9 @@ from bench.whole import Part, Tensors, write
 
 IMAGES = ("densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet", "mobilenet_v3_large", "regnet_x_800mf", "resnext50_32x4d",
           "shufflenet_v2_x1_0", "squeezenet1_1", "swin_t", "vgg11")
+TIMM = ("hrnet_w18_small", "res2net50_14w_8s", "nfnet_l0", "ghostnet_100", "edgenext_small", "coatnet_0_rw_224", "convmixer_768_32",
+        "resmlp_12_224", "gmlp_s16_224", "xcit_nano_12_p16_224", "efficientformer_l1", "fastvit_t8", "mobilenetv4_conv_small", "skresnet18",
+        "botnet26t_256", "lambda_resnet26t", "inception_next_tiny", "starnet_s1", "hgnetv2_b0", "tiny_vit_5m_224", "davit_tiny")
 
 
 def _decoder() -> tuple[nn.Module, Tensors]:
@@ -56,6 +60,12 @@ def _image(name: str) -> tuple[nn.Module, Tensors]:
     return torchvision.models.get_model(name, weights=None, **fixed), (torch.randn(1, 3, 224, 224),)
 
 
+def _of_timm(name: str) -> tuple[nn.Module, Tensors]:
+    import timm  # pyright: ignore[reportMissingImports]
+    model = timm.create_model(name, pretrained=False)
+    return model, (torch.randn(1, *model.default_cfg["input_size"]),)
+
+
 MODELS: dict[str, Callable[[], tuple[nn.Module, Tensors]]] = {
     **{name: lambda name=name: _image(name) for name in IMAGES},
     "resnet18_of_8": lambda: (torchvision.models.resnet18(weights=None), (torch.randn(8, 3, 128, 128),)),
@@ -82,17 +92,21 @@ def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
     p = argparse.ArgumentParser(prog="python -m bench.others", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("directory", type=Path, metavar="DIRECTORY", help="where to write")
-    p.add_argument("names", nargs="*", metavar="NAME", choices=[*MODELS, []], help=f"of {', '.join(MODELS)}; all by default")
+    p.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MODELS)}; all by default; or timm, or timm/NAME for others")
     return p
 
 
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     args = parser().parse_args(argv)
+    names = [one for name in args.names or MODELS for one in ([f"timm/{of_timm}" for of_timm in TIMM] if name == "timm" else [name])]
+    if unknown := [name for name in names if name not in MODELS and not name.startswith("timm/")]:
+        parser().error(f"there is no model {', '.join(unknown)}: names are {', '.join(MODELS)}, timm and timm/NAME")
     args.directory.mkdir(parents=True, exist_ok=True)
-    for name in args.names or MODELS:
+    for name in names:
         torch.manual_seed(0)
-        model, given = MODELS[name]()
+        source, _, name = name.rpartition("/")
+        model, given = _of_timm(name) if source else MODELS[name]()
         path = args.directory / f"{name}.onnx"
         np.savez(path.with_suffix(".npz"), **write(model.eval(), given, path))
         print(path, flush=True)
