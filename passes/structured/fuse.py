@@ -86,39 +86,34 @@ class Fuser:
             if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds or not len(op.results):
                 continue  # a call without results writes buffers
             call = self.call(op)
-            group = call.group
-            group.calls.append(call)
-            groups[group] = None
             calls[op.operation] = call
-            while self.extend(group, calls, groups):
-                pass
+            groups[call.group] = None
+            self.extend(call, calls, groups)
         return list(groups)
 
-    def extend(self, group: FusionGroup, calls: dict[Any, Call], groups: dict[FusionGroup, None]) -> bool:
-        """Merges groups whose results only this group reads into it. Returns whether there was one: its own operands may follow, as
-        values that several calls of the group read."""
-        inside = {call.op.operation for call in group.calls}
-        last = group.calls[-1]
-        found = False
-        for reader in reversed(group.calls):
-            for producer in self.producers(reader, calls):
-                if producer.group is group or producer.group.calls[-1] is not producer:
+    def extend(self, call: Call, calls: dict[Any, Call], groups: dict[FusionGroup, None]) -> None:
+        """Begins a group of a call and of the groups whose results only these read: what several calls read is taken with the last of
+        them."""
+        group = call.group
+        group.calls, group.waiting = [call], [(call, producer) for producer in self.producers(call, calls)]
+        found = True
+        while found:
+            found, waiting, group.waiting = False, group.waiting, []
+            for reader, producer in waiting:
+                given = producer.group
+                if given is group or given.calls[-1] is not producer:
                     continue
-                if any(use.owner.operation not in inside for use in producer.result.uses):
-                    continue
-                if reader is not last and not all(call.in_order for call in (*producer.group.calls, *group.calls)):
+                if any((user := calls.get(use.owner.operation)) is None or user.group is not group for use in producer.result.uses):
+                    group.waiting.append((reader, producer))
+                elif reader is not call and not all(one.in_order for one in (*given.calls, *group.calls)):
                     continue    # of what is read in two orders one would be a tensor of the kernel
-                if may_join(producer, reader, group):
-                    del groups[producer.group]
-                    taken = producer.group.calls
-                elif taken := widened_at_end(producer.group, reader, group):
-                    producer.group.calls = producer.group.calls[: -len(taken)]
-                else:
-                    continue
-                group.take(taken)
-                inside |= {call.op.operation for call in taken}
-                found = True
-        return found
+                elif may_join(producer, reader, group):
+                    del groups[given]
+                    group.take(given, len(given.calls))
+                    found = True
+                elif moved := widened_at_end(given, reader, group):
+                    group.take(given, len(moved))
+                    found = True
 
     def producers(self, reader: Call, calls: dict[Any, Call]) -> list[Call]:
         """The calls whose results a call reads in the order of its own, the last operand's first."""

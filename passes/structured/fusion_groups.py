@@ -40,20 +40,25 @@ class Call:
 
 @dataclass(eq=False)
 class FusionGroup:
-    """Calls that become one kernel, in program order; the last one's result is the group's."""
+    """Calls that become one kernel, in program order; the last one's result is the group's. ``waiting``: what calls of the group read,
+    and calls outside of it as well, as pairs of the reader and the call that makes it."""
 
     calls: list[Call] = field(default_factory=list)
+    waiting: list[tuple[Call, Call]] = field(default_factory=list)
 
     @property
     def heavy(self) -> str | None:
         """The kind of the one call that is not elementwise, if there is one."""
         return next((c.kind for c in self.calls if c.kind != "elementwise"), None)
 
-    def take(self, calls: list[Call]) -> None:
-        """Puts calls of another group in front."""
-        self.calls = calls + self.calls
-        for call in calls:
+    def take(self, other: "FusionGroup", count: int) -> None:
+        """Puts the last calls of another group, so many, in front."""
+        first = len(other.calls) - count
+        other.calls, taken = other.calls[:first], other.calls[first:]
+        self.calls = taken + self.calls
+        for call in taken:
             call.group = self
+        self.waiting += [one for one in other.waiting if one[0].group is self]
 
 
 def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
