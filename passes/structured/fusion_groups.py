@@ -62,7 +62,7 @@ class FusionGroup:
 
 
 def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
-    """Whether the producer's group, whose only reader is the consumer, may be merged into the consumer's group."""
+    """Whether the producer's group, which only calls of the consumer's group read, may be merged into that one."""
     if not producer.fresh:
         return False  # the kernel of the group would start from an empty tensor in place of what the output holds
     theirs = producer.group.heavy
