@@ -16,7 +16,7 @@ from legato.core.mlir import ir
 
 TERMS: dict[int, Index] = {3: ("n", "c", "w"), 4: ("n", "c", "h", "w"), 5: ("n", "c", "d", "h", "w")}
 MOST_STRIDE = 4         # of columns: every s-th column is taken by s - 1 shuffles of vectors
-MOST_TAPS = 32          # of a window's row, which are written out
+MOST_WORDS = 8          # the same of elements of 32 bits
 # with what changes nothing, None for the least number of the type
 COMBINERS: dict[str, float | None] = {"arith.maximumf": float("-inf"), "arith.addf": 0.0, "arith.maxui": 0, "arith.maxsi": None}
 
@@ -48,10 +48,10 @@ class PoolForm(Epilogue):
             return None
         sizes, counts = (list(value.type.shape)[2:] for value in (padded[0], heart.op.results[0]))
         axes = axes_of(sizes, counts, list(heart.op.operands[1].type.shape), padded[1], *steps)
-        if axes is not None and (axes[-1].stride > MOST_STRIDE or axes[-1].taps > MOST_TAPS):
+        if axes is None or padded[0].type.shape[1] < 0 or not is_quick(axes[-1], heart.op.results[0].type.element_type):
             return None
-        form = None if axes is None or padded[0].type.shape[1] < 0 else cls(kernel, heart, padded[0], axes)
-        return form if form is not None and form.is_traceable([form.source]) else None
+        form = cls(kernel, heart, padded[0], axes)
+        return form if form.is_traceable([form.source]) else None
 
     @property
     def terms(self) -> Index:
@@ -77,6 +77,17 @@ class PoolForm(Epilogue):
     def result(self) -> ir.Value:
         """The pool's result, of which the epilogue makes the kernel's."""
         return self.heart.op.results[0]
+
+
+def steps_far(columns: WindowAxis, element: ir.Type) -> bool:
+    """Whether neighbouring windows are too far apart for shuffles that take a column of each. Vectors along a window are combined then."""
+    is_narrow = isinstance(element, ir.IntegerType) and element.width < 32      # floats are combined as f32
+    return columns.stride > (MOST_STRIDE if is_narrow else MOST_WORDS)
+
+
+def is_quick(columns: WindowAxis, element: ir.Type) -> bool:
+    """Whether vectors of columns take few steps: ``columns`` are the windows along a row."""
+    return not steps_far(columns, element) or (columns.dilation == 1 and not isinstance(element, ir.IntegerType))
 
 
 def neutral_of(combiner: str, element: ir.Type) -> float:

@@ -1,6 +1,7 @@
 """Rows of channels-first images that loops over their columns keep: with a border, and apart by the windows' stride.
 
 With a stride of s, a row is kept as s rows, of which each has every s-th column: what neighbouring windows take from it are neighbours.
+Where s is large a row is kept as it is, and windows are read one by one.
 """
 from __future__ import annotations
 
@@ -9,18 +10,18 @@ from math import prod
 
 from legato.analysis.structured.window import WindowAxis
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, remainder, scratch
+from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, remainder, scratch, times
 
 
 class KeptRows:
     """The memory of rows, made at the insertion point. ``columns``: the windows along a row; ``border``: a vector of what lies around the
-    image; ``shape``: how many rows there are, as the dimensions of their places."""
+    image; ``shape``: how many rows there are, as the dimensions of their places; ``whole``: rows are kept as they are."""
 
-    def __init__(self, vectors: Vectors, columns: WindowAxis, border: ir.Value, *shape: int):
+    def __init__(self, vectors: Vectors, columns: WindowAxis, border: ir.Value, *shape: int, whole: bool = False):
         self.vectors, self.columns, self.border = vectors, columns, border
-        stride = columns.stride
+        self.apart = stride = 1 if whole else columns.stride
         self.group = stride * vectors.lanes      # columns, of which one vector is made for each of the rows that are kept
-        read = (columns.count - 1) * stride + (columns.taps - 1) * columns.dilation
+        read = (columns.count - 1) * columns.stride + (columns.taps - 1) * columns.dilation
         written = -(-columns.size // self.group) * self.group + columns.begin
         self.width = -(-max(read, written) // stride) + 2 * vectors.lanes
         self.memory = scratch(*shape, stride, self.width, element=border.type.element_type)
@@ -43,7 +44,7 @@ class KeptRows:
 
     def keep(self, row: Sequence[Size], values: Sequence[ir.Value], start: Size) -> None:
         """Writes neighbouring vectors of a row of the image, of which the first begins at column ``start``, a multiple of ``group``."""
-        stride, lanes, begin = self.columns.stride, self.vectors.lanes, self.columns.begin
+        stride, lanes, begin = self.apart, self.vectors.lanes, self.columns.begin
         for number in range(0, len(values), stride):
             group = [*values[number:number + stride], *[self.border] * (number + stride - len(values))]
             for first in range(stride):
@@ -51,10 +52,15 @@ class KeptRows:
                 at = plus(plus(quotient(start, stride), number // stride * lanes), shift)
                 self.vectors.store(every(group, first), self.memory, *row, place, at)
 
-    def load(self, row: Sequence[Size], tap: int, at: Size) -> ir.Value:
-        """What neighbouring windows, the first at column ``at`` of the result, have at a tap."""
-        offset = tap * self.columns.dilation
-        return self.vectors.load(self.memory, *row, offset % self.columns.stride, plus(at, offset // self.columns.stride))
+    def load(self, row: Sequence[Size], tap: Size, at: Size) -> ir.Value:
+        """What neighbouring windows, the first at column ``at`` of the result, have at a tap. Of rows that are ``apart``."""
+        offset = times(tap, self.columns.dilation)
+        place, shift = remainder(offset, self.columns.stride), quotient(offset, self.columns.stride)
+        return self.vectors.load(self.memory, *row, place, plus(at, shift))
+
+    def load_window(self, row: Sequence[Size], tap: Size, at: Size) -> ir.Value:
+        """Neighbouring columns of the window at column ``at`` of the result, from a tap on. Of rows that are ``whole``."""
+        return self.vectors.load(self.memory, *row, 0, plus(times(at, self.columns.stride), tap))
 
 
 def every(vectors: Sequence[ir.Value], first: int) -> ir.Value:

@@ -1,8 +1,9 @@
 """tir-plane-pools: maximum and average pools of channels-first images, as loops over rows of the result, with vectors along a row.
 
 For a part of a channel, the rows of the image that a row of windows takes are combined first, column by column, into one row in the
-first-level cache, with a border of what changes nothing (``kept_rows``); then its columns, window by window. Rows above and below the
-image are left out: rows of windows that lie inside have a loop of their own, of others the bounds of loops over the window's rows are.
+first-level cache, with a border of what changes nothing (``kept_rows``); then its columns, tap by tap for neighbouring windows, or where
+these are far apart window by window (``far_windows``). Rows above and below the image are left out: rows of windows that lie inside have a
+loop of their own, of others the bounds of loops over the window's rows are.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from math import prod
 from typing import ClassVar
 
 from legato.analysis.structured.elements import Term
-from legato.analysis.structured.pool import PoolForm
+from legato.analysis.structured.pool import PoolForm, steps_far
 from legato.analysis.structured.window import WindowAxis
 from legato.core.halves import is_half
 from legato.core.interfaces import CpuMachine
@@ -38,12 +39,15 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.column_tiles import PARTS, evenly
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.far_windows import far_windows
 from legato.passes.cpu.kept_rows import KeptRows
 from legato.passes.cpu.kernel_loops import into_loops
 from legato.passes.cpu.window_loops import WORTH_IT, WindowSpan, span_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
+MOST_TAPS = 32          # of a window's row, which are written out
+STEP = 8                # of more
 MOST_ROWS = 9           # of a window that are written out, where all of them lie inside of the image
 VECTORS = 8             # of columns that are combined at once
 LEAST_LANES = 8
@@ -84,14 +88,16 @@ class PoolLoops:
         own = form.result.type.element_type
         self.element = own if isinstance(own, ir.IntegerType) else ir.F32Type.get()    # in which elements are combined
         bits = self.element.width
-        self.vectors = Vectors(min(machine.lanes(bits), max(LEAST_LANES, 1 << (self.columns.count - 1).bit_length())))
+        self.steps_far = steps_far(self.columns, own)
+        width = max(LEAST_LANES, self.columns.count, self.columns.taps if self.steps_far else 0)
+        self.vectors = Vectors(min(machine.lanes(bits), 1 << (width - 1).bit_length()))
         self.has_masks = own == ir.F32Type.get() or machine.has("avx512bw")
         self.combine = partial(combined, form.combiner)
         work = max(1, self.source.type.shape[0]) * form.channels * prod(axis.count * axis.taps for axis in form.axes)
         self.threads = machine.threads if work >= WORTH_IT else 1
         self.counts = self._counts(bits // 8)
         self.border = self.vectors.constant(form.neutral, self.element)
-        self.rows = KeptRows(self.vectors, self.columns, self.border, self.threads, *self.counts)
+        self.rows = KeptRows(self.vectors, self.columns, self.border, self.threads, *self.counts, whole=self.steps_far)
 
     def _counts(self, size: int) -> list[int]:
         """The positions, by the dimensions across rows, whose rows are kept: as many of the first as fit into half of the first cache."""
@@ -173,7 +179,7 @@ class PoolPart:
 
     def _keep_row(self, places: list[Size], spans: list[WindowSpan], written_out: bool) -> None:
         size = self.columns.size
-        step = max(1, VECTORS // self.columns.stride) * self.rows.group
+        step = max(1, VECTORS // self.rows.apart) * self.rows.group
         whole = size - size % step
 
         def keep(start: Size, columns: int) -> None:
@@ -248,10 +254,11 @@ class PoolPart:
     def _write(self, places: list[Size], at: Size, count: int | None) -> None:
         """Combines the columns of neighbouring windows, and writes what the elementwise ops make of that."""
         v, form, out = self.vectors, self.form, self.loops.out
-        columns = [self.rows.load([self.thread, *places], tap, at) for tap in range(self.columns.taps)]
-        value = columns[0]
-        for column in columns[1:]:
-            value = self.combine(column, value)
+        row = [self.thread, *places]
+        if self.loops.steps_far:
+            value = far_windows(self.rows, row, at, min(v.lanes, self.columns.count), self.combine)
+        else:
+            value = self._near_windows(row, at)
         own = form.result.type.element_type
         value = value if own == self.loops.element else arith.truncf(v.of(own), value)
         across = [plus(self.first, places[0]), *places[1:]] if places else []
@@ -261,6 +268,21 @@ class PoolPart:
             v.store_first(count, result, out, *here.values())
         else:
             v.store_if(None if count is None else v.mask(count), result, out, *here.values())
+
+    def _near_windows(self, row: Sequence[Size], at: Size) -> ir.Value:
+        """What neighbouring windows are combined to, tap by tap; many taps by a loop over parts of them."""
+        taps, step = self.columns.taps, self.columns.taps if self.columns.taps <= MOST_TAPS else STEP
+
+        def combine(first: Size, count: int, value: ir.Value) -> ir.Value:
+            for tap in range(count):
+                value = self.combine(self.rows.load(row, plus(first, tap), at), value)
+            return value
+
+        value, rest = self.rows.load(row, 0, at), (taps - 1) % step
+        value = combine(1, rest, value)
+        if rest + 1 == taps:
+            return value
+        return loop(1 + rest, taps, step, lambda tap, value: [combine(tap, step, value)], [value])[0]
 
 
 def all_inside(axes: Sequence[WindowAxis], spans: Sequence[WindowSpan]) -> ir.Value:

@@ -17,12 +17,13 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 OPS = {f"relax.max_pool{rank}d": rank for rank in (1, 2, 3)}
-LONG = 32       # windows up to this are quick as they are
+LONG = 8        # windows up to this are quick as they are,
+FEW = 4         # and those that take an element so often at most
 
 
 @dataclass(frozen=True)
 class SplitPools(ModulePass):
-    """Splits maximum pools of windows of more than 32 elements along an axis in two, until none has more."""
+    """Splits maximum pools of windows of more than 8 elements along an axis in two, where more than four windows share an element."""
 
     name: ClassVar[str] = "relax-split-pools"
     rounding: ClassVar[Rounding] = EXACT
@@ -45,7 +46,7 @@ def split(op: ir.Operation) -> None:
                      attributes["padding"][rank + i]) for i in range(rank)]
     sizes, counts = ([dims.dims(value.type)[place] for place in places] for value in (op.operands[0], op.results[0]))
     value = op.operands[0]
-    while any(axis.taps > LONG for axis in axes):
+    while any(axis.is_long for axis in axes):
         if attributes["ceil_mode"] and not all(axis.fits(size, count) for axis, size, count in zip(axes, sizes, counts)):
             return      # the last window ends behind the padding
         parts = [axis.parts(size if isinstance(size, int) else None) for axis, size in zip(axes, sizes)]
@@ -73,6 +74,11 @@ class PoolAxis:
     begin: int
     end: int
 
+    @property
+    def is_long(self) -> bool:
+        """Whether two pools take fewer steps."""
+        return self.taps > max(LONG, FEW * self.stride)
+
     def fits(self, size: dims.Size, count: dims.Size) -> bool:
         """Whether the last of ``count`` windows ends in the padding."""
         extent = self.dilation * (self.taps - 1) + 1
@@ -81,7 +87,7 @@ class PoolAxis:
     def parts(self, size: int | None) -> tuple["PoolAxis", "PoolAxis"]:
         """Two pools for this one; the first does nothing where the windows are short. It skips what the second does not read, if the size
         is known. All its windows that have an element are there: what the second pads are others."""
-        if self.taps <= LONG:
+        if not self.is_long:
             return PoolAxis(1, 1, 1, 0, 0), self
         steps = {(a, d): (self.taps - a) // d + 1 for a in range(2, LONG + 1) for d in range(1, a + 1) if (self.taps - a) % d == 0}
 

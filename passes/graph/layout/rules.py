@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from legato.analysis.structured.column_convolution import LANES, gains_by_columns
+from legato.analysis.structured.pool import is_quick
 from legato.analysis.structured.window import axes_of
 from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
@@ -114,12 +115,15 @@ def pool(converter: Converter, op: ir.Operation) -> bool:
 
 
 def _has_columns(op: ir.Operation, attrs: dict[str, Any]) -> bool:
-    """Whether a pool of channels-first images is one of floats, or a maximum of integers, of known sizes, with neighbouring columns in
-    neighbouring windows."""
+    """Whether a pool of channels-first images is one of floats, or a maximum of integers, of known sizes, of which vectors of columns take
+    few steps."""
     type_, is_max = op.operands[0].type, op.name.startswith("relax.max_pool")
-    known = all(isinstance(size, int) for size in dims(type_)[1:])
-    plain = isinstance(type_.element_type, ir.FloatType) or (isinstance(type_.element_type, ir.IntegerType) and is_max)
-    return known and plain and 8 <= type_.element_type.width <= 32 and attrs["strides"][-1] <= 4
+    element, sizes, counts = type_.element_type, dims(type_)[2:], dims(op.results[0].type)[2:]
+    plain = isinstance(element, ir.FloatType) or (isinstance(element, ir.IntegerType) and is_max)
+    if not plain or not 8 <= element.width <= 32 or not all(isinstance(size, int) for size in dims(type_)[1:]):
+        return False
+    axes = axes_of(sizes, counts, attrs["kernel"], attrs["padding"][:len(sizes)], attrs["strides"], attrs["dilations"])
+    return axes is not None and is_quick(axes[-1], element)
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:

@@ -83,7 +83,7 @@ func.func private @bytes(%x: tensor<2x3x9x31xi8>, %out: tensor<2x3x9x15xi8> {tir
   return %2 : tensor<2x3x9x15xi8>
 }
 
-// A border of other numbers, and columns far apart, are left to loops of scalars.
+// A border of other numbers, and columns of windows far apart that are not neighbours, are left to loops of scalars.
 // CHECK-LABEL: func.func private @bordered(
 // CHECK: linalg.pooling_nchw_max
 func.func private @bordered(%x: tensor<1x3x8x8xf32>, %out: tensor<1x3x10x8xf32> {tir.out}) -> tensor<1x3x10x8xf32> attributes {tir.prim_func} {
@@ -99,13 +99,51 @@ func.func private @bordered(%x: tensor<1x3x8x8xf32>, %out: tensor<1x3x10x8xf32> 
   return %2 : tensor<1x3x10x8xf32>
 }
 
-// CHECK-LABEL: func.func private @far(
+// CHECK-LABEL: func.func private @far_columns(
 // CHECK: linalg.pooling_nchw_max
-func.func private @far(%x: tensor<1x3x8x8xf32>, %out: tensor<1x3x8x2xf32> {tir.out}) -> tensor<1x3x8x2xf32> attributes {tir.prim_func} {
+func.func private @far_columns(%x: tensor<1x3x8x40xf32>, %out: tensor<1x3x8x4xf32> {tir.out}) -> tensor<1x3x8x4xf32> attributes {tir.prim_func} {
   %low = arith.constant 0xFF800000 : f32
-  %0 = linalg.fill ins(%low : f32) outs(%out : tensor<1x3x8x2xf32>) -> tensor<1x3x8x2xf32>
-  %1 = tensor.empty() : tensor<1x1xf32>
-  %2 = linalg.pooling_nchw_max {strides = dense<[1, 7]> : tensor<2xi64>} ins(%x, %1 : tensor<1x3x8x8xf32>, tensor<1x1xf32>)
-    outs(%0 : tensor<1x3x8x2xf32>) -> tensor<1x3x8x2xf32>
-  return %2 : tensor<1x3x8x2xf32>
+  %0 = linalg.fill ins(%low : f32) outs(%out : tensor<1x3x8x4xf32>) -> tensor<1x3x8x4xf32>
+  %1 = tensor.empty() : tensor<1x2xf32>
+  %2 = linalg.pooling_nchw_max {strides = dense<[1, 10]> : tensor<2xi64>, dilations = dense<[1, 3]> : tensor<2xi64>}
+    ins(%x, %1 : tensor<1x3x8x40xf32>, tensor<1x2xf32>) outs(%0 : tensor<1x3x8x4xf32>) -> tensor<1x3x8x4xf32>
+  return %2 : tensor<1x3x8x4xf32>
+}
+
+// Windows far apart: of 13 columns each, as 8 and 5, what follows is left out; eight vectors, one for a window, are combined to one of eight
+// windows by 7 steps.
+// CHECK-LABEL: func.func private @far(
+// CHECK: %[[KEPT:.*]] = memref.alloc() {{.*}} : memref<1x1x1x{{.*}}xf32>
+// CHECK: vector.store %{{.*}}, %[[KEPT]]
+// CHECK-COUNT-8: vector.load %[[KEPT]]{{.*}} : memref<1x1x1x{{.*}}xf32>, vector<8xf32>
+// CHECK: vector.load %[[KEPT]]
+// CHECK-NEXT: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 3, 8, 9, 10, 11]
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [4, 5, 6, 7, 12, 13, 14, 15]
+// CHECK: arith.addf
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [1, 3, 5, 7, 9, 11, 13, 15]
+// CHECK-NEXT: arith.addf
+// CHECK-NOT: linalg
+// CHECK: return
+func.func private @far(%x: tensor<1x3x16x130xf32>, %out: tensor<1x3x1x13xf32> {tir.out}) -> tensor<1x3x1x13xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x3x1x13xf32>) -> tensor<1x3x1x13xf32>
+  %1 = tensor.empty() : tensor<16x13xf32>
+  %2 = linalg.pooling_nchw_sum {strides = dense<[1, 9]> : tensor<2xi64>} ins(%x, %1 : tensor<1x3x16x130xf32>, tensor<16x13xf32>)
+    outs(%0 : tensor<1x3x1x13xf32>) -> tensor<1x3x1x13xf32>
+  return %2 : tensor<1x3x1x13xf32>
+}
+
+// Many columns of neighbouring windows are combined by a loop over parts of them.
+// CHECK-LABEL: func.func private @long(
+// CHECK: scf.for %{{.*}} = %c1 to %c33{{.*}} step %c8{{.*}} iter_args
+// CHECK-COUNT-8: arith.addf
+// CHECK-NEXT: scf.yield
+func.func private @long(%x: tensor<1x3x100xf32>, %out: tensor<1x3x68xf32> {tir.out}) -> tensor<1x3x68xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x3x68xf32>) -> tensor<1x3x68xf32>
+  %1 = tensor.empty() : tensor<33xf32>
+  %2 = linalg.pooling_ncw_sum ins(%x, %1 : tensor<1x3x100xf32>, tensor<33xf32>) outs(%0 : tensor<1x3x68xf32>) -> tensor<1x3x68xf32>
+  return %2 : tensor<1x3x68xf32>
 }

@@ -161,17 +161,17 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
 // ALL: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x9x8xf32>)
 // CHECK-LABEL: func.func @columns
 // CHECK: "relax.max_pool2d"(%arg0) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>)
-// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC", strides = array<i64: 1, 5>}
+// CHECK: "relax.max_pool2d"({{.*}}) {dilations = array<i64: 1, 7>, kernel = array<i64: 2, 2>, layout = "NHWC", strides = array<i64: 1, 9>}
 // CHECK: "relax.max_pool2d"(%arg1) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xi8>)
 // CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x?x8xf32, {{.*}}>)
 func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
-    -> (tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>) {
+    -> (tensor<2x8x8x8xf32>, tensor<2x8x8x1xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>) {
   %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x8xf32>
-  %1 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>, strides = array<i64: 1, 5>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x2xf32>
+  %1 = "relax.max_pool2d"(%x) {dilations = array<i64: 1, 7>, kernel = array<i64: 2, 2>, strides = array<i64: 1, 9>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x1xf32>
   %2 = "relax.max_pool2d"(%y) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xi8>) -> tensor<2x8x8x8xi8>
   %3 = "relax.max_pool2d"(%z) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
     -> tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
-  return %0, %1, %2, %3 : tensor<2x8x8x8xf32>, tensor<2x8x8x2xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
+  return %0, %1, %2, %3 : tensor<2x8x8x8xf32>, tensor<2x8x8x1xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
 }
 
 // Weights of integers may have a layout of their own.

@@ -1,10 +1,11 @@
 // RUN: legato-opt %s --relax-split-pools | filecheck %s
 
-// 400 neighbours are 20 places, 20 apart, of 20 neighbours. The first pool skips what the second does not read.
+// 400 neighbours are 7 places, 56 apart, of 64, which are 8 places, 8 apart, of 8 neighbours.
 // CHECK-LABEL: func.func @long(
-// CHECK: %[[A:.*]] = "relax.max_pool1d"(%arg0) {kernel = array<i64: 20>} : (tensor<1x4x1000xf32>) -> tensor<1x4x981xf32>
-// CHECK: %[[B:.*]] = "relax.max_pool1d"(%[[A]]) {dilations = array<i64: 20>, kernel = array<i64: 20>} : (tensor<1x4x981xf32>) -> tensor<1x4x601xf32>
-// CHECK: return %[[B]]
+// CHECK: %[[A:.*]] = "relax.max_pool1d"(%arg0) {kernel = array<i64: 8>} : (tensor<1x4x1000xf32>) -> tensor<1x4x993xf32>
+// CHECK: %[[B:.*]] = "relax.max_pool1d"(%[[A]]) {dilations = array<i64: 8>, kernel = array<i64: 8>} : (tensor<1x4x993xf32>) -> tensor<1x4x937xf32>
+// CHECK: %[[C:.*]] = "relax.max_pool1d"(%[[B]]) {dilations = array<i64: 56>, kernel = array<i64: 7>} : (tensor<1x4x937xf32>) -> tensor<1x4x601xf32>
+// CHECK: return %[[C]]
 func.func @long(%x: tensor<1x4x1000xf32>) -> tensor<1x4x601xf32> {
   %y = "relax.max_pool1d"(%x) {kernel = array<i64: 400>} : (tensor<1x4x1000xf32>) -> tensor<1x4x601xf32>
   return %y : tensor<1x4x601xf32>
@@ -21,24 +22,27 @@ func.func @padded(%x: tensor<1x4x60x9xf32>) -> tensor<1x4x56x5xf32> {
   return %y : tensor<1x4x56x5xf32>
 }
 
-// Windows that do not overlap: neither do those of the first pool.
+// Windows 16 apart are made of ones that do not overlap: the first pools skip what the others do not read.
 // CHECK-LABEL: func.func @apart(
-// CHECK: "relax.max_pool1d"(%arg0) {kernel = array<i64: [[A:[0-9]+]]>, strides = array<i64: [[A]]>}
-// CHECK: "relax.max_pool1d"
+// CHECK: "relax.max_pool1d"(%arg0) {kernel = array<i64: 8>, strides = array<i64: 8>}
+// CHECK: "relax.max_pool1d"(%{{.*}}) {kernel = array<i64: 2>, strides = array<i64: 2>}
+// CHECK: "relax.max_pool1d"(%{{.*}}) {kernel = array<i64: 5>}
 // CHECK: return
-func.func @apart(%x: tensor<1x4x1000xf32>) -> tensor<1x4x10xf32> {
-  %y = "relax.max_pool1d"(%x) {kernel = array<i64: 100>, strides = array<i64: 100>} : (tensor<1x4x1000xf32>) -> tensor<1x4x10xf32>
-  return %y : tensor<1x4x10xf32>
+func.func @apart(%x: tensor<1x4x1040xf32>) -> tensor<1x4x61xf32> {
+  %y = "relax.max_pool1d"(%x) {kernel = array<i64: 80>, strides = array<i64: 16>} : (tensor<1x4x1040xf32>) -> tensor<1x4x61xf32>
+  return %y : tensor<1x4x61xf32>
 }
 
-// Left alone: short windows, and a last window that ends behind the padding.
+// Left alone: short windows, windows that take an element four times at most, and a last window that ends behind the padding.
 // CHECK-LABEL: func.func @left(
-// CHECK-COUNT-2: "relax.max_pool1d"(%arg0)
+// CHECK-COUNT-3: "relax.max_pool1d"(%arg0)
 // CHECK-NOT: relax.max_pool1d
 // CHECK: return
-func.func @left(%x: tensor<1x4x100xf32>) -> (tensor<1x4x69xf32>, tensor<1x4x33xf32>) {
-  %y = "relax.max_pool1d"(%x) {kernel = array<i64: 32>} : (tensor<1x4x100xf32>) -> tensor<1x4x69xf32>
+func.func @left(%x: tensor<1x4x100xf32>) -> (tensor<1x4x93xf32>, tensor<1x4x5xf32>, tensor<1x4x33xf32>) {
+  %y = "relax.max_pool1d"(%x) {kernel = array<i64: 8>} : (tensor<1x4x100xf32>) -> tensor<1x4x93xf32>
+  %v = "relax.max_pool1d"(%x) {kernel = array<i64: 40>, strides = array<i64: 12>} : (tensor<1x4x100xf32>) -> tensor<1x4x6xf32>
   %z = "relax.max_pool1d"(%x) {kernel = array<i64: 35>, strides = array<i64: 2>, ceil_mode = true} : (tensor<1x4x100xf32>) -> tensor<1x4x34xf32>
   %w = tensor.extract_slice %z[0, 0, 0] [1, 4, 33] [1, 1, 1] : tensor<1x4x34xf32> to tensor<1x4x33xf32>
-  return %y, %w : tensor<1x4x69xf32>, tensor<1x4x33xf32>
+  %u = tensor.extract_slice %v[0, 0, 0] [1, 4, 5] [1, 1, 1] : tensor<1x4x6xf32> to tensor<1x4x5xf32>
+  return %y, %u, %w : tensor<1x4x93xf32>, tensor<1x4x5xf32>, tensor<1x4x33xf32>
 }
