@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
     "relax-plane-convolutions": "passes.graph.plane_convolutions:PlaneConvolutions",
     "relax-widen-convolutions": "passes.graph.widen_convolutions:WidenConvolutions",
     "relax-depthwise-groups": "passes.graph.depthwise_groups:DepthwiseGroups",
+    "relax-turn-few-columns": "passes.graph.turn_few_columns:TurnFewColumns",
     "relax-turn-short-rows": "passes.graph.turn_short_rows:TurnShortRows",
     "relax-combine-parallel-matmuls": "passes.graph.combine_parallel_matmuls:CombineParallelMatmuls",
     "relax-rotate-halves": "passes.graph.rotate_halves:RotateHalves",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from legato.core.errors import Refusal
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import arith, ir, math
 from legato.core.user_code import source_of
 from legato.dialects.tir.markers import WEIGHS
@@ -22,6 +23,7 @@ from legato.targets.predicates import dtype
 from legato.targets.rule import Rule, intrinsic
 
 SEGMENTS = {"math.tanh": segments.TANH, "math.erf": segments.ERF}
+ROUNDINGS = ("math.ceil", "math.floor", "math.roundeven", "math.trunc")
 ONE_BY_ONE = {"math.tanh": f32.tanh, "math.erf": f32.erf}
 
 
@@ -57,6 +59,17 @@ def half_fma(op, a, b, c):
     return arith.TruncFOp(op.output_types[0], math.fma(*wide.operands)).result
 
 
+@intrinsic("arith.truncf", dtypes=("f32",))
+def rounded_half(op, x):
+    """A vector of halves that was extended, and rounded to integers. LLVM takes that for a rounding of halves, which CPUs without
+    AVX512-FP16 do one by one; with the sign that it has already, taken from where it is, it is left in f32."""
+    rounding = defining_op(x)
+    extended = None if rounding is None or rounding.name not in ROUNDINGS else defining_op(rounding.operands[0])
+    if extended is None or extended.name != "arith.extf" or not isinstance(x.type, ir.VectorType) or op.machine.has("avx512fp16"):
+        return Refusal("LLVM does as well")
+    return arith.TruncFOp(op.output_types[0], math.copysign(x, extended.results[0])).result
+
+
 def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
     def legalize(op: Any, *operands: ir.Value) -> Any:
         value = expand(op.op, op.machine)
@@ -70,6 +83,7 @@ RULES = (
     *odd_function,
     remainder,
     half_fma,
+    rounded_half,
     *DOT_PRODUCTS,
     *BYTE_TABLES,
     *QUANTIZATION,

@@ -2,12 +2,16 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from assembly import innermost_loops
 
 import legato
 from legato import driver
+from legato.core.cpu import missing_features
 from legato.dialects import Module
+from legato.targets.cpu.machine import LEVELS
 
 CPUS = ["x86-64", "x86-64-v2", "x86-64-v3"]  # F16C comes with the last
+HERE = [level for level in LEVELS if level in ("x86-64-v3", "x86-64-v4") and not missing_features(level, "")]
 SPELLED = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
@@ -54,6 +58,20 @@ def test_to_f16(cpu):
     with np.errstate(over="ignore"):
         x = x.astype(np.float32)
         same(cast(cpu, x, "f16"), x.astype(np.float16))
+
+
+@pytest.mark.parametrize("cpu", HERE)
+def test_roundings(cpu, tmp_path):
+    """Of every number, by an instruction for a vector: LLVM would take them for roundings of halves, and do these one by one."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    type_ = "tensor<65536xf16>"
+    for name, function in (("ceil", np.ceil), ("floor", np.floor), ("round", np.rint), ("trunc", np.trunc)):
+        executable = legato.compile(Module.parse(
+            f'func.func @main(%x: {type_} {{relax.name = "x"}}) -> ({type_} {{relax.name = "y"}}) {{\n'
+            f'%0 = "relax.{name}"(%x) : ({type_}) -> {type_}\nreturn %0 : {type_} }}'), f"llvm{{cpu={cpu}}}")
+        same(executable(x), function(x))
+        executable.save(tmp_path / "model.legato")
+        assert not any("vroundss" in line or "vrndscaless" in line for loop in innermost_loops(tmp_path / "model.legato") for line in loop)
 
 
 @pytest.mark.parametrize("cpu", CPUS)
