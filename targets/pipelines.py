@@ -47,7 +47,7 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
           "arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
           "tir-bound-integers,tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
-VECTORS = ("tir-carry-nans,tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-flatten-transposes,tir-slice-transfers,"
+VECTORS = ("tir-carry-nans{target=%s},tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-flatten-transposes,tir-slice-transfers,"
            "tir-lower-vectors,tir-split-masks{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"

@@ -2,7 +2,8 @@
 
 The maximum of vectors, NaN where an element is, takes a comparison and a selection beside the instruction for the maximum, which
 ignores NaN on one side, and each waits for the one before. Here the loop carries the greatest number, and a mask of the lanes without NaN;
-behind it, the others become NaN. Two steps are done at once, as one comparison tells whether either of two elements is NaN.
+behind it, the others become NaN. Two steps are done at once, as one comparison tells whether either of two elements is NaN. Without
+AVX-512 a mask would take as many registers as its vector, and be packed to bytes in each step: there, loops stay as they are.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import ClassVar
 from legato.core.ir_helpers import body, copy, find, index, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.module import Module
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
 PREDICATES = {"arith.maximumf": arith.CmpFPredicate.OGT, "arith.minimumf": arith.CmpFPredicate.OLT}
@@ -22,13 +23,16 @@ STEPS = 2       # at once
 
 @dataclass(frozen=True)
 class CarryNans(ModulePass):
-    """Rewrites loops that carry vectors of maxima or minima."""
+    """Rewrites loops that carry vectors of maxima or minima, on CPUs with registers for masks."""
 
     name: ClassVar[str] = "tir-carry-nans"
     rounding: ClassVar[Rounding] = EXACT
     keeps_kernels: ClassVar[bool] = True
+    target: TargetText = option("llvm", "the target whose CPU may have registers for masks")
 
     def run(self, module: Module, context: PassContext) -> None:
+        if not context.cpu(self.target).has("avx512f"):
+            return
         with module.context:
             for op in find(module.module.operation, "scf.for", inner_first=True):
                 loop = op.opview

@@ -1,4 +1,7 @@
-// RUN: legato-opt %s --tir-carry-nans | filecheck %s
+// RUN: legato-opt %s --tir-carry-nans="target=llvm{cpu=x86-64-v4}" | filecheck %s
+// RUN: legato-opt %s --tir-carry-nans="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=AVX2
+// AVX2: arith.maximumf
+// AVX2-NOT: arith.cmpf
 
 // Two steps take one comparison for NaN; what is left of an odd number is a loop of its own.
 // CHECK-LABEL: func.func @maximum(
