@@ -25,7 +25,7 @@ INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-size
 INTEGERS = "relax-integer-contractions{target=%s},"
 TRANSPOSED = "relax-transposed-convolutions,relax-split-pools"
 # in the form that schedules of CPUs are fastest for
-CONVOLUTIONS = ("relax-fold-constants,relax-patch-convolutions{target=%s},relax-plane-convolutions{target=%s},"
+CONVOLUTIONS = ("relax-unit-axes-first,relax-fold-constants,relax-patch-convolutions{target=%s},relax-plane-convolutions{target=%s},"
                 "relax-widen-convolutions{target=%s},relax-depthwise-groups")
 GRAPH = ("relax-fold-constants,relax-canonicalize,relax-hoist-invariants,"
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO%s in-place=true},relax-fold-constants,relax-canonicalize,"

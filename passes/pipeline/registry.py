@@ -30,6 +30,7 @@ PASSES: dict[str, str] = {
     "relax-combine-parallel-matmuls": "passes.graph.combine_parallel_matmuls:CombineParallelMatmuls",
     "relax-rotate-halves": "passes.graph.rotate_halves:RotateHalves",
     "relax-share-heads": "passes.graph.share_heads:ShareHeads",
+    "relax-unit-axes-first": "passes.graph.unit_axes_first:UnitAxesFirst",
     "relax-turn-weights": "passes.graph.turn_weights:TurnWeights",
     "relax-slice-parts": "passes.graph.slice_parts:SliceParts",
     "relax-weigh-rows": "passes.graph.weigh_rows:WeighRows",
