@@ -14,12 +14,16 @@ from legato.frontends.onnx.values import Emitter
 Built = TypeVar("Built")
 
 
+class OtherRanks(Refused):
+    """Two branches give tensors of different ranks or element types."""
+
+
 def branch(emitter: Emitter, condition: ir.Value, branches: tuple[Callable[[], Built], Callable[[], Built]],
            tensors: Callable[[Built, int], list[ir.Value]], name: str) -> list[ir.Value]:
     """The values of one of two branches, the first where the condition, a tensor of one boolean, holds. ``tensors`` makes tensors of what
     a branch built, in that branch, once both are built; its second argument is the number of the branch. Where the branches give tensors
-    of different sizes, those of the result are symbols named after ``name``. Refused where they give tensors of different element types
-    or ranks."""
+    of different sizes, those of the result are symbols named after ``name``. OtherRanks where they give tensors of different element
+    types or ranks."""
     bit = as_bit(condition)
     trial = ir.Operation.create("scf.if", [], [bit], regions=2)
     try:
@@ -58,8 +62,8 @@ def _common_type(emitter: Emitter, condition: ir.Value, pair: Sequence[ir.Value]
     with a size that a branch defines: one of ``own``."""
     a, b = (TensorType.of(value.type) for value in pair)
     if (a.dtype, a.rank) != (b.dtype, b.rank):
-        raise Refused(f"its output {number} is a tensor of {a} in one branch and of {b} in the other; of a condition that is computed at "
-                      "run time, both give tensors of one rank and element type")
+        raise OtherRanks(f"its output {number} is a tensor of {a} in one branch and of {b} in the other; of a condition that is computed "
+                         "at run time, both give tensors of one rank and element type")
     axes = [axis for axis in range(a.rank) if a.dims[axis] != b.dims[axis]]
     if own & {symbol for size in (*a.dims, *b.dims) for symbol in symbols(size)}:
         return a.with_dims([size if axis not in axes and not own & set(symbols(size)) else UNKNOWN for axis, size in enumerate(a.dims)])

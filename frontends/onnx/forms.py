@@ -12,6 +12,7 @@ import onnx
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
+from legato.frontends.onnx.inputs import ANY_SIZE
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.sequences import DecidedOptional, EmptyOptional, PackedSequence, SequenceValue
 from legato.frontends.onnx.tensors import code_of, dtype_of
@@ -120,7 +121,7 @@ class Inputs:
         for number, part in enumerate(form.parts):
             tensor = onnx.ValueInfoProto(name=part, type=tensor_of(value.type))
             for dim in tensor.type.tensor_type.shape.dim:
-                if dim.dim_param:   # the tensors of a sequence may differ in their sizes
+                if dim.dim_param not in ANY_SIZE:   # the tensors of a sequence may differ in their sizes
                     dim.dim_param = f"{dim.dim_param}_{number}"
             self.tensors.append(tensor)
             if not isinstance(shape, int):

@@ -12,6 +12,7 @@ from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.tensors import dtype_of
 
 Shapes = Mapping[str, Sequence[int | str]]
+ANY_SIZE = ("", "?", "*", "-1", "None")     # "names" of sizes that need not be equal: PaddlePaddle's exporter writes "?"
 
 
 def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> dict[str, TensorType | None]:
@@ -104,11 +105,11 @@ def _example(name: str) -> str:
 
 
 def _size(dim: onnx.TensorShapeProto.Dimension, fresh: str, names: _Names) -> Size:
-    """A declared dimension. Without a name, and without a value or with a negative one (some exporters write that), it gets a fresh
-    symbol."""
+    """A declared dimension. One without a name or with one that exporters write for any unknown size, and without a value or with a
+    negative one, gets a fresh symbol."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
-    return names.size(dim.dim_param) if dim.dim_param else names.symbol(fresh)
+    return names.symbol(fresh) if dim.dim_param in ANY_SIZE else names.size(dim.dim_param)
 
 
 def _given(size: int | str, name: str, names: _Names) -> Size:

@@ -73,6 +73,14 @@ class ComputedValue(Value):
         return self.value
 
 
+class SizeTest(ComputedValue):
+    """A boolean: whether two sizes are equal, which each call says."""
+
+    def __init__(self, value: ir.Value, sizes: tuple[Size, Size]) -> None:
+        super().__init__(value)
+        self.sizes = sizes
+
+
 class ConstantValue(Value):
     """A tensor known at import. It gets an op and a weight only when ``emit`` is called."""
 

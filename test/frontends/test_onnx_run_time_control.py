@@ -220,3 +220,35 @@ def test_branches_for_empty_inputs():
     exe = legato.compile(legato.from_onnx(proto))
     for x in (floats(3, 4), floats(0, 4), floats(1, 4)):
         assert_same(exe(x), reference(proto, {"x": x}))
+
+
+SQUEEZED = """<ir_version: 8, opset_import: ["": 17]>
+g (float[n, k, 4] x, bool c) => (y) <int64 axis = {1}, int64[1] axes = {1}, int64 one = {1}, float[4, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+  pooled = MaxPool<kernel_shape = [3], strides = [3], pads = [1, 1]>(t)
+  t = Transpose<perm = [0, 2, 1]>(x)
+  back = Transpose<perm = [0, 2, 1]>(pooled)
+  shape = Shape(back)
+  size = Gather(shape, axis)
+  only = Equal(size, one)
+  INNER
+}"""
+PICK = """r = If(only) <then_branch = a () => (s) { s = Squeeze(back, axes) }, else_branch = b () => (i) { i = Identity(back) }>
+  y = Gemm(r, w)"""
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_axis_that_is_squeezed_if_its_size_is_1(nested):
+    """As PyTorch's exporter writes ``squeeze(1)``: what follows is for the rank without the axis."""
+    inner = PICK if not nested else f"""y = If(c) <then_branch = p () => (y1) {{ {PICK.replace("y = ", "y1 = ")} }},
+        else_branch = q () => (z) {{ m = ReduceMax<axes = [1], keepdims = 0>(x) z = Gemm(m, w) }}>"""
+    proto = onnx.parser.parse_model(SQUEEZED.replace("INNER", inner))
+    exe = legato.compile(from_onnx(proto))
+    for n, k in ((2, 1), (1, 2), (0, 3), (3, 3)):
+        arrays = {"x": floats(n, k, 4), "c": np.array(True)}
+        assert_same(results(exe, arrays), reference(proto, arrays))
+    text = "" if nested else "If '.*' needs .* to be 1, since its branches give tensors of different ranks"
+    with pytest.raises(ValueError, match=f"cannot run on these sizes: {text}"):
+        exe(floats(2, 4, 4), np.array(True))
+    if nested:
+        arrays = {"x": floats(2, 7, 4), "c": np.array(False)}
+        assert_same(results(exe, arrays), reference(proto, arrays))

@@ -211,6 +211,15 @@ def test_names_of_dimensions():
     assert result_dims(module, 2) == ["a___b", "min_8__a_"]  # a and b are the size of no input
 
 
+def test_names_that_say_nothing():
+    """PaddlePaddle's exporter calls all unknown sizes "?": they may differ."""
+    proto = relu(["?", 3, "?", "?"], ["None", "-1", "?", 2])
+    module = imported(proto)
+    assert result_dims(module, 0) == ["in0_0", 3, "in0_2", "in0_3"]
+    assert result_dims(module, 1) == ["in1_0", "in1_1", "in1_2", 2]
+    assert result_dims(imported(proto, shapes={"in0": [1, 3, 48, 192]}), 0) == [1, 3, 48, 192]
+
+
 def test_shapes_override():
     proto = relu(["batch", "seq"], ["batch", 8], [None, "seq"])
     assert result_dims(imported(proto, shapes={"in0": [1, 128]}), 0) == [1, 128]

@@ -22,6 +22,7 @@ from legato.frontends.onnx.ops import (
     microsoft_attention,
     microsoft_norm,
     microsoft_quantized,
+    microsoft_recurrent,
     nbits,
     norm,
     own,
@@ -46,9 +47,9 @@ from legato.frontends.onnx.ops import (
 
 _FAMILIES = (
     activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, features, gather,
-    integers, logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, own, pool, quantize,
-    recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, trees, unary,
-    unpool,
+    integers, logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, microsoft_recurrent, nbits, norm,
+    own, pool, quantize, recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training,
+    trees, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

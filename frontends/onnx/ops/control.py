@@ -7,17 +7,32 @@ from legato.frontends.onnx import branches, carried, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
 from legato.frontends.onnx.problems import Refused
-from legato.frontends.onnx.values import Value
+from legato.frontends.onnx.values import SizeTest, Value
 
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def if_(node):
-    """If. Of a condition known at import, the branch taken is imported in place; else both become branches of main."""
-    condition = node.value(0).known()
-    graphs = node.graph("else_branch"), node.graph("then_branch")
-    if condition is None or condition.size != 1:
-        return _decided(node, *(node.body(graphs[side]) for side in (True, False)))
-    return tuple(node.body(graphs[bool(condition.item())])(()))
+    """If. Of a condition known at import, the branch taken is imported in place; else both become branches of main, or, where the sizes of
+    a call decide between ranks, calls require those of the first."""
+    test, graphs = node.value(0), (node.graph("else_branch"), node.graph("then_branch"))
+    condition = test.known()
+    if condition is not None and condition.size == 1:
+        return tuple(node.body(graphs[bool(condition.item())])(()))
+    other, then = map(node.body, graphs)
+    try:
+        return _decided(node, then, other)
+    except branches.OtherRanks:
+        if not isinstance(test, SizeTest):
+            raise
+    return _required(node, test, then)
+
+
+def _required(node, test: SizeTest, then: Body) -> tuple[Value, ...]:
+    """If, of branches whose ranks differ, by whether two sizes are equal, as PyTorch's exporter writes ``squeeze`` of an axis of symbolic
+    size: the branch for equal sizes, which calls require, since what follows is for one rank."""
+    a, b = test.sizes
+    node.require_equal(a, b, f"{a} to be {b}, since its branches give tensors of different ranks")
+    return tuple(then(()))
 
 
 def _decided(node, then: Body, other: Body) -> tuple[Value, ...]:

@@ -13,6 +13,7 @@ from legato.frontends.onnx.ops.unrolled import MOST_STEPS, UNROLLED, check_steps
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.sequences import EmptyOptional, SequenceValue
 from legato.frontends.onnx.values import ComputedValue, ConstantValue, Value
+from legato.frontends.onnx.while_bounds import most_steps
 
 COUNTED = 1 << 31   # steps: exporters write more where only the condition ends a loop
 
@@ -116,6 +117,8 @@ def _counted_loop(node, steps: Size):
 
 
 def _loop_at_run_time(node):
+    if not node.given(0) and len(node.used) > len(node) - 2 and (most := most_steps(node)) is not None:
+        node = node.with_inputs(most, *(node.value(index) if node.given(index) else None for index in range(1, len(node))))
     known = node.value(0).known() if node.given(0) else None
     is_bounded = node.given(0) and (known is None or known.dtype == object or known.item() <= COUNTED)
     body, states = node.body(node.graph("body")), _states(node, stacks=is_bounded)

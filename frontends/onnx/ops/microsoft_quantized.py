@@ -186,20 +186,24 @@ def _row_zeros(node) -> ir.Value | None:
     return _single(node, 4, "zero point of A") if node.given(4) else None
 
 
+def quantized_to_its_range(x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """A tensor of f32 in 256 steps from its smallest to its largest element, less its zero point, in i32; and the scale."""
+    zero, top = (relax.constant(np.array(number, _F32)) for number in (0, 255))
+    axes = list(range(x.type.rank))
+    low, high = relax.minimum(relax.min(x, axis=axes), zero), relax.maximum(relax.max(x, axis=axes), zero)
+    span = relax.divide(relax.subtract(high, low), top)
+    scale = relax.where(relax.equal(span, zero), relax.constant(np.array(1, _F32)), span)
+    of_zero = relax.astype(relax.clip(relax.round(relax.divide(relax.negative(low), scale)), min=0, max=255), dtype=np.dtype(np.uint8))
+    q = _rounded(relax.divide(x, scale), of_zero)
+    return relax.subtract(relax.astype(q, dtype=_I32), relax.astype(of_zero, dtype=_I32)), scale
+
+
 @op("DynamicQuantizeMatMul", 1, domain=_DOMAIN)
 def dynamic_quantize_matmul(node):
     """A matrix product of a tensor that is quantized to its range at run time, and a quantized weight."""
-    x = node.x()
     if node.dtype() != _F32:
         raise Refused(f"A of {node.dtype()} is not supported, only of float32")
-    zero, top = node.literal(0, _F32), node.literal(255, _F32)
-    axes = list(range(node.rank()))
-    low, high = relax.minimum(relax.min(x, axis=axes), zero), relax.maximum(relax.max(x, axis=axes), zero)
-    span = relax.divide(relax.subtract(high, low), top)
-    scale = relax.where(relax.equal(span, zero), node.literal(1, _F32), span)
-    of_zero = relax.astype(relax.clip(relax.round(relax.divide(relax.negative(low), scale)), min=0, max=255), dtype=np.dtype(np.uint8))
-    q = _rounded(relax.divide(x, scale), of_zero)
-    a = relax.subtract(relax.astype(q, dtype=_I32), relax.astype(of_zero, dtype=_I32))
+    a, scale = quantized_to_its_range(node.x())
     b = _integers(node, 1, 3, _per_column(node, 3) if node.given(3) else None)
     y = relax.multiply(_as(relax.matmul(a, b), _F32), relax.multiply(scale, _per_column(node, 2)))
     return relax.add(y, node.x(4)) if node.given(4) else y

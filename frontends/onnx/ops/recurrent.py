@@ -33,17 +33,28 @@ _STEP_OPS = 10  # about: of a step of a layer
 _SCALED = {"Affine": (1.0, 0.0), "ScaledTanh": (1.0, 1.0)}
 
 
+# the product of rows and the weights of a direction: of the layer, the index of the weights among its inputs, the number of the
+# direction, the rows and the weights, transposed
+Product = Callable[[OnnxNode, int, int, ir.Value, ir.Value], ir.Value]
+
+
+def _floats(_node: OnnxNode, _index: int, _number: int, x: ir.Value, w: ir.Value) -> ir.Value:
+    return relax.matmul(x, w)
+
+
 @dataclass
 class _Layer:
     """One direction of a layer. ``hidden``: the hidden size H, ``gates``: the number of gates in the weights."""
 
     node: OnnxNode
+    number: int
     dtype: np.dtype
     hidden: int
     gates: int
     activations: list[Callable]
     clip: float | None
     recurrent: ir.Value  # [H, gates * H]
+    multiply: Product
     recurrent_bias: ir.Value | None  # [gates * H]
     peepholes: list[ir.Value] = field(default_factory=list)  # for the input, output and forget gate, each [H]
 
@@ -64,7 +75,7 @@ class _Layer:
     def from_state(self, h: ir.Value, number: int = 0, count: int | None = None, bias: bool = True) -> ir.Value:
         """The state's contribution to ``count`` gates from ``number`` on (None: all from there)."""
         count = self.gates - number if count is None else count
-        y = relax.matmul(h, self.gate(self.recurrent, number, count))
+        y = self.multiply(self.node, 2, self.number, h, self.gate(self.recurrent, number, count))
         return relax.add(y, self.gate(self.recurrent_bias, number, count)) if bias and self.recurrent_bias is not None else y
 
 
@@ -111,6 +122,11 @@ def _lstm_step(input_forget: bool) -> Callable[[_Layer, ir.Value, State], State]
 def _recurrent(op_type: str, gates: int, activations: tuple[str, ...], states: int, make_step: Callable) -> Entry:
     """The entry of a layer. ``activations``: the default ones; ``states``: the number of state tensors; ``make_step(node)`` returns
     the cell."""
+    return Entry(op_type, _VERSIONS, _build(gates, activations, states, make_step, _floats))
+
+
+def _build(gates: int, activations: tuple[str, ...], states: int, make_step: Callable, multiply: Product) -> Callable:
+    """What imports a layer's node."""
 
     def build(node):
         step = make_step(node)
@@ -130,14 +146,19 @@ def _recurrent(op_type: str, gates: int, activations: tuple[str, ...], states: i
         lengths = _lengths(node, 4, x)
         ends, ys = [], []
         for number, back in enumerate(backwards):
-            inputs, layer = _layer(node, number, x, hidden, gates, functions[number])
+            inputs, layer = _layer(node, number, x, hidden, gates, functions[number], multiply)
             start = tuple(_start(node, 5 + i, number, batch_first, x, hidden) for i in range(states))
             steps, end = _run(layer, step, inputs, start, back, lengths, node.used[0])
             ys.append(steps)
             ends.append(end)
         return _results(node, ys, ends, batch_first)
 
-    return Entry(op_type, _VERSIONS, build)
+    return build
+
+
+def lstm_by(multiply: Product) -> Callable:
+    """What imports an LSTM whose products ``multiply`` makes."""
+    return _build(4, ("Sigmoid", "Tanh", "Tanh"), 2, lambda node: _lstm_step(node.flag("input_forget")), multiply)
 
 
 def _check_shapes(node: OnnxNode, directions: int, gates: int, hidden: int, batch_first: bool, states: int) -> None:
@@ -187,10 +208,11 @@ def _scaled_tanh(alpha: float, beta: float) -> Callable:
     return lambda x: relax.multiply(relax.tanh(relax.multiply(x, _scalar_like(x, beta))), _scalar_like(x, alpha))
 
 
-def _layer(node, number: int, x: ir.Value, hidden: int, gates: int, functions: list[Callable]) -> tuple[ir.Value, _Layer]:
+def _layer(node, number: int, x: ir.Value, hidden: int, gates: int, functions: list[Callable], multiply: Product,
+           ) -> tuple[ir.Value, _Layer]:
     """One direction: the inputs' contribution to the gates, [length, batch, gates * H], and the layer."""
     transposed = [relax.permute_dims(at(node.x(index), 0, number), axes=[1, 0]) for index in (1, 2)]
-    inputs, bias = relax.matmul(x, transposed[0]), None
+    inputs, bias = multiply(node, 1, number, x, transposed[0]), None
     if node.given(3):
         both = at(node.x(3), 0, number)
         of_inputs, bias = (relax.strided_slice(both, begin=[i * gates * hidden], end=[(i + 1) * gates * hidden], axes=[0]) for i in (0, 1))
@@ -200,7 +222,7 @@ def _layer(node, number: int, x: ir.Value, hidden: int, gates: int, functions: l
         both = at(node.x(7), 0, number)
         peepholes = [relax.strided_slice(both, begin=[i * hidden], end=[(i + 1) * hidden], axes=[0]) for i in range(3)]
     clip = node.number("clip") if node.has("clip") else None
-    return inputs, _Layer(node, node.dtype(), hidden, gates, functions, clip, transposed[1], bias, peepholes)
+    return inputs, _Layer(node, number, node.dtype(), hidden, gates, functions, clip, transposed[1], multiply, bias, peepholes)
 
 
 def _start(node, index: int, number: int, batch_first: bool, x: ir.Value, hidden: int) -> ir.Value:
@@ -287,5 +309,5 @@ def _results(node, ys: list[list[ir.Value]], ends: list[State], batch_first: boo
 ENTRIES = (
     _recurrent("RNN", 1, ("Tanh",), 1, lambda node: _rnn_step),
     _recurrent("GRU", 3, ("Sigmoid", "Tanh"), 1, lambda node: _gru_step(node.flag("linear_before_reset"))),
-    _recurrent("LSTM", 4, ("Sigmoid", "Tanh", "Tanh"), 2, lambda node: _lstm_step(node.flag("input_forget"))),
+    Entry("LSTM", _VERSIONS, lstm_by(_floats)),
 )

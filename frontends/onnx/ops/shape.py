@@ -129,7 +129,8 @@ def _squeezed(node) -> list[int]:
     axes = _axes(node, node.rank())
     if not axes and not (node.version >= 13 and node.given(1)) and not node.has("axes"):
         if any(not isinstance(s, int) for s in node.dims()):
-            raise Refused(f"which axes of {list(node.dims())} have size 1 is known only at run time: axes are needed")
+            raise Refused(f"which axes of {list(node.dims())} have size 1 is known only at run time: give numbers for these sizes "
+                          "(shapes=), or axes")
         axes = [axis for axis, s in enumerate(node.dims()) if s == 1]
     return axes
 

@@ -142,6 +142,7 @@ NBITS = [
 ]
 _ROW = [scalar(0.5), scalar(3, np.uint8)]  # a scale and a zero point
 _U8 = "n m:uint8<9"
+_BYTES = RNG.integers(0, 9, (1, 3, 12), np.uint8)
 MICROSOFT = [Sample(op, inputs, attributes, domain="com.microsoft") for op, inputs, attributes in (
     ("BiasGelu", ["n m", "m"], {}), ("FastGelu", ["n m"], {}), ("FusedMatMul", ["n m", "m k"], {}), ("Gelu", ["n m"], {}),
     ("QuickGelu", ["n m"], {}), ("SkipLayerNormalization", ["b n 4", "b n 4", floats(4), floats(4)], {}),
@@ -162,6 +163,9 @@ MICROSOFT = [Sample(op, inputs, attributes, domain="com.microsoft") for op, inpu
     ("RotaryEmbedding", ["b n 8", ints(1), floats(9, 2), floats(9, 2)], {}),
     ("QuantizeLinear", ["n m", *_ROW], {}), ("DequantizeLinear", [_U8, *_ROW], {}),
 )] + [Sample("SimplifiedLayerNormalization", ["n m 6", floats(6)], {})]
+MICROSOFT.append(Sample("DynamicQuantizeLSTM", ["4 b 2", _BYTES[:, :2], _BYTES, floats(1, 24), *[np.zeros(0, np.float32)] * 4,
+                                                *[np.array([0.25], np.float32), np.array([0], np.uint8)] * 2],
+                        _RNN, 2, domain="com.microsoft"))
 ATTENTIONS = [Sample("Attention", ["b 4 n 8", "b 2 m 8", "b 2 m 8"], {"is_causal": 1}, opset=23),
               Sample("Attention", ["b 4 n 8", "b 2 m 8", "b 2 m 8", "n m"], {}, opset=23)]
 

@@ -51,7 +51,7 @@ def model(sample: Sample, sizes: dict):
         if isinstance(one, str):
             kind = helper.np_dtype_to_tensor_dtype(np.dtype(parsed(one)[1]))
             given.append(helper.make_tensor_value_info(names[-1], kind, next(free)))
-        elif one.size == 0 and sample.op == "Resize":
+        elif one.size == 0 and sample.op in ("Resize", "DynamicQuantizeLSTM"):
             names[-1] = ""
         else:
             constants.append(numpy_helper.from_array(one, names[-1]))
