@@ -37,7 +37,8 @@ def test_against_onnxruntime():
         for op in ("MaxPool", "AveragePool"):
             outputs.append(f"p{len(nodes)}")
             nodes.append(helper.make_node(op, [image(shape)], outputs[-1:], **attributes))
-    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs], weights)
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    graph = helper.make_graph(nodes, "g", inputs, results, weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
     expected = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, arrays)
     for target in ("llvm", "llvm{threads=2}"):
