@@ -16,6 +16,7 @@ from legato.runtime.vulkan.features import ADDRESSES, CAPABILITIES, DOT_PRODUCTS
 from legato.runtime.vulkan.matrices import MATRICES, SUBGROUP_SIZES, extensions_of, matrices_of, subgroup_of, subgroups_of
 
 CHOICE = "LEGATO_VULKAN_DEVICE"
+ASKING = threading.Lock()
 KINDS = {2: "discrete GPU", 1: "integrated GPU", 3: "virtual GPU", 4: "CPU", 0: "other"}   # VkPhysicalDeviceType, the best first
 # of VkBufferUsageFlagBits and VkMemoryAllocateFlagBits; the package has no names for them
 SHADER_DEVICE_ADDRESS, ALLOCATE_DEVICE_ADDRESS = 0x20000, 2
@@ -246,9 +247,15 @@ def destroy(vk: Any, device: Any, handle: Any, memory: Any) -> None:
     vk.vkFreeMemory(device, memory, None)
 
 
-@cache
 def the_device() -> VulkanDevice:
     """The process's device: the one that LEGATO_VULKAN_DEVICE names (a number, or a part of its name), or the best."""
+    with ASKING:    # ``cache`` has each of several threads make its own
+        return made_device()
+
+
+@cache
+def made_device() -> VulkanDevice:
+    """The device, for ``the_device``."""
     return VulkanDevice()
 
 

@@ -1,7 +1,9 @@
 """Models on one Vulkan device: at once on several threads, and what each leaves on the device when it is dropped or fails."""
 import dataclasses
+import functools
 import gc
 import threading
+import time
 from collections import Counter
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from vulkan_driver import needs_vulkan
 
 import legato
+from legato.runtime.vulkan import device as device_module
 from legato.runtime.vulkan.device import the_device
 
 pytestmark = needs_vulkan
@@ -52,6 +55,23 @@ def test_models_at_once():
     for one in threads:
         one.join(120)
     assert not failures and not any(one.is_alive() for one in threads)
+
+
+def test_threads_share_a_device(monkeypatch):
+    """Also when they are the first to ask for it: another one would have other memory, and another queue."""
+    found = []
+
+    def slow():
+        time.sleep(0.2)
+        return object()
+
+    monkeypatch.setattr(device_module, "made_device", functools.cache(slow))
+    threads = [threading.Thread(target=lambda: found.append(the_device())) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(found) == 3 and len(set(map(id, found))) == 1
 
 
 @pytest.fixture
