@@ -153,14 +153,15 @@ class VulkanDevice:
         handle = vk.vkCreateBuffer(self.device, wanted, None)
         needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
         flags = vk.VkMemoryAllocateFlagsInfo(flags=ALLOCATE_DEVICE_ADDRESS) if addressed else None
-        kind = self.memory_type(needs.memoryTypeBits)
-        request = vk.VkMemoryAllocateInfo(pNext=flags, allocationSize=needs.size, memoryTypeIndex=kind)
+        kinds = self.memory_types(needs.memoryTypeBits)
+        requests = [vk.VkMemoryAllocateInfo(pNext=flags, allocationSize=needs.size, memoryTypeIndex=kind) for kind in kinds]
         try:
-            memory = self.allocated(request)
+            memory = self.allocated(requests)
         except vk.VkError as error:
             vk.vkDestroyBuffer(self.device, handle, None)
-            heap = self.memory.memoryHeaps[self.memory.memoryTypes[kind].heapIndex].size
-            raise LegatoError(f"{what} takes {size} bytes, which the device {self.name} does not have left of its {heap} "
+            heaps = {self.memory.memoryTypes[kind].heapIndex for kind in kinds}
+            there = " and ".join(str(self.memory.memoryHeaps[one].size) for one in sorted(heaps))
+            raise LegatoError(f"{what} takes {size} bytes, which the device {self.name} does not have left of its {there} "
                               f"({type(error).__name__})") from error
         vk.vkBindBufferMemory(self.device, handle, memory, 0)
         made = DeviceBuffer(handle, size, memoryview(vk.vkMapMemory(self.device, memory, 0, size, 0)),
@@ -168,17 +169,22 @@ class VulkanDevice:
         weakref.finalize(made, destroy, vk, self.device, handle, memory).atexit = False
         return made
 
-    def allocated(self, request: Any) -> Any:
-        """Memory, for which what is kept for later has to make room."""
+    def allocated(self, requests: Sequence[Any]) -> Any:
+        """Memory by the first of several requests that the device grants; what is kept for later has to make room for the first of all."""
         vk = self.vk
         try:
-            return vk.vkAllocateMemory(self.device, request, None)
+            return vk.vkAllocateMemory(self.device, requests[0], None)
         except (vk.VkErrorOutOfDeviceMemory, vk.VkErrorOutOfHostMemory):
             with self.lock:
                 users = list(self.users)
             for user in users:
                 user.forget()
-            return vk.vkAllocateMemory(self.device, request, None)
+        for request in requests[:-1]:
+            try:
+                return vk.vkAllocateMemory(self.device, request, None)
+            except (vk.VkErrorOutOfDeviceMemory, vk.VkErrorOutOfHostMemory):
+                continue
+        return vk.vkAllocateMemory(self.device, requests[-1], None)
 
     def add_user(self, user: DeviceUser) -> None:
         """One more model that may make room; it is known as long as it lives."""
@@ -189,13 +195,14 @@ class VulkanDevice:
         """Where a buffer lies for kernels. (By C's function: the package's own drops the result.)"""
         return self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(self.vk.VkBufferDeviceAddressInfo(buffer=buffer)))
 
-    def memory_type(self, allowed: int) -> int:
-        """The kind of memory for buffers: the host sees it, and it is the device's own where there is such."""
+    def memory_types(self, allowed: int) -> list[int]:
+        """The kinds of memory for buffers, the best first: the host sees them. The device's own come first, of which GPUs may show the host
+        a small part (256 MB), and then the host's."""
         vk = self.vk
         needed = vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
         kinds = [(i, self.memory.memoryTypes[i].propertyFlags) for i in range(self.memory.memoryTypeCount) if allowed >> i & 1]
         fit = [(bool(flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT), i) for i, flags in kinds if flags & needed == needed]
-        return max(fit, key=lambda one: (one[0], -one[1]))[1]
+        return [kind for _, kind in sorted(fit, key=lambda one: (not one[0], one[1]))]
 
     def kernel(self, name: str, code: bytes, buffers: int, addressed: Sequence[int], numbers: int) -> DeviceKernel:
         """A kernel of SPIR-V with so many buffers, of which it reaches some by their addresses. ``numbers``: what precedes them in the last

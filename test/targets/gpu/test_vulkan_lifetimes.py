@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -149,6 +150,32 @@ def test_sizes_of_earlier_calls_make_room(monkeypatch):
         with pytest.raises(Exception, match=r"takes \d{7} bytes, which the device .* does not have left of its \d+ \(VkErrorOutOfDev"):
             exe(np.zeros((9000, 64), np.float32), np.zeros((64, 64), np.float32))
     check(exe, 64, 999)
+
+
+def test_memory_of_the_host_where_the_devices_own_is_full(monkeypatch):
+    """Of a GPU's own memory the host may see 256 MB; it sees more of its own."""
+    device, given, size = the_device(), [], 4096
+    vk, allocate = device.vk, device.vk.vkAllocateMemory
+    own, seen = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+    kinds = [SimpleNamespace(propertyFlags=flags, heapIndex=heap) for flags, heap in ((own, 0), (seen, 1), (seen | own, 2))]
+    heaps = [SimpleNamespace(size=size) for size in (8 << 30, 16 << 30, 256 << 20)]
+    memory = SimpleNamespace(memoryTypeCount=3, memoryTypes=kinds, memoryHeaps=heaps)
+
+    def small(owner, request, callbacks):
+        given.append(request.memoryTypeIndex)
+        if request.memoryTypeIndex == 2 or request.allocationSize > 1 << 20:
+            raise vk.VkErrorOutOfDeviceMemory()
+        request.memoryTypeIndex = 0     # the one kind of Mesa's driver
+        return allocate(owner, request, callbacks)
+
+    monkeypatch.setattr(device, "memory", memory)
+    monkeypatch.setattr(vk, "vkAllocateMemory", small)
+    monkeypatch.setattr(vk, "vkGetBufferMemoryRequirements", lambda *of: SimpleNamespace(size=size, memoryTypeBits=7))
+    device.buffer(size, "a test")
+    assert given == [2, 2, 1]
+    size = 2 << 20
+    with pytest.raises(legato.LegatoError, match=f"a test takes {size} bytes, which the device .* of its {16 << 30} and {256 << 20} "):
+        device.buffer(size, "a test")
 
 
 def test_a_lost_device_is_an_error(monkeypatch):
