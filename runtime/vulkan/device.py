@@ -12,8 +12,19 @@ from typing import Any, Protocol
 from legato.core.errors import LegatoError
 from legato.runtime.vulkan.addresses import by_address
 from legato.runtime.vulkan.blocks import BlockLimits, check_block
-from legato.runtime.vulkan.features import ADDRESSES, CAPABILITIES, DOT_PRODUCTS, FULL_SUBGROUPS, WITHOUT, capabilities, features, usable
-from legato.runtime.vulkan.matrices import MATRICES, SUBGROUP_SIZES, extensions_of, matrices_of, subgroup_of, subgroups_of
+from legato.runtime.vulkan.features import (
+    ADDRESSES,
+    CAPABILITIES,
+    DOT_PRODUCTS,
+    FULL_SUBGROUPS,
+    MATRICES,
+    SUBGROUP_SIZES,
+    WITHOUT,
+    capabilities,
+    features,
+    usable,
+)
+from legato.runtime.vulkan.matrices import extensions_of, matrices_of, subgroup_of, subgroups_of
 
 CHOICE = "LEGATO_VULKAN_DEVICE"
 ASKING = threading.Lock()

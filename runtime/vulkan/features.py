@@ -6,8 +6,9 @@ from itertools import takewhile
 from typing import Any
 
 from legato.runtime.vulkan.addresses import CAPABILITY, instructions, words_of
-from legato.runtime.vulkan.matrices import BFLOAT16, BFLOAT16_FEATURES, MATRICES, SUBGROUP_SIZES
 
+MATRICES, BFLOAT16, SUBGROUP_SIZES = "VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16", "VK_EXT_subgroup_size_control"
+BFLOAT16_FEATURES = 1000141000      # VkStructureType; the package does not have the structure
 ADDRESSES = "PhysicalStorageBufferAddresses"
 FULL_SUBGROUPS = "full subgroups"
 FLOAT16, INT8, MEMORY_MODEL, COOPERATIVE_MATRIX, BFLOAT16_TYPE, BFLOAT16_MATRIX = 9, 39, 5345, 6022, 5116, 5118

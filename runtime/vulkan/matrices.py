@@ -8,13 +8,12 @@ from typing import Any
 from legato.core.errors import LegatoError
 from legato.runtime.vulkan.addresses import Instruction, instructions, words_of
 from legato.runtime.vulkan.blocks import block_of
+from legato.runtime.vulkan.features import BFLOAT16, MATRICES, SUBGROUP_SIZES
 
-MATRICES, BFLOAT16, SUBGROUP_SIZES = "VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16", "VK_EXT_subgroup_size_control"
 EXTENSIONS = (MATRICES, BFLOAT16, SUBGROUP_SIZES)
 QUERY = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"
 COMPONENTS = {0: "f16", 1: "f32", 3: "s8", 5: "i32", 7: "u8", 1000141000: "bf16"}      # VkComponentTypeKHR, of those that kernels use
 BYTES, SUMS = ("s8", "u8"), ("f16", "f32", "i32")
-BFLOAT16_FEATURES = 1000141000      # VkStructureType; the package does not have the structure
 SUBGROUP = 3                        # VkScopeKHR
 # SPIR-V's instructions
 TYPE_INTEGER, TYPE_FLOAT, CONSTANT, TYPE_MATRIX, MULTIPLY = 21, 22, 43, 4456, 4459
