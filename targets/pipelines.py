@@ -117,9 +117,9 @@ def cpu_stages(target: "Target") -> Stages:
 OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outlined was called scheduled
 
 
-def gpu_stages(target: "Target", promote: str = "") -> Stages:
+def gpu_stages(target: "Target", promote: str = "", writes: str = "") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs. ``promote``:
-    passes on launches, when accumulators are in registers."""
+    passes on launches, when accumulators are in registers; ``writes``: those on what main itself writes."""
     attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     integers = INTEGERS if target.options.get("schedules") else ""
     weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
@@ -137,7 +137,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
         ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},"
                       f"tir-lower-loops{lanes},tir-choose-by-rows"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
-        ("outlined", "func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
+        ("outlined", f"{writes}func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
                      f"tir-hoist-accumulators,{promote}tir-fold-grids{{target=%s}},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
@@ -149,7 +149,7 @@ def gpu_stages(target: "Target", promote: str = "") -> Stages:
 def nvvm_stages(target: "Target") -> Stages:
     """The stages of NVIDIA's GPUs."""
     return (
-        *gpu_stages(target),
+        *gpu_stages(target, writes="tir-launch-writes,"),
         ("nvvm", "tir-ask-registers,tir-dynamic-shared{target=%s},"
                  "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-bound-integers,tir-device-functions,tir-lower-integer-matrices,"
                  "tir-guard-short-indices,tir-short-indices,gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"

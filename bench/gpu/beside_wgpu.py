@@ -70,7 +70,7 @@ class PlainRun:
     def submit(self) -> None:
         """Runs what was recorded."""
         assert self.recorded.first is not None
-        self.model.device.submit(self.recorded.first.commands)
+        self.model.device.submit(self.recorded.first.commands, self.recorded.first.done)
 
     def record(self) -> None:
         """Records the commands of a run."""

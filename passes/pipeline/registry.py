@@ -119,6 +119,7 @@ PASSES: dict[str, str] = {
     "tir-lower-packed": "passes.calls.lower_packed:LowerPacked",
     "tir-profile-main": "passes.calls.profile_main:ProfileMain",
     "tir-prepare-parallel": "passes.gpu.prepare_parallel:PrepareParallel",
+    "tir-launch-writes": "passes.gpu.launch_writes:LaunchWrites",
     "tir-launch-loops": "passes.gpu.launch_loops:LaunchLoops",
     "tir-hoist-accumulators": "passes.gpu.hoist_accumulators:HoistAccumulators",
     "tir-promote-matrices": "passes.gpu.promote_matrices:PromoteMatrices",

@@ -1,7 +1,6 @@
 """Launches, copies and writes of a model as commands of a Vulkan device, to be submitted at once."""
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from legato.core.errors import LegatoError
-from legato.runtime.vulkan.device import ADDRESSES, DeviceBuffer, DeviceKernel, VulkanDevice
+from legato.runtime.vulkan.device import DeviceBuffer, DeviceKernel, DeviceObjects, VulkanDevice
+from legato.runtime.vulkan.features import ADDRESSES
 from legato.runtime.vulkan.planned import DevicePart, PlannedCopy, PlannedLaunch, PlannedStep, PlannedWrite
 from legato.runtime.vulkan.times import DeviceTimes
 
@@ -28,9 +28,11 @@ class Kernels(Protocol):
 
 @dataclass(eq=False)
 class Submission:
-    """Recorded commands. ``times``: of main's calls in them, where they are wanted. ``kept``: what the commands refer to."""
+    """Recorded commands. ``done``: a fence, which the device signals when it has run them. ``times``: of main's calls in them, where they
+    are wanted. ``kept``: what the commands refer to."""
 
     commands: Any
+    done: Any
     times: DeviceTimes | None
     kept: list[Any]
 
@@ -39,25 +41,20 @@ def record(device: VulkanDevice, kernels: Kernels, buffers: Sequence[DeviceBuffe
            times: DeviceTimes | None) -> Submission:
     """The commands for these steps on buffers, which lie at their numbers. LegatoError, naming the op, for what the device does not
     take."""
-    writer = CommandWriter(device, kernels, buffers, times)
-    made = Submission(writer.commands(steps), times, [*buffers, writer.payload])
-    weakref.finalize(made, release, device, made.commands, writer.pool).atexit = False
-    return made
-
-
-def release(device: VulkanDevice, commands: Any, pool: Any) -> None:
-    """Gives back what a submission holds besides its buffers."""
-    device.vk.vkFreeCommandBuffers(device.device, device.pool, 1, [commands])
-    if pool is not None:
-        device.vk.vkDestroyDescriptorPool(device.device, pool, None)
+    made = DeviceObjects(device.device)
+    writer = CommandWriter(device, kernels, buffers, times, made)
+    commands = writer.commands(steps)
+    done = made.kept(device.vk.vkCreateFence(device.device, device.vk.VkFenceCreateInfo(), None), device.vk.vkDestroyFence)
+    launched = [writer.kernel(step) for step in steps if isinstance(step, PlannedLaunch)]
+    return Submission(commands, done, times, [*buffers, writer.payload, made, *launched])
 
 
 class CommandWriter:
-    """Writes steps into a command buffer. ``pool``: of the launches' descriptor sets; ``payload``: a buffer with what the host gives."""
+    """Writes steps into a command buffer. ``made``: keeps the pools that it makes; ``payload``: a buffer with what the host gives."""
 
-    def __init__(self, device: VulkanDevice, kernels: Kernels, buffers: Sequence[DeviceBuffer], times: DeviceTimes | None) -> None:
-        self.device, self.vk, self.kernels, self.buffers, self.times = device, device.vk, kernels, buffers, times
-        self.pool: Any = None
+    def __init__(self, device: VulkanDevice, kernels: Kernels, buffers: Sequence[DeviceBuffer], times: DeviceTimes | None,
+                 made: DeviceObjects) -> None:
+        self.device, self.vk, self.kernels, self.buffers, self.times, self.made = device, device.vk, kernels, buffers, times, made
         self.payload: DeviceBuffer | None = None
 
     def commands(self, steps: Sequence[PlannedStep]) -> Any:
@@ -65,8 +62,10 @@ class CommandWriter:
         vk, device = self.vk, self.device
         self.payload, starts = self.given(steps)
         sets = iter(self.sets([(one, start) for one, start in zip(steps, starts) if isinstance(one, PlannedLaunch)], self.payload))
+        pool = self.made.kept(vk.vkCreateCommandPool(device.device, vk.VkCommandPoolCreateInfo(queueFamilyIndex=device.family), None),
+                              vk.vkDestroyCommandPool)
         (commands,) = vk.vkAllocateCommandBuffers(device.device, vk.VkCommandBufferAllocateInfo(
-            commandPool=device.pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1))
+            commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1))
         vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         used = written | vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_TRANSFER_READ_BIT
@@ -146,8 +145,8 @@ class CommandWriter:
         if not launches:
             return []
         total = sum(len(launch.parts) + 1 for launch, _ in launches)
-        self.pool = pool = vk.vkCreateDescriptorPool(device.device, vk.VkDescriptorPoolCreateInfo(maxSets=len(launches), pPoolSizes=[
-            vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=total)]), None)
+        pool = self.made.kept(vk.vkCreateDescriptorPool(device.device, vk.VkDescriptorPoolCreateInfo(maxSets=len(launches), pPoolSizes=[
+            vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=total)]), None), vk.vkDestroyDescriptorPool)
         layouts = [self.kernel(launch).set_layout for launch, _ in launches]
         sets = vk.vkAllocateDescriptorSets(device.device, vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=layouts))
         writes = []

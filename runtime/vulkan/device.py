@@ -2,40 +2,35 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
-from typing import Any
+from typing import Any, Protocol
 
 from legato.core.errors import LegatoError
-from legato.runtime.vulkan.addresses import CAPABILITY, by_address, instructions, words_of
-from legato.runtime.vulkan.matrices import (
-    BFLOAT16,
-    BFLOAT16_FEATURES,
+from legato.runtime.vulkan.addresses import by_address
+from legato.runtime.vulkan.blocks import BlockLimits, check_block
+from legato.runtime.vulkan.features import (
+    ADDRESSES,
+    CAPABILITIES,
+    DOT_PRODUCTS,
+    FULL_SUBGROUPS,
     MATRICES,
     SUBGROUP_SIZES,
-    extensions_of,
-    matrices_of,
-    subgroup_of,
-    subgroups_of,
+    WITHOUT,
+    capabilities,
+    features,
+    usable,
 )
+from legato.runtime.vulkan.matrices import extensions_of, matrices_of, subgroup_of, subgroups_of
 
 CHOICE = "LEGATO_VULKAN_DEVICE"
+ASKING = threading.Lock()
 KINDS = {2: "discrete GPU", 1: "integrated GPU", 3: "virtual GPU", 4: "CPU", 0: "other"}   # VkPhysicalDeviceType, the best first
-ADDRESSES = "PhysicalStorageBufferAddresses"
 # of VkBufferUsageFlagBits and VkMemoryAllocateFlagBits; the package has no names for them
 SHADER_DEVICE_ADDRESS, ALLOCATE_DEVICE_ADDRESS = 0x20000, 2
-FULL_SUBGROUPS = "full subgroups"
-FLOAT16, INT8, MEMORY_MODEL, COOPERATIVE_MATRIX, BFLOAT16_TYPE, BFLOAT16_MATRIX = 9, 39, 5345, 6022, 5116, 5118
-PACKED_DOT_PRODUCT, DOT_PRODUCT, DOT_PRODUCTS = 6018, 6019, "integer dot products (shaderIntegerDotProduct)"
-# SPIR-V's number of a capability: its name, and the feature of the device that it needs
-CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", INT8: "Int8", 4433: "StorageBuffer16BitAccess",
-                4448: "StorageBuffer8BitAccess", 5347: ADDRESSES, MEMORY_MODEL: "VulkanMemoryModel",
-              COOPERATIVE_MATRIX: f"CooperativeMatrixKHR ({MATRICES})", BFLOAT16_TYPE: f"BFloat16TypeKHR ({BFLOAT16})",
-              DOT_PRODUCT: DOT_PRODUCTS, PACKED_DOT_PRODUCT: DOT_PRODUCTS, BFLOAT16_MATRIX: f"BFloat16CooperativeMatrixKHR ({BFLOAT16})"}
-WITHOUT = {MATRICES: "matrices=none", DOT_PRODUCTS: "dot-products=false"}     # what a kernel may need: the option that does without
 
 
 def library() -> Any:
@@ -64,16 +59,15 @@ class DeviceBuffer:
 @dataclass(frozen=True)
 class Limits:
     """``alignment``: bytes, of the start of a part of a buffer; ``buffer``: the most bytes of one; ``bound``: the most bytes of one that a
-    kernel is bound to; ``bindings``: the most buffers of a kernel; ``grid``: the most blocks by axis; ``threads``: in a block; ``shared``:
-    the most bytes of its shared memory."""
+    kernel is bound to; ``bindings``: the most buffers of a kernel; ``grid``: the most blocks by axis; ``block``: of a block's threads and
+    shared memory."""
 
     alignment: int
     buffer: int
     bound: int
     bindings: int
     grid: tuple[int, ...]
-    threads: int
-    shared: int
+    block: BlockLimits
 
 
 def limits_of(vk: Any, physical: Any) -> Limits:
@@ -84,22 +78,47 @@ def limits_of(vk: Any, physical: Any) -> Limits:
     given = about.properties.limits
     return Limits(given.minStorageBufferOffsetAlignment, memory.maxMemoryAllocationSize, given.maxStorageBufferRange,
                   min(given.maxPerStageDescriptorStorageBuffers, given.maxPerStageResources),
-                  tuple(given.maxComputeWorkGroupCount), given.maxComputeWorkGroupInvocations, given.maxComputeSharedMemorySize)
+                  tuple(given.maxComputeWorkGroupCount),
+                  BlockLimits(given.maxComputeWorkGroupInvocations, tuple(given.maxComputeWorkGroupSize), given.maxComputeSharedMemorySize))
+
+
+class DeviceObjects:
+    """Vulkan objects of a device, ``device``, that are destroyed when nothing refers to this value any more.
+
+    What two threads may not use at once, as a pool, is in a value of its user's: models are recorded, and dropped, on any thread.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+
+    def kept(self, handle: Any, destroy: Callable[..., None]) -> Any:
+        """An object that was just made. ``destroy``: Vulkan's function that destroys it."""
+        weakref.finalize(self, destroy, self.device, handle, None).atexit = False
+        return handle
 
 
 @dataclass(frozen=True)
 class DeviceKernel:
     """A kernel that is ready to be launched. ``set_layout``: of its buffers; ``by_address``: the places of those that it is not bound to,
-    but reaches by their addresses, which follow its numbers."""
+    but reaches by their addresses, which follow its numbers; ``made``: keeps its objects."""
 
     pipeline: Any
     layout: Any
     set_layout: Any
     by_address: tuple[int, ...]
+    made: DeviceObjects
+
+
+class DeviceUser(Protocol):
+    """What has memory of a device."""
+
+    def forget(self) -> None:
+        """Gives up what is kept for later and not in use, as far as no other thread uses it. Does not wait."""
+        ...
 
 
 class VulkanDevice:
-    """A device with one queue. Objects live as long as the process: it has one device (``the_device``)."""
+    """A device with one queue. It lives as long as the process, which has one (``the_device``)."""
 
     def __init__(self) -> None:
         self.vk = vk = library()
@@ -127,13 +146,12 @@ class VulkanDevice:
         self.device = vk.vkCreateDevice(self.physical, vk.VkDeviceCreateInfo(
             pNext=enabled, pQueueCreateInfos=[queue], ppEnabledExtensionNames=extensions), None)
         self.queue = vk.vkGetDeviceQueue(self.device, self.family, 0)
-        self.pool = vk.vkCreateCommandPool(self.device, vk.VkCommandPoolCreateInfo(
-            queueFamilyIndex=self.family, flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT), None)
-        self.fence = vk.vkCreateFence(self.device, vk.VkFenceCreateInfo(), None)
+        self.lock = threading.Lock()    # of ``users``, and of the queue, which Vulkan lets one thread at a time use
+        self.users = weakref.WeakSet[DeviceUser]()
 
     def buffer(self, size: int, what: str, in_parts: bool = False) -> DeviceBuffer:
-        """Memory of at least ``size`` bytes, which kernels get as a whole, or ``in_parts``. LegatoError, with the numbers, where the device
-        has too little."""
+        """Memory of at least ``size`` bytes, which kernels get as a whole, or ``in_parts``. Where the device has none left, it is asked
+        again once models have given up what they keep for later. LegatoError, with the numbers, where it has too little."""
         vk, size = self.vk, max(size, 16)
         usage = vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
         most = self.limits.buffer if in_parts or ADDRESSES in self.able else min(self.limits.buffer, self.limits.bound)
@@ -146,12 +164,15 @@ class VulkanDevice:
         handle = vk.vkCreateBuffer(self.device, wanted, None)
         needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
         flags = vk.VkMemoryAllocateFlagsInfo(flags=ALLOCATE_DEVICE_ADDRESS) if addressed else None
+        kinds = self.memory_types(needs.memoryTypeBits)
+        requests = [vk.VkMemoryAllocateInfo(pNext=flags, allocationSize=needs.size, memoryTypeIndex=kind) for kind in kinds]
         try:
-            memory = vk.vkAllocateMemory(self.device, vk.VkMemoryAllocateInfo(
-                pNext=flags, allocationSize=needs.size, memoryTypeIndex=self.memory_type(needs.memoryTypeBits)), None)
-        except Exception as error:
+            memory = self.allocated(requests)
+        except vk.VkError as error:
             vk.vkDestroyBuffer(self.device, handle, None)
-            raise LegatoError(f"{what} takes {size} bytes, which the device {self.name} does not have left "
+            heaps = {self.memory.memoryTypes[kind].heapIndex for kind in kinds}
+            there = " and ".join(str(self.memory.memoryHeaps[one].size) for one in sorted(heaps))
+            raise LegatoError(f"{what} takes {size} bytes, which the device {self.name} does not have left of its {there} "
                               f"({type(error).__name__})") from error
         vk.vkBindBufferMemory(self.device, handle, memory, 0)
         made = DeviceBuffer(handle, size, memoryview(vk.vkMapMemory(self.device, memory, 0, size, 0)),
@@ -159,21 +180,44 @@ class VulkanDevice:
         weakref.finalize(made, destroy, vk, self.device, handle, memory).atexit = False
         return made
 
+    def allocated(self, requests: Sequence[Any]) -> Any:
+        """Memory by the first of several requests that the device grants; what is kept for later has to make room for the first of all."""
+        vk = self.vk
+        try:
+            return vk.vkAllocateMemory(self.device, requests[0], None)
+        except (vk.VkErrorOutOfDeviceMemory, vk.VkErrorOutOfHostMemory):
+            with self.lock:
+                users = list(self.users)
+            for user in users:
+                user.forget()
+        for request in requests[:-1]:
+            try:
+                return vk.vkAllocateMemory(self.device, request, None)
+            except (vk.VkErrorOutOfDeviceMemory, vk.VkErrorOutOfHostMemory):
+                continue
+        return vk.vkAllocateMemory(self.device, requests[-1], None)
+
+    def add_user(self, user: DeviceUser) -> None:
+        """One more model that may make room; it is known as long as it lives."""
+        with self.lock:
+            self.users.add(user)
+
     def address(self, buffer: Any) -> int:
         """Where a buffer lies for kernels. (By C's function: the package's own drops the result.)"""
         return self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(self.vk.VkBufferDeviceAddressInfo(buffer=buffer)))
 
-    def memory_type(self, allowed: int) -> int:
-        """The kind of memory for buffers: the host sees it, and it is the device's own where there is such."""
+    def memory_types(self, allowed: int) -> list[int]:
+        """The kinds of memory for buffers, the best first: the host sees them. The device's own come first, of which GPUs may show the host
+        a small part (256 MB), and then the host's."""
         vk = self.vk
         needed = vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
         kinds = [(i, self.memory.memoryTypes[i].propertyFlags) for i in range(self.memory.memoryTypeCount) if allowed >> i & 1]
         fit = [(bool(flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT), i) for i, flags in kinds if flags & needed == needed]
-        return max(fit, key=lambda one: (one[0], -one[1]))[1]
+        return [kind for _, kind in sorted(fit, key=lambda one: (not one[0], one[1]))]
 
     def kernel(self, name: str, code: bytes, buffers: int, addressed: Sequence[int], numbers: int) -> DeviceKernel:
         """A kernel of SPIR-V with so many buffers, of which it reaches some by their addresses. ``numbers``: what precedes them in the last
-        buffer. LegatoError, naming the kernel, for a capability, matrices or subgroups that the device lacks."""
+        buffer. LegatoError, naming the kernel, for a capability, matrices, subgroups, threads or shared memory that the device lacks."""
         vk = self.vk
         if addressed:
             code = by_address(code, addressed, numbers)
@@ -182,28 +226,37 @@ class VulkanDevice:
             without = next((option for word, option in WITHOUT.items() if any(word in one for one in lacking)), None)
             raise LegatoError(f"the kernel {name} needs {', '.join(dict.fromkeys(lacking))}, which the device {self.name} lacks" + (
                 f"; compile for the target 'vulkan{{{without}}}'" if without else ""))
+        check_block(name, code, self.name, self.limits.block)
         subgroup = subgroup_of(name, code, self.name, self.matrices, self.subgroups)
-        module = vk.vkCreateShaderModule(self.device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None)
+        made, temporary = DeviceObjects(self.device), DeviceObjects(self.device)
+        module = temporary.kept(vk.vkCreateShaderModule(self.device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None),
+                                vk.vkDestroyShaderModule)
         bindings = [vk.VkDescriptorSetLayoutBinding(binding=i, descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=1,
                                                     stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT)
                     for i in range(buffers) if i not in addressed]
-        set_layout = vk.vkCreateDescriptorSetLayout(self.device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None)
-        layout = vk.vkCreatePipelineLayout(self.device, vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout]), None)
+        set_layout = made.kept(vk.vkCreateDescriptorSetLayout(self.device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None),
+                               vk.vkDestroyDescriptorSetLayout)
+        layout = made.kept(vk.vkCreatePipelineLayout(self.device, vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout]), None),
+                           vk.vkDestroyPipelineLayout)
         size, full = None, 0
         if subgroup and self.subgroups.most:    # of which all threads have work
             size = vk.VkPipelineShaderStageRequiredSubgroupSizeCreateInfo(requiredSubgroupSize=subgroup)
             full = vk.VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT if FULL_SUBGROUPS in self.able else 0
         stage = vk.VkPipelineShaderStageCreateInfo(pNext=size, flags=full, stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName=name)
         (pipeline,) = vk.vkCreateComputePipelines(self.device, None, 1, [vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)], None)
-        vk.vkDestroyShaderModule(self.device, module, None)
-        return DeviceKernel(pipeline, layout, set_layout, tuple(addressed))
+        return DeviceKernel(made.kept(pipeline, vk.vkDestroyPipeline), layout, set_layout, tuple(addressed), made)
 
-    def submit(self, commands: Any) -> None:
-        """Runs recorded commands and waits for their end."""
+    def submit(self, commands: Any, done: Any) -> None:
+        """Runs recorded commands and waits for their end. ``done``: their fence. LegatoError where the device is lost, or its memory too
+        little."""
         vk = self.vk
-        vk.vkQueueSubmit(self.queue, 1, [vk.VkSubmitInfo(pCommandBuffers=[commands])], self.fence)
-        vk.vkWaitForFences(self.device, 1, [self.fence], True, (1 << 64) - 1)
-        vk.vkResetFences(self.device, 1, [self.fence])
+        try:
+            with self.lock:
+                vk.vkQueueSubmit(self.queue, 1, [vk.VkSubmitInfo(pCommandBuffers=[commands])], done)
+            vk.vkWaitForFences(self.device, 1, [done], True, (1 << 64) - 1)
+            vk.vkResetFences(self.device, 1, [done])
+        except vk.VkError as error:
+            raise LegatoError(f"running the model's kernels on the device {self.name} failed ({type(error).__name__})") from error
 
 
 def destroy(vk: Any, device: Any, handle: Any, memory: Any) -> None:
@@ -212,9 +265,15 @@ def destroy(vk: Any, device: Any, handle: Any, memory: Any) -> None:
     vk.vkFreeMemory(device, memory, None)
 
 
-@cache
 def the_device() -> VulkanDevice:
     """The process's device: the one that LEGATO_VULKAN_DEVICE names (a number, or a part of its name), or the best."""
+    with ASKING:    # ``cache`` has each of several threads make its own
+        return made_device()
+
+
+@cache
+def made_device() -> VulkanDevice:
+    """The device, for ``the_device``."""
     return VulkanDevice()
 
 
@@ -241,49 +300,3 @@ def choose(vk: Any, found: Sequence[Any]) -> Any:
         return found[fit[0]]
     order = list(KINDS)
     return found[min(range(len(found)), key=lambda i: (order.index(about[i].deviceType) if about[i].deviceType in order else 9, i))]
-
-
-def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) -> tuple[set[str], Any]:
-    """The capabilities that the device has, of those that kernels may need, and the structures that switch them on. ``extensions``: those
-    that it has, of ``matrices.EXTENSIONS``."""
-    small = vk.VkPhysicalDeviceShaderFloat16Int8Features()
-    bytes_ = vk.VkPhysicalDevice8BitStorageFeatures(pNext=small)
-    last = halves = vk.VkPhysicalDevice16BitStorageFeatures(pNext=bytes_)
-    able: dict[str, Callable[[], Any]] = {
-        "Float16": lambda: small.shaderFloat16, "Int8": lambda: small.shaderInt8,
-        "StorageBuffer16BitAccess": lambda: halves.storageBuffer16BitAccess,
-        "StorageBuffer8BitAccess": lambda: bytes_.storageBuffer8BitAccess}
-    if version >= vk.VK_MAKE_VERSION(1, 2, 0):
-        addresses = vk.VkPhysicalDeviceBufferDeviceAddressFeatures(pNext=last)
-        last = model = vk.VkPhysicalDeviceVulkanMemoryModelFeatures(pNext=addresses)
-        able |= {ADDRESSES: lambda: addresses.bufferDeviceAddress, CAPABILITIES[MEMORY_MODEL]: lambda: model.vulkanMemoryModel}
-    if version >= vk.VK_MAKE_VERSION(1, 3, 0):
-        last = dots = vk.VkPhysicalDeviceShaderIntegerDotProductFeatures(pNext=last)
-        able |= {DOT_PRODUCTS: lambda: dots.shaderIntegerDotProduct}
-    if SUBGROUP_SIZES in extensions:
-        last = sizes = vk.VkPhysicalDeviceSubgroupSizeControlFeatures(pNext=last)
-        able |= {SUBGROUP_SIZES: lambda: sizes.subgroupSizeControl, FULL_SUBGROUPS: lambda: sizes.computeFullSubgroups}
-    if MATRICES in extensions:
-        last = matrices = vk.VkPhysicalDeviceCooperativeMatrixFeaturesKHR(pNext=last)
-        able |= {CAPABILITIES[COOPERATIVE_MATRIX]: lambda: matrices.cooperativeMatrix}
-    if BFLOAT16 in extensions:      # a structure of three flags, as this one: the type, its dot products, its matrices
-        last = brain = vk.VkPhysicalDeviceVulkanMemoryModelFeatures(sType=BFLOAT16_FEATURES, pNext=last)
-        able |= {CAPABILITIES[BFLOAT16_TYPE]: lambda: brain.vulkanMemoryModel,
-                 CAPABILITIES[BFLOAT16_MATRIX]: lambda: brain.vulkanMemoryModelAvailabilityVisibilityChains}
-    have = vk.VkPhysicalDeviceFeatures2(pNext=last)
-    vk.vkGetPhysicalDeviceFeatures2(physical, have)
-    plain = have.features
-    able |= {"Float64": lambda: plain.shaderFloat64, "Int64": lambda: plain.shaderInt64, "Int16": lambda: plain.shaderInt16}
-    return {name for name, there in able.items() if there()}, have
-
-
-def usable(matrices: Sequence[str], able: Collection[str]) -> tuple[str, ...]:
-    """Those of some matrices that kernels can have on a device of these capabilities."""
-    types = (("bf16", (FLOAT16, BFLOAT16_TYPE, BFLOAT16_MATRIX)), ("f16", (FLOAT16,)), ("f32", ()), ("s8", (INT8,)), ("u8", (INT8,)))
-    names = {kind: {CAPABILITIES[number] for number in (COOPERATIVE_MATRIX, MEMORY_MODEL, *more)} for kind, more in types}
-    return tuple(one for one in matrices if names[one.split("_")[1]] <= set(able))
-
-
-def capabilities(code: bytes) -> list[int]:
-    """The capabilities that a SPIR-V module declares, by number."""
-    return [one[1] for one in takewhile(lambda one: one[0] == CAPABILITY, instructions(words_of(code)))]

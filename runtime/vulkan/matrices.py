@@ -7,18 +7,17 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.runtime.vulkan.addresses import Instruction, instructions, words_of
+from legato.runtime.vulkan.blocks import block_of
+from legato.runtime.vulkan.features import BFLOAT16, MATRICES, SUBGROUP_SIZES
 
-MATRICES, BFLOAT16, SUBGROUP_SIZES = "VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16", "VK_EXT_subgroup_size_control"
 EXTENSIONS = (MATRICES, BFLOAT16, SUBGROUP_SIZES)
 QUERY = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"
 COMPONENTS = {0: "f16", 1: "f32", 3: "s8", 5: "i32", 7: "u8", 1000141000: "bf16"}      # VkComponentTypeKHR, of those that kernels use
 BYTES, SUMS = ("s8", "u8"), ("f16", "f32", "i32")
-BFLOAT16_FEATURES = 1000141000      # VkStructureType; the package does not have the structure
 SUBGROUP = 3                        # VkScopeKHR
 # SPIR-V's instructions
-TYPE_INTEGER, TYPE_FLOAT, CONSTANT, TYPE_MATRIX, MULTIPLY, EXECUTION_MODE = 21, 22, 43, 4456, 4459, 16
+TYPE_INTEGER, TYPE_FLOAT, CONSTANT, TYPE_MATRIX, MULTIPLY = 21, 22, 43, 4456, 4459
 SIGNED = (1, 2)                     # flags of a product: of the left, and of the right factor
-LOCAL_SIZE = 17                     # an execution mode
 
 
 @dataclass(frozen=True)
@@ -105,11 +104,6 @@ def multiplied(code: Sequence[Instruction]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def block_width(code: Sequence[Instruction]) -> int:
-    """The threads of a kernel's blocks on the axis x."""
-    return next(one[3] for one in code if one[0] == EXECUTION_MODE and one[2] == LOCAL_SIZE)
-
-
 def subgroup_of(name: str, code: bytes, device: str, matrices: Collection[str], subgroups: Subgroups) -> int:
     """The threads of the subgroups that a kernel with matrices has to have; 0 for a kernel without any. LegatoError where the device does
     not have these, or does not multiply such matrices."""
@@ -121,7 +115,7 @@ def subgroup_of(name: str, code: bytes, device: str, matrices: Collection[str], 
     if lacking:
         raise LegatoError(f"the kernel {name} multiplies cooperative matrices {', '.join(lacking)}, and the device {device} has "
                           f"{', '.join(matrices) or 'none'}: compile for the target 'vulkan{{matrices={'+'.join(matrices) or 'none'}}}'")
-    threads = block_width(found)
+    threads = block_of(found)[0]
     if not subgroups.takes(threads):
         sizes = f"{subgroups.least} to {subgroups.most}" if subgroups.most else str(subgroups.size)
         raise LegatoError(f"the kernel {name} is made for subgroups of {threads} threads, and the device {device} has subgroups of "

@@ -32,7 +32,7 @@ class VulkanModel:
     def __init__(self, data: bytes, weights: Mapping[str, np.ndarray]) -> None:
         self.described = json.loads(data)
         self.device = the_device()
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.kernels: dict[tuple[str, tuple[int, ...]], DeviceKernel] = {}
         self.strides: dict[str, dict[int, int]] = {}
         self.recorded: OrderedDict[tuple[int, ...], Recorded] = OrderedDict()
@@ -41,6 +41,15 @@ class VulkanModel:
         self.constants = {name: self.filled(np.frombuffer(base64.b64decode(text), np.uint8), f"the constant {name}")
                           for name, text in self.described["constants"].items()}
         self.allocates = any(one["late"] for one in self.described["outputs"])
+        self.device.add_user(self)
+
+    def forget(self) -> None:
+        """Drops what is recorded for sizes of earlier calls; the call in progress, if it is this thread's, keeps its own until it ends."""
+        if self.lock.acquire(blocking=False):
+            try:
+                self.recorded.clear()
+            finally:
+                self.lock.release()
 
     def filled(self, array: np.ndarray, what: str) -> DeviceBuffer:
         """A buffer with the bytes of an array."""
@@ -72,7 +81,7 @@ class VulkanModel:
         """One run on given inputs. Returns the results whose sizes depend on data, by number."""
         def submit(submission: Any) -> None:
             begin = time.perf_counter_ns()
-            self.device.submit(submission.commands)
+            self.device.submit(submission.commands, submission.done)
             if records is not None and submission.times is not None:
                 records.add(self, self.device.name, self.calls, submission.times.events(begin))
 

@@ -116,8 +116,8 @@ def refuse_allocation(what: Text, size: int, ordinal: int, code: int) -> int:
     numbers[1] = 0
     cuMemGetInfo(DRIVER.cuMemGetInfo_v2, numbers, address(numbers[1]))
     TVMFFIErrorSetRaisedFromCStr(
-        "MemoryError", f"CUDA device {ordinal} is out of memory: {what} takes {size} bytes, and {numbers[0]} of {numbers[1]} bytes are "
-        "free")
+        "MemoryError", f"CUDA device {ordinal} is out of memory: {size} bytes are needed for {what}, and {numbers[0]} of {numbers[1]} "
+        "bytes are free")
     return -1
 
 

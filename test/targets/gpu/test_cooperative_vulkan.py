@@ -20,9 +20,10 @@ from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
 from legato.host_device import settled
 from legato.runtime.vulkan import device as devices
-from legato.runtime.vulkan import matrices
+from legato.runtime.vulkan import features, matrices
 from legato.runtime.vulkan.addresses import instructions, words_of
-from legato.runtime.vulkan.matrices import Subgroups, block_width, multiplied, named, subgroup_of
+from legato.runtime.vulkan.blocks import block_of
+from legato.runtime.vulkan.matrices import Subgroups, multiplied, named, subgroup_of
 from legato.targets.catalog import Catalog
 
 pytestmark = needs_vulkan
@@ -46,7 +47,7 @@ def validated(lowered, folder):
 def test_kernels_are_valid_and_say_what_they_multiply(dtype, shape, tmp_path):
     code, = validated(legato.lower(product(dtype), f"vulkan{{matrices={shape} subgroup=16}}"), tmp_path).values()
     found = list(instructions(words_of(code)))
-    assert multiplied(found) == [shape] and block_width(found) == 16
+    assert multiplied(found) == [shape] and block_of(found)[0] == 16
     assert subgroup_of("k", code, "d", (shape,), Subgroups(16)) == 16
 
 
@@ -105,7 +106,7 @@ def test_a_device_with_others(monkeypatch):
     """Its capabilities suffice, and not its shapes, or its subgroups."""
     device = devices.the_device()
     code, = binaries(legato.lower(product("float16"), F16)).values()
-    monkeypatch.setattr(device, "able", {*device.able, *devices.CAPABILITIES.values()})
+    monkeypatch.setattr(device, "able", {*device.able, *features.CAPABILITIES.values()})
     monkeypatch.setattr(device, "matrices", ("m8n8k16_f16_f32", "m8n8k16_f16_f16"))
     with pytest.raises(LegatoError, match=r"the kernel k multiplies cooperative matrices m16n16k16_f16_f32, and the device .* has "
                                           r"m8n8k16_f16_f32, m8n8k16_f16_f16: .*\{matrices=m8n8k16_f16_f32\+m8n8k16_f16_f16\}"):
@@ -173,10 +174,10 @@ def test_matrices_need_capabilities():
     listed = ("m16n16k16_f16_f32", "m16n16k16_bf16_f32", "m16n16k8_f32_f32")
     need = {"VulkanMemoryModel", "CooperativeMatrixKHR (VK_KHR_cooperative_matrix)"}
     brain = {"BFloat16TypeKHR (VK_KHR_shader_bfloat16)", "BFloat16CooperativeMatrixKHR (VK_KHR_shader_bfloat16)"}
-    assert devices.usable(listed, need) == listed[2:]
-    assert devices.usable(listed, need | {"Float16"}) == (listed[0], listed[2])
-    assert devices.usable(listed, need | brain) == listed[2:] and devices.usable(listed, need | brain | {"Float16"}) == listed
-    assert devices.usable(listed, brain | {"Float16", "VulkanMemoryModel"}) == ()
+    assert features.usable(listed, need) == listed[2:]
+    assert features.usable(listed, need | {"Float16"}) == (listed[0], listed[2])
+    assert features.usable(listed, need | brain) == listed[2:] and features.usable(listed, need | brain | {"Float16"}) == listed
+    assert features.usable(listed, brain | {"Float16", "VulkanMemoryModel"}) == ()
 
 
 def test_the_query_of_a_driver():
@@ -220,7 +221,7 @@ def test_the_device_with_the_extension_is_asked(monkeypatch):
             one = head.pNext
 
     monkeypatch.setattr(vulkan, "vkGetPhysicalDeviceFeatures2", fill)
-    able, _ = devices.features(vulkan, None, vulkan.VK_MAKE_VERSION(1, 3, 0), matrices.EXTENSIONS)
+    able, _ = features.features(vulkan, None, vulkan.VK_MAKE_VERSION(1, 3, 0), matrices.EXTENSIONS)
     assert able == {"CooperativeMatrixKHR (VK_KHR_cooperative_matrix)", "BFloat16TypeKHR (VK_KHR_shader_bfloat16)",
                     "BFloat16CooperativeMatrixKHR (VK_KHR_shader_bfloat16)"}
-    assert devices.features(vulkan, None, vulkan.VK_MAKE_VERSION(1, 1, 0), ())[0] == set()
+    assert features.features(vulkan, None, vulkan.VK_MAKE_VERSION(1, 1, 0), ())[0] == set()

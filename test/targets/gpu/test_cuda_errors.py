@@ -87,7 +87,7 @@ def test_code_for_one_chip_only(monkeypatch):
     ("cuDevicePrimaryCtxRetain", 3, "making a context"),
     ("cuModuleLoadDataEx", 218, "loading the kernels, PTX for sm_80"),
     ("cuModuleGetFunction", 500, "finding the kernel fused_matmul"),
-    ("cuMemAlloc_v2", OUT_OF_MEMORY, r"device 0 is out of memory: the weights takes 256 bytes, and \d+ of \d+ bytes are free"),
+    ("cuMemAlloc_v2", OUT_OF_MEMORY, r"device 0 is out of memory: 256 bytes are needed for the weights, and \d+ of \d+ bytes are free"),
     ("cuMemcpyHtoDAsync_v2", 1, "copying the weights"),
 ])
 def test_an_instance_that_fails(lowered, name, code, match):
@@ -129,7 +129,7 @@ def test_out_of_memory(lowered, monkeypatch):
     exe = instance(lowered)
     monkeypatch.setenv("STANDIN_MEMORY", str(1 << 20))
     x, w = operands(50_000)
-    with pytest.raises(MemoryError, match=r"device 0 is out of memory: a call's buffers takes \d{7} bytes, and \d+ of 1048576 bytes are"):
+    with pytest.raises(MemoryError, match=r"device 0 is out of memory: \d{7} bytes are needed for a call's buffers, and \d+ of 1048576 "):
         exe(x, w)
     check(exe(x[:99], w), x[:99], w)
     monkeypatch.setenv("STANDIN_MEMORY", str(2 << 20))

@@ -8,7 +8,8 @@ import test_onnx_loops as loops
 import tvm_ffi
 from device_tensors import context, on_device, on_host, stream
 from in_threads import in_threads
-from onnx_check import assert_same, reference
+from onnx import helper
+from onnx_check import assert_same, model, reference
 from standin import TARGET, compiled, driver, prepared
 from test_cuda import MODEL, calls, check, instance, operands
 
@@ -194,3 +195,21 @@ def test_branches_have_none(caplog):
     np.testing.assert_array_equal(exe(-x), x * x)
     assert calls(LAUNCH) == before
     del exe
+
+
+def test_sizes_as_numbers():
+    """What a model multiplies by a size: the size is a kernel's parameter, the same in all calls of a graph; nobody waits for it."""
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "zero"], ["n"]),
+             helper.make_node("Mul", ["x", "n"], ["y"])]
+    x = np.arange(12).reshape(3, 4)
+    proto = model(nodes, [helper.make_tensor_value_info("x", 7, ["n", 4])], ["y"], 17, {"zero": np.array(0)})
+    exe = compiled(legato.from_onnx(proto), GRAPHS)
+    for given in (x, x[:2], x + 5, x[:0], x[:1], x[:2] + 1):
+        waits, launched = calls("cuStreamSynchronize"), calls(LAUNCH)
+        np.testing.assert_array_equal(exe(given), given * len(given))
+        assert (calls("cuStreamSynchronize"), calls(LAUNCH)) == (waits + 1, launched + 1)
+        here = on_device(given)
+        waits = calls("cuStreamSynchronize")
+        result = exe(here)
+        assert calls("cuStreamSynchronize") == waits
+        np.testing.assert_array_equal(on_host(result), given * len(given))

@@ -100,7 +100,7 @@ def test_what_fails_in_the_middle(lowered, monkeypatch):
         check([on_host(one) for one in exe(on_device(x))], x)
     x = np.ones(40_000, np.float32)
     monkeypatch.setenv("STANDIN_MEMORY", str(600 << 10))
-    with pytest.raises(MemoryError, match=r"of memory: a call's buffers takes 362880 bytes, and \d+ of 614400 bytes are free"):
+    with pytest.raises(MemoryError, match=r"of memory: 362880 bytes are needed for a call's buffers, and \d+ of 614400 bytes are free"):
         exe(x)
     few = np.where(np.arange(len(x)) < 7, x, 0)
     check(exe(few), few)

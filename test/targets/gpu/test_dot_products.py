@@ -19,6 +19,7 @@ from legato.codegen.spirv import binaries
 from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.runtime.vulkan import device as devices
+from legato.runtime.vulkan import features
 from legato.schedule.state import ScheduleError
 from legato.targets.catalog import Catalog
 
@@ -83,8 +84,8 @@ def test_the_binaries_are_valid(tmp_path):
     """By Khronos' validator, where it is installed: with the capabilities of dot products, and without a byte in memory."""
     lowered = legato.lower(product("int8", False, True, 64, 64, 128, "uint8"), VULKAN)
     code, = binaries(lowered).values()
-    declared = devices.capabilities(code)
-    assert {devices.DOT_PRODUCT, devices.PACKED_DOT_PRODUCT} <= set(declared) and 39 not in declared    # Int8
+    declared = features.capabilities(code)
+    assert {features.DOT_PRODUCT, features.PACKED_DOT_PRODUCT} <= set(declared) and 39 not in declared    # Int8
     if VALIDATOR.exists():
         (tmp_path / "k.spv").write_bytes(code)
         subprocess.run([VALIDATOR, "--target-env", "vulkan1.3", tmp_path / "k.spv"], check=True)
@@ -95,7 +96,7 @@ def test_a_device_without_them(tmp_path, monkeypatch):
     """A model for another device says what this one lacks; one for this device has none."""
     kernel, device = product("uint8", False, True, right_dtype="int8"), devices.the_device()
     legato.compile(kernel, VULKAN).save(tmp_path / "m.legato")
-    monkeypatch.setattr(device, "able", device.able - {devices.DOT_PRODUCTS})
+    monkeypatch.setattr(device, "able", device.able - {features.DOT_PRODUCTS})
     with pytest.raises(Exception, match=r"kernel_kernel needs integer dot products \(shaderIntegerDotProduct\), which the device .* lacks; "
                                         r"compile for the target 'vulkan\{dot-products=false\}'"):
         legato.load(tmp_path / "m.legato")(np.ones((40, 72), np.uint8), np.ones((56, 72), np.int8))

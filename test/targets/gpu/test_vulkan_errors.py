@@ -4,12 +4,16 @@ import sys
 
 import numpy as np
 import pytest
-from threads_kernels import device_function
+from test_vulkan import ROWS, rows
+from threads_kernels import device_function, histogram, matmul_tiled, tree
 from vulkan_driver import needs_vulkan
 
 import legato
+from legato.codegen.spirv import binaries
 from legato.driver import llvm_ir
 from legato.runtime.vulkan import device as devices
+from legato.runtime.vulkan.addresses import instructions, words_of
+from legato.runtime.vulkan.blocks import block_of, shared_bytes
 from legato.runtime.vulkan.plan import PlannedLaunch, Run
 from legato.runtime.vulkan.planned import DevicePart
 
@@ -89,6 +93,37 @@ def test_limits_of_the_device(monkeypatch, limits, match):
         exe(x)
     monkeypatch.undo()
     np.testing.assert_allclose(exe(x), np.tanh(x), rtol=1e-5)   # nothing is lost
+
+
+@needs_vulkan
+@pytest.mark.parametrize("limits,match", [
+    ({"threads": 100}, r"has blocks of \d+ x \d+ x \d+ threads, and the device .* takes 100, .*'vulkan\{schedules=false\}'"),
+    ({"axes": (1, 1024, 64)}, r"threads, and the device .* takes \d+, 1 x 1024 x 64 at most along the axes"),
+    ({"shared": 1024}, r"the kernel \w*matmul\w* takes \d{4,5} bytes of shared memory, and the device .* has 1024 for a block: "),
+])
+def test_blocks_beyond_the_device(monkeypatch, limits, match):
+    """Vulkan promises blocks of 128 threads, and 16 KB of shared memory."""
+    device = devices.the_device()
+    model = legato.Module.parse(ROWS)
+    monkeypatch.setattr(device, "limits", dataclasses.replace(device.limits, block=dataclasses.replace(device.limits.block, **limits)))
+    x, w, expected = rows(70)
+    exe = legato.compile(model, "vulkan")
+    with pytest.raises(Exception, match=match):
+        exe(x, w)
+    monkeypatch.undo()
+    np.testing.assert_allclose(exe(x, w), expected, rtol=1e-5, atol=1e-7)
+    least = dataclasses.replace(device.limits.block, threads=128, axes=(128, 128, 64), shared=16384)
+    monkeypatch.setattr(device, "limits", dataclasses.replace(device.limits, block=least))
+    np.testing.assert_allclose(legato.compile(model, "vulkan{schedules=false}")(x, w), expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kernel,block,shared", [
+    (matmul_tiled, (16, 16, 1), 2 * 64 * 8 * 4), (tree, (128, 1, 1), 128 * 4), (histogram, (10, 1, 1), 10 * 4)])
+def test_what_a_block_takes(kernel, block, shared):
+    """The threads, and the tiles, that kernels by hand ask for."""
+    (code,) = binaries(legato.lower(kernel, "vulkan")).values()
+    found = list(instructions(words_of(code)))
+    assert (block_of(found), shared_bytes(found)) == (block, shared)
 
 
 def test_numbers_beyond_the_kernels_32_bits():

@@ -27,7 +27,7 @@ def counted():
 def submitted(monkeypatch):
     """What is submitted to the device, in order."""
     found, submit = [], VulkanDevice.submit
-    monkeypatch.setattr(VulkanDevice, "submit", lambda device, commands: (found.append(commands), submit(device, commands))[1])
+    monkeypatch.setattr(VulkanDevice, "submit", lambda device, commands, done: (found.append(commands), submit(device, commands, done))[1])
     return found
 
 
