@@ -43,7 +43,7 @@ class Handle:
 
     @property
     def operation(self) -> ir.Operation:
-        """The current operation. ScheduleError if a later step has removed it."""
+        """The current operation. It is there as long as the schedule is kept. ScheduleError if a later step has removed it."""
         if self.cell.op is None:
             raise ScheduleError(GONE)
         return self.cell.op
