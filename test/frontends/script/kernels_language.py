@@ -264,6 +264,7 @@ REFERENCES = {
     buffers_of_a_python_function: lambda a: a.sum(1), by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy,
     scaled_floats: lambda a: a * F(1.5), scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2,
     another_alias: np.tanh, attributes: lambda a: a + 1,
-    bits_of_indices: bits_of_indices_numpy, functions: functions_numpy, oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
+    bits_of_indices: bits_of_indices_numpy, functions: functions_numpy,
+    oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
     Concise: lambda a: np.log(a + 1),
 }
