@@ -178,8 +178,7 @@ def has_pixels(rows: Pixels, columns: Pixels) -> ir.Value:
 def bins_of(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, Callable[[int, ir.Value], Pixels]]:
     """The number of a region's image, and the pixels of one of its bins, by their number, along an axis: 0 for rows, 1 for columns."""
     e, i64, first = element(k.input_types[0]).wide, Element(ir.IntegerType.get_signless(64)), 1 if k.attrs["channels_last"] else 2
-    count = index_value(dim(x, 0))
-    image = place(extract(images, [region]), element(k.input_types[2]), count)
+    image = place(extract(images, [region]), element(k.input_types[2]), dim(x, 0))
     corners = []
     for number in range(4):
         corner = e.mul(read(extract(regions, [region, index_value(number)]), element(k.input_types[1])), e.const(k.attrs["scale"]))
@@ -189,7 +188,7 @@ def bins_of(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, Callable
         start, end = corners[1 - axis], corners[3 - axis]
         length = arith.maxsi(arith.addi(arith.subi(end, start), i64.const(1)), i64.const(1))
         length = e.div(arith.sitofp(e.type, length), e.const(k.attrs["size"][axis]))
-        extent = arith.select(index().compare("gt", count, index_value(0)), index_value(dim(x, first + axis)), index_value(0))
+        extent = index_value(dim(x, first + axis))
 
         def bound(number: ir.Value, around: Callable[[ir.Value], ir.Value]) -> ir.Value:
             at = arith.addi(start, e.cast(around(e.mul(_as_float(number, e), length)), i64))
