@@ -191,6 +191,14 @@ def test_parts_and_repetitions_without_elements():
             (empty, counts), dynamic=False)
 
 
+def test_pixels_without_elements():
+    """PyTorch's own pixel_unshuffle leaves their shape as it was, by any factor; its documentation, and torch.export, do not."""
+    x, y, z = torch.empty(1, 4, 0, 2), torch.empty(0, 4, 2), torch.empty(2, 0, 4, 4, 2)
+    compare(lambda x, y, z: (*(functional.pixel_shuffle(one, 2) for one in (x, y, z)), functional.pixel_unshuffle(x, 1)), (x, y, z),
+            dynamic=False)
+    assert legato.compile(legato.from_torch(module_of(lambda x: functional.pixel_unshuffle(x, 2)), (x,)))(x).shape == (1, 16, 0, 1)
+
+
 @pytest.mark.parametrize("sizes", ["0 2 3 4 5 6", "2 0 3 4 5 6", "2 2 0 4 5 6", "2 2 3 0 5 6", "2 2 3 4 0 6", "2 2 3 4 5 0"])
 def test_attention_without_elements(sizes):
     """No batch, heads, queries, keys, and features of these or of the values."""

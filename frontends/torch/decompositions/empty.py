@@ -39,7 +39,21 @@ def _repeated_shape(x: Any, axis: int | None, count: Any) -> list[Any]:
     return shape
 
 
+def _pixel_shuffle(x: Any, factor: int) -> Any:
+    """No channels, in blocks of pixels."""
+    *batch, channels, height, width = x.shape
+    return x.new_zeros((*batch, channels // factor**2, height * factor, width * factor)) if is_empty(*x.shape) else NotImplemented
+
+
+def _pixel_unshuffle(x: Any, factor: int) -> Any:
+    """No blocks of pixels, in channels."""
+    *batch, channels, height, width = x.shape
+    return x.new_zeros((*batch, channels * factor**2, height // factor, width // factor)) if is_empty(*x.shape) else NotImplemented
+
+
 EMPTY = {
+    aten.pixel_shuffle.default: _pixel_shuffle,
+    aten.pixel_unshuffle.default: _pixel_unshuffle,
     aten.split.Tensor: _split,
     aten.repeat_interleave.self_int: _repeat_each,
     aten.repeat_interleave.self_Tensor: _repeat_by_data,
