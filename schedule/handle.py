@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from legato.core.mlir import ir
+from legato.dialects.tir.loops import SCOPE, no_scope
 from legato.dialects.tir.schedule_ops import ATTRIBUTES, TEXT
 from legato.schedule.interpret import GONE
 from legato.schedule.state import HandleTarget, Kernel, ScheduleError
@@ -43,7 +44,7 @@ class Handle:
 
     @property
     def operation(self) -> ir.Operation:
-        """The current operation. ScheduleError if a later step has removed it."""
+        """The current operation. It is there as long as the schedule is kept. ScheduleError if a later step has removed it."""
         if self.cell.op is None:
             raise ScheduleError(GONE)
         return self.cell.op
@@ -82,10 +83,12 @@ Numbers = tuple[str, "list[int | Knob]"] | None  # an attribute, and the numbers
 
 def numbers_of(step: str, numbers: Numbers, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[ir.Value]]:
     """A step's attributes to apply, its attributes to record (with a 0 for each knob), and the parameters for the zeros.
-    ScheduleError for anything but ints and knobs, and for a text that is none."""
+    ScheduleError for anything but ints and knobs, for a text that is none, and for a scope that names no memory."""
     for name, value in given.items():
         if ATTRIBUTES.get(name) == TEXT and not isinstance(value, str):
             raise ScheduleError(f"{step}: '{name}' is a text, not {value!r}")
+        if name == "scope" and not SCOPE.fullmatch(value):
+            raise ScheduleError(f"{step}: {no_scope(value)}")
     if numbers is None:
         return dict(given), dict(given), []
     key, values = numbers

@@ -12,6 +12,7 @@ from legato.core.user_code import blamed, prefixed
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
 from legato.targets.classes import check_classes
+from legato.targets.target import nearest
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -23,9 +24,10 @@ class Backend:
     ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the
     pipeline may use besides Legato's. ``dialects``: defined in Python, that its passes and its code generation use. ``requires``: Python
     packages that its code needs at compile time and at run time, by the names to import (``"cuda:cuda-python"`` where pip's name differs).
-    ``min_ops``: merged groups of fewer ops stay with the host (1: none). ``before``: passes that run on the graph before the patterns are
-    matched, as ``pipeline``; those of the default fold constants and canonicalize, and leave nothing of quantized arithmetic as it was
-    imported (``patterns.quantize``): a backend of such models has ``before = "relax-infer-shapes"``.
+    ``options``: the names of those that ``codegen`` takes. ``min_ops``: merged groups of fewer ops stay with the host (1: none).
+    ``before``: passes that run on the graph before the patterns are matched, as ``pipeline``; those of the default fold constants and
+    canonicalize, and leave nothing of quantized arithmetic as it was imported (``patterns.quantize``): a backend of such models has
+    ``before = "relax-infer-shapes"``.
     """
 
     name: str = ""
@@ -34,6 +36,7 @@ class Backend:
     passes: Sequence[type] = ()
     dialects: Sequence[type[ext.Dialect]] = ()
     requires: Sequence[str] = ()
+    options: Sequence[str] = ()
     min_ops: int = 1
     before: Any = "relax-infer-shapes,relax-require-sizes{unused=true},relax-fold-constants,relax-canonicalize"
 
@@ -53,8 +56,14 @@ class Backend:
         return all_matches(self.composites(), function, f"the backend '{self.name}'")
 
     def check_options(self, options: Mapping[str, str]) -> None:
-        """LegatoError for options that ``codegen`` does not take. It is called before a model is imported and partitioned; a backend that
-        does not define it is asked by ``codegen`` alone."""
+        """LegatoError for options that ``codegen`` does not take: those that its field ``options`` does not name. One that looks at their
+        values, too, calls this one first. It is called before a model is imported and partitioned, and before code is generated."""
+        if options and not self.options:
+            raise LegatoError(f"the backend '{self.name}' has no options, found {', '.join(options)}; it would name them in its field "
+                              "'options'")
+        for name in options:
+            if name not in self.options:
+                raise LegatoError(f"the backend '{self.name}' has no option '{name}'{nearest(name, self.options)}")
 
     def composites(self) -> tuple[Composite, ...]:
         """The patterns. LegatoError if one is not a pattern, or two have the same name."""
@@ -82,6 +91,8 @@ def as_backend(given: Any) -> Backend:
     requires = backend.requires
     if not isinstance(requires, list | tuple) or not all(isinstance(one, str) and one for one in requires):
         raise LegatoError(f"{who}: requires has names of packages, such as requires = ('numpy',); found {requires!r}")
+    if not isinstance(backend.options, list | tuple) or not all(isinstance(one, str) and one for one in backend.options):
+        raise LegatoError(f"{who}: options has names of options, such as options = ('tile',); found {backend.options!r}")
     if not isinstance(backend.min_ops, int) or isinstance(backend.min_ops, bool) or backend.min_ops < 1:
         raise LegatoError(f"{who}: min_ops is the fewest ops of a group, 1 or more; found {backend.min_ops!r}")
     _check_composites(backend, who)

@@ -2,6 +2,7 @@
 # the fields of op classes are annotated with types that the bindings interpret at run time
 # pyright: reportInvalidTypeForm=false
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ KINDS = (SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD)
 THREADS = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis in "xyz")
 SPATIAL, REDUCE, OPAQUE = "spatial", "reduce", "opaque"
 AXIS_KINDS = (SPATIAL, REDUCE, OPAQUE)
+SCOPE = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)    # the name of a memory, which options of passes write, too
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -215,9 +217,12 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     buffer: ext.Result[Any]
 
     def check(self) -> None:
-        """Raises InvalidOp unless the result is a memref with one operand per dynamic size, and for attributes that are no strings."""
+        """Raises InvalidOp unless the result is a memref with one operand per dynamic size, for attributes that are no
+        strings, and for a scope that is no name."""
         for name in ("name", "scope", "dtype"):
             text(self.operation, name, None)
+        if not SCOPE.fullmatch(self.scope):
+            raise InvalidOp(no_scope(self.scope))
         type_ = self.operation.results[0].type
         if not isinstance(type_, ir.MemRefType):
             raise InvalidOp(f"makes a memref, not {type_}")
@@ -237,6 +242,11 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
 
 
 AllocBufferOp._ODS_OPERAND_SEGMENTS = None
+
+
+def no_scope(scope: str) -> str:
+    """What is wrong with a text that names no memory."""
+    return f"'{scope}' names no memory: a scope is 'global', 'shared', 'local' or a device's own, of letters, digits, '_', '.' and '-'"
 
 
 def _one_block(region: ir.Region, arguments: int, what: str) -> None:

@@ -94,6 +94,14 @@ def index_requirements(op: ir.Operation) -> Iterator[Requirement]:
             yield from required(size - taken, f"{name} needs {size} >= {taken}, the number of indices along axis {axis}")
 
 
+def region_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """Without images there are no regions of one: the numbers of images are clamped, as indices are."""
+    images, regions = dims.dims(op.operands[0].type)[0], dims.dims(op.operands[1].type)[0]
+    if images is not dims.UNKNOWN and regions is not dims.UNKNOWN and regions != 0:
+        needed = images - 1 if isinstance(regions, int) else (images - 1) * regions
+        yield from required(needed, f"{describe(op)} needs {images} >= 1 for {regions} regions")
+
+
 def extreme_requirements(op: ir.Operation) -> Iterator[Requirement]:
     """Of no elements there is no greatest one to find, unless there are no places to store it either."""
     sizes, axis = dims.dims(op.operands[0].type), relax.attributes_of(op.opview)["axis"]
@@ -156,7 +164,7 @@ REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": e
                 **dict.fromkeys((f"relax.conv{rank}d_transpose" for rank in (1, 2, 3)), transposed_requirements),
                 "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
                 "relax.dynamic_broadcast_to": broadcast_requirements, "relax.size_of": given_requirements,
-                "relax.topk": topk_requirements,
+                "relax.topk": topk_requirements, "relax.roi_align": region_requirements, "relax.roi_pool": region_requirements,
                 **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.gather_weighted",
                                  "relax.scatter_elements", "relax.scatter_nd"), index_requirements)}
 

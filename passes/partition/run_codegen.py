@@ -41,6 +41,7 @@ class RunCodegen(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         backend = context.backend(self.backend)
         options = read_options(self.options)
+        check_options(backend, options)
         for external in external_modules(module.module, backend.name):
             if ARTIFACTS not in external.attributes:
                 generate(module, external, backend, options, context)

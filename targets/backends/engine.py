@@ -19,6 +19,7 @@ class OnnxEngine(Backend):
 
     pipeline = "relax-inline,relax-infer-shapes"
     patterns = op_patterns()
+    options = ("threads",)
     loader: str = ""
 
     def __init__(self, ops: Iterable[str] | None = None):
@@ -31,16 +32,13 @@ class OnnxEngine(Backend):
 
     def check_options(self, options: Mapping[str, str]) -> None:
         """LegatoError for anything but a number of threads."""
-        unknown = [key for key in options if key != "threads"]
-        if unknown:
-            raise LegatoError(f"the backend '{self.name}' has no option '{unknown[0]}'; it has: threads")
+        super().check_options(options)
         threads = options.get("threads", "1")
         if not threads.isdigit() or not int(threads):
             raise LegatoError(f"the backend '{self.name}': threads is '{threads}', expected 1 or more")
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
         """A blob for each function: the model with its weights."""
-        self.check_options(options)
         blobs = []
         for function in module.functions():
             name = function.name.value

@@ -59,14 +59,8 @@ class OneDnn(Backend):
         composite("matmul", is_op("relax.matmul")(wildcard(), is_const()).named("op"), _matmul),
     ]
 
-    def check_options(self, options: Mapping[str, str]) -> None:
-        """LegatoError for any."""
-        if options:
-            raise LegatoError(f"the backend 'onednn' has no options, found {', '.join(options)}")
-
     def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
         """A blob for each public function: the descriptions of its primitives, then their weights."""
-        self.check_options(options)
         composites = {f.name.value: f for f in module.functions()}
         blobs = []
         for function in module.functions():

@@ -9,7 +9,7 @@ from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import is_empty, looped
 from legato.targets.cpu.channels import Channels, shared
 from legato.targets.cpu.machine import Machine
-from legato.targets.generic.regions import Line, region_of
+from legato.targets.generic.regions import Line, Pixels, bins_of, has_pixels, region_of
 from legato.targets.generic.scatter import loop_nest
 from legato.targets.rule import kernel
 
@@ -17,6 +17,32 @@ from legato.targets.rule import kernel
 @kernel("relax.roi_align", priority=1)
 def roi_align(k, x, regions, images, out):
     """Bins one after the other, of the regions that a thread has."""
+
+    def bins_of_region(channels: Channels, region: ir.Value) -> Bins:
+        image, lines = region_of(k, x, regions, images, region)
+        return lambda row, column, *block: _points(k, channels, lines(0, row), lines(1, column),
+                                                   lambda *at: channels.read(x, [image, *at], *block))
+
+    return _each_bin(k, x, out, bins_of_region)
+
+
+@kernel("relax.roi_pool", priority=1)
+def roi_pool(k, x, regions, images, out):
+    """Bins one after the other, of the regions that a thread has."""
+
+    def bins_of_region(channels: Channels, region: ir.Value) -> Bins:
+        image, bins = bins_of(k, x, regions, images, region)
+        return lambda row, column, *block: _maximum(channels, bins(0, row), bins(1, column),
+                                                    lambda *at: channels.read(x, [image, *at], *block))
+
+    return _each_bin(k, x, out, bins_of_region)
+
+
+Bins = Callable[..., list[ir.Value]]    # of a region: the vectors of (row, column, block of channels)
+
+
+def _each_bin(k, x: ir.Value, out: ir.Value, bins_of_region: Callable[[Channels, ir.Value], Bins]) -> ir.Value | Refusal:
+    """The bins of all regions, whose channels are last."""
     machine, kind = k.machine, element(k.input_types[0])
     if not k.attrs["channels_last"] or not isinstance(machine, Machine) or is_empty(x) or is_empty(out):
         return Refusal("only images with channels last")
@@ -26,12 +52,11 @@ def roi_align(k, x, regions, images, out):
     k.writes_all()
 
     def region(number: ir.Value, into: ir.Value, first: ir.Value) -> ir.Value:
-        image, lines = region_of(k, x, regions, images, number)
+        bins = bins_of_region(channels, number)
 
         def bin_(place: list[ir.Value], into: ir.Value) -> ir.Value:
             row, column, *block = place
-            found = _bin(k, channels, lines(0, row), lines(1, column), lambda *at: channels.read(x, [image, *at], *block))
-            return channels.write(found, into, [first, row, column], *block)
+            return channels.write(bins(*place), into, [first, row, column], *block)
 
         return loop_nest([*k.attrs["size"], channels.blocks], into, bin_)
 
@@ -40,7 +65,7 @@ def roi_align(k, x, regions, images, out):
     return shared(out, [1, *dims(out)[1:]], lambda places, into: region(places[0], into, index_value(0)))
 
 
-def _bin(k, channels: Channels, rows: Line, columns: Line, pixels: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
+def _points(k, channels: Channels, rows: Line, columns: Line, pixels: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
     """The mean or maximum of a bin's points, as ``targets.generic.regions`` defines it, for a block of channels. ``pixels(row, column)``:
     its vectors at a pixel."""
     e, is_mean = channels.kind.wide, k.attrs["mode"] == "avg"
@@ -71,4 +96,19 @@ def _bin(k, channels: Channels, rows: Line, columns: Line, pixels: Callable[...,
     return [arith.select(e.compare("gt", points, e.const(0)), value, zero) for value in found]
 
 
-RULES = (roi_align,)
+def _maximum(channels: Channels, rows: Pixels, columns: Pixels, pixels: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
+    """The maximum of a bin's pixels for a block of channels. ``pixels(row, column)``: its vectors at a pixel."""
+    e = channels.kind.wide
+    (top, bottom), (left, right) = rows, columns
+
+    def of_row(row: ir.Value, *found: ir.Value) -> list[ir.Value]:
+        def of_pixel(column: ir.Value, *found: ir.Value) -> list[ir.Value]:
+            return [e.max(old, value) for old, value in zip(found, pixels(row, column), strict=True)]
+
+        return looped(right, found, of_pixel, left)
+
+    found = looped(bottom, [channels.spread(e.const(e.lowest))] * channels.vectors, of_row, top)
+    return [arith.select(has_pixels(rows, columns), value, channels.spread(e.const(0))) for value in found]
+
+
+RULES = (roi_align, roi_pool)

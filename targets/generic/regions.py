@@ -1,9 +1,9 @@
-"""Regions of images, resampled: each element of the result is a loop over the points of its bin."""
+"""Regions of images, resampled or pooled: each element of the result is a loop over the points or pixels of its bin."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from legato.core.mlir import arith, ir, math
-from legato.dialects.relax.ops.detection import FAR_POINTS
+from legato.dialects.relax.ops.detection import FAR_PIXELS, FAR_POINTS
 from legato.targets.builders.element import Element, index
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import dim
@@ -140,4 +140,63 @@ def _as_index(number: ir.Value, e: Element) -> ir.Value:
     return arith.index_cast(ir.IndexType.get(), e.cast(number, i64))
 
 
-RULES = (roi_align,)
+@kernel("relax.roi_pool")
+def roi_pool(k, x, regions, images, out):
+    """The maximum of the pixels of each bin."""
+    if is_empty(x):
+        return compute(out, "r, a, b, c", [], lambda *_: Element(out.type.element_type).const(0))
+    kind, last = element(k.input_types[0]), k.attrs["channels_last"]
+    e, channels = kind.wide, 3 if last else 1
+
+    def body(*_: ir.Value) -> ir.Value:
+        indices = [loop_index(n) for n in range(4)]
+        channel, region = indices.pop(channels), indices[0]
+        image, bins = bins_of(k, x, regions, images, region)
+        (top, bottom), (left, right) = bins(0, indices[1]), bins(1, indices[2])
+
+        def of_pixel(row: ir.Value, column: ir.Value, found: ir.Value) -> ir.Value:
+            places = [image, row, column, channel] if last else [image, channel, row, column]
+            return e.max(found, read(extract(x, places), kind))
+
+        def of_row(row: ir.Value, found: ir.Value) -> list[ir.Value]:
+            return looped(right, [found], lambda column, found: [of_pixel(row, column, found)], left)
+
+        (found,) = looped(bottom, [e.const(e.lowest)], of_row, top)
+        return stored(arith.select(has_pixels((top, bottom), (left, right)), found, e.const(0)), kind, out.type.element_type)
+
+    return compute(out, "r, h, w, c" if last else "r, c, h, w", [], body)
+
+
+Pixels = tuple[ir.Value, ir.Value]
+
+
+def has_pixels(rows: Pixels, columns: Pixels) -> ir.Value:
+    """Whether there are pixels in rows and columns from a first one up to a last one, which is not in them."""
+    return arith.andi(*(index().compare("lt", *ends) for ends in (rows, columns)))
+
+
+def bins_of(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, Callable[[int, ir.Value], Pixels]]:
+    """The number of a region's image, and the pixels of one of its bins, by their number, along an axis: 0 for rows, 1 for columns."""
+    e, i64, first = element(k.input_types[0]).wide, Element(ir.IntegerType.get_signless(64)), 1 if k.attrs["channels_last"] else 2
+    image = place(extract(images, [region]), element(k.input_types[2]), dim(x, 0))
+    corners = []
+    for number in range(4):
+        corner = e.mul(read(extract(regions, [region, index_value(number)]), element(k.input_types[1])), e.const(k.attrs["scale"]))
+        corners.append(e.cast(math.round(e.at_most(e.at_least(corner, -FAR_PIXELS), FAR_PIXELS)), i64))
+
+    def pixels(axis: int, number: ir.Value) -> Pixels:
+        start, end = corners[1 - axis], corners[3 - axis]
+        length = arith.maxsi(arith.addi(arith.subi(end, start), i64.const(1)), i64.const(1))
+        length = e.div(arith.sitofp(e.type, length), e.const(k.attrs["size"][axis]))
+        extent = index_value(dim(x, first + axis))
+
+        def bound(number: ir.Value, around: Callable[[ir.Value], ir.Value]) -> ir.Value:
+            at = arith.addi(start, e.cast(around(e.mul(_as_float(number, e), length)), i64))
+            return arith.maxsi(arith.minsi(arith.index_cast(ir.IndexType.get(), at), extent), index_value(0))
+
+        return bound(number, math.floor), bound(arith.addi(number, index_value(1)), math.ceil)
+
+    return image, pixels
+
+
+RULES = (roi_align, roi_pool)

@@ -178,6 +178,9 @@ def _reductions() -> list[Case]:
                {"size": [3, 1], "aligned": False, "scale": 3.0, "mode": "max"}, {"size": [2, 2], "sampling": 3, "aligned": False})
     made += [Case("roi_align", ((2, 3, 5, 7), (11, 4), (11,)), options, (3, 5, 7, 11), {2: "int64"}) for options in regions]
     made.append(Case("roi_align", ((2, 5, 7, 3), (11, 4), (11,)), {"size": [2, 3], "channels_last": True}, (3, 5, 7, 11), {2: "int64"}))
+    made += [Case("roi_pool", ((2, 3, 5, 7), (11, 4), (11,)), {"size": [2, 3], "scale": scale}, (3, 5, 7, 11), {2: "int64"})
+             for scale in (1.0, 2.6)]
+    made.append(Case("roi_pool", ((2, 5, 7, 3), (11, 4), (11,)), {"size": [3, 1], "channels_last": True}, (3, 5, 7, 11), {2: "int64"}))
     made.append(Case("topk", ((5, 7, 3),), {"k": 4, "axis": 1}, (5, 3), {0: "int32"}, 3))
     return made
 

@@ -98,6 +98,14 @@ def _roi_align(x, regions, images, size, scale, sampling, aligned, mode, channel
     return np.moveaxis(made, 1, 3) if channels_last else made
 
 
+def _roi_pool(x, regions, images, size, scale, channels_last):
+    """By onnxruntime, which takes the numbers of images from 0 on."""
+    x = np.moveaxis(x, 3, 1) if channels_last else x
+    rois = np.concatenate([(images % len(x))[:, None].astype(x.dtype), regions], 1)
+    made = onnx_op("MaxRoiPool", [x, rois], {"pooled_shape": size, "spatial_scale": scale}, opset=16, runtime=True)
+    return np.moveaxis(made, 1, 3) if channels_last else made
+
+
 def _gather_weighted(x, indices, weights):
     """Row by row, in double."""
     found = np.zeros((len(x), indices.shape[2], x.shape[2]))
@@ -292,6 +300,7 @@ ORACLES = {
     **{f"arg_max_pool{rank}d": _arg_pool for rank in (1, 2, 3)},
     "non_max_suppression": _non_max_suppression,
     "roi_align": _roi_align,
+    "roi_pool": _roi_pool,
     **{f"max_pool{rank}d": _pool("MaxPool") for rank in (1, 2, 3)},
     **{f"avg_pool{rank}d": _pool("AveragePool") for rank in (1, 2, 3)},
     **{name: _reduce(f"Reduce{name.capitalize()}") for name in ("sum", "prod", "max", "min")},

@@ -1,4 +1,5 @@
 """Ops on images whose sizes are known only at run time: one compile each, called with several sizes, 1 among them, against onnxruntime."""
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
@@ -140,6 +141,55 @@ def test_roi_align_with_a_point_for_each_pixel(mode, coordinates):
     calls.append((normal(1, 3, 4, 4), rois[4:5], which[:1]))
     check("RoiAlign", [(), (1,), ()], calls, opset=16, output_height=2, output_width=3, spatial_scale=0.7, mode=mode,
           coordinate_transformation_mode=coordinates)
+
+
+ROIS = np.array([[0, 1, 1, 4, 5], [1, 0, 0, 9, 2], [0, 3.5, 2, 3.6, 8], [1, -20, -3, 40, 30], [0, 2, 2, 2, 2], [1.9, 5, 5, 2, 3],
+                 [0, 30, 1, 33, 2], [1, -9, -9, -3, -3], [0, 0.5, -0.5, 2.5, 3.5], [1, -1.5, 1.25, 0.75, 1e4]], np.float32)
+
+
+@pytest.mark.parametrize("pooled", [[2, 3], [1, 1], [7, 5]])
+@pytest.mark.parametrize("scale", [1.0, 0.7])
+def test_max_roi_pool(pooled, scale):
+    """Regions beyond the image, larger than it, of one pixel, with exchanged corners; bins without pixels, and of parts of pixels; corners
+    halfway between pixels; infinities among the pixels."""
+    calls = [(normal(2, 3, *shape), ROIS[:count]) for shape, count in (((9, 7), 10), ((1, 1), 1), ((3, 12), 7), ((5, 5), 0))]
+    calls[2][0][:, 1, :, 4:6] = np.inf, -np.inf
+    check("MaxRoiPool", [(), (1,)], calls, opset=16, pooled_shape=pooled, spatial_scale=scale)
+    check("MaxRoiPool", [(0, 1, 2, 3), (0, 1)], calls[:1], opset=16, pooled_shape=pooled, spatial_scale=scale)
+    check("MaxRoiPool", [(0, 1, 2, 3), (0,)], calls[:1], opset=16, pooled_shape=pooled, spatial_scale=scale)
+
+
+@pytest.mark.parametrize(("dtype", "opset"), [(np.float16, 16), (np.float64, 16), (ml_dtypes.bfloat16, 22)])
+def test_types_of_max_roi_pool(dtype, opset):
+    """What onnxruntime gives for the same numbers in f32, the only type it has."""
+    x, rois = normal(2, 3, 9, 7).astype(dtype), ROIS.astype(dtype)
+    found, expected = (made("MaxRoiPool", [x.astype(kind), rois.astype(kind)], version, pooled_shape=[3, 2], spatial_scale=0.5)
+                       for kind, version in ((dtype, opset), (np.float32, 16)))
+    exe, session = legato.compile(legato.from_onnx(found)), onnxruntime.InferenceSession(expected.SerializeToString())
+    y = np.asarray(exe(x, rois))
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.astype(np.float32), session.run(None, {"x0": np.float32(x), "x1": np.float32(rois)})[0])
+
+
+def made(op_type, arrays, opset, **attributes):
+    """A model of one node, of inputs x0, x1, ..."""
+    inputs = [helper.make_tensor_value_info(f"x{number}", helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+              for number, array in enumerate(arrays)]
+    node = helper.make_node(op_type, [value.name for value in inputs], ["y"], **attributes)
+    outputs = [helper.make_tensor_value_info("y", inputs[0].type.tensor_type.elem_type, None)]
+    graph = helper.make_graph([node], "g", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+@pytest.mark.parametrize(("shape", "pooled", "error"), [
+    ((9, 5), [2], r"MaxRoiPool.*attribute 'pooled_shape' is \[2\], expected two numbers of bins, 1 or more"),
+    ((9, 5), [2, 0], r"attribute 'pooled_shape' is \[2, 0\]"),
+    ((9, 4), [2, 3], r"MaxRoiPool.*its rois must have the shape \[9, 5\], has \[9, 4\]"),
+    ((9,), [2, 3], "MaxRoiPool.*its input 1 must have 2 dimensions"),
+])
+def test_max_roi_pools_that_are_malformed(shape, pooled, error):
+    with pytest.raises(legato.LegatoError, match=error):
+        legato.from_onnx(made("MaxRoiPool", [normal(1, 2, 3, 4), np.zeros(shape, np.float32)], 16, pooled_shape=pooled))
 
 
 def test_deform_conv():

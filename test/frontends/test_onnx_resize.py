@@ -110,6 +110,16 @@ def test_places_by_symmetric_half_pixels_are_rounded_as_onnxruntime_rounds_them(
         check(legato.compile(legato.from_onnx(proto)), proto, x, "scales", scales)
 
 
+@pytest.mark.parametrize("constant", [True, False])
+def test_places_beside_whole_numbers_are_divided_in_32_bits(constant):
+    """By 0.6 the place of element 4 is a bit less than 7: 4.5 divided, and not 4.5 times 1 / 0.6."""
+    attributes = {"coordinate_transformation_mode": "pytorch_half_pixel", "nearest_mode": "floor"}
+    x = np.arange(11 * 23, dtype=np.float32).reshape(1, 1, 11, 23)
+    for scales in ((0.6, 0.7), (1.2, 0.3)):
+        check(legato.compile(legato.from_onnx(proto_of(attributes, "scales", scales, ["n", "c", "h", "w"], constant=constant))),
+              proto_of(attributes, "scales", scales, x.shape, constant=constant), x, "scales", scales)
+
+
 @pytest.mark.parametrize("how", ["known sizes", "symbols", "a scale at run time"])
 def test_sizes_are_products_of_32_bits(how):
     """10 by 0.9, and 100 by 1.3, are a bit less in 32 bits than the sizes that PyTorch asks for; 90 by 1.3 is less in onnxruntime, too."""

@@ -183,6 +183,36 @@ def test_whole_results_without_elements():
                        torch.tril_indices(0, 3), torch.triu_indices(3, 4, 9)), (empty,), imported=False)
 
 
+def test_parts_and_repetitions_without_elements():
+    """Exported, they had parts that were missing, and sizes of their own."""
+    empty, counts = torch.empty(3, 0), torch.empty(0, dtype=torch.int64)
+    compare(lambda x, n: (x.split(1, -1)[0], x.split(0, -1)[0], x.mT.split(2)[0], x.repeat_interleave(2), x.repeat_interleave(2, 0),
+                          x.repeat_interleave(3, 1), x[:0].repeat_interleave(2, 0), x.repeat_interleave(n, 1), x[0].repeat_interleave(n)),
+            (empty, counts), dynamic=False)
+
+
+def test_pixels_without_elements():
+    """PyTorch's own pixel_unshuffle leaves their shape as it was, by any factor; its documentation, and torch.export, do not."""
+    x, y, z = torch.empty(1, 4, 0, 2), torch.empty(0, 4, 2), torch.empty(2, 0, 4, 4, 2)
+    compare(lambda x, y, z: (*(functional.pixel_shuffle(one, 2) for one in (x, y, z)), functional.pixel_unshuffle(x, 1)), (x, y, z),
+            dynamic=False)
+    assert legato.compile(legato.from_torch(module_of(lambda x: functional.pixel_unshuffle(x, 2)), (x,)))(x).shape == (1, 16, 0, 1)
+
+
+@pytest.mark.parametrize("sizes", ["0 2 3 4 5 6", "2 0 3 4 5 6", "2 2 0 4 5 6", "2 2 3 0 5 6", "2 2 3 4 0 6", "2 2 3 4 5 0"])
+def test_attention_without_elements(sizes):
+    """No batch, heads, queries, keys, and features of these or of the values."""
+    batch, heads, queries, keys, features, values = map(int, sizes.split())
+    mask = torch.randn(queries, keys)
+    x = (torch.randn(batch, heads, queries, features), torch.randn(batch, heads, keys, features), torch.randn(batch, heads, keys, values))
+
+    def attended(*x):
+        halves = [attend(*(one.half() for one in x))] if features else []   # weights are rounded, one by one
+        return attend(*x), attend(*x, is_causal=True), attend(*x, attn_mask=mask), attend(*(one[:, :1] for one in x)), *halves
+
+    compare(attended, x, dynamic=False)
+
+
 def test_a_negative_number_that_changes_is_an_error_with_advice():
     compiled = torch.compile(lambda x, number: x * number, backend="legato")
     compiled(torch.ones(3), -3)

@@ -39,6 +39,16 @@ def roi_align(d: Draw) -> DrawnNode:
         "coordinate_transformation_mode": d.rng.choice(("half_pixel", "output_half_pixel"))})
 
 
+def max_roi_pool(d: Draw) -> DrawnNode:
+    x = image(d, 2, least=3).astype(np.float32)
+    count = d.size(1, 2, 5)
+    corner = d.data.uniform(-3, 9, (count, 2))
+    corners = np.concatenate([corner, corner + d.data.uniform(-1, 12, (count, 2))], axis=1)
+    rois = np.concatenate([d.data.integers(0, x.shape[0], count)[:, None], np.round(corners * 4) / 4], axis=1).astype(np.float32)
+    return DrawnNode("MaxRoiPool", [x, rois], domain="", attributes={
+        "pooled_shape": [d.width(1, 2, 3, 7), d.width(1, 2, 5)], "spatial_scale": d.rng.choice((1.0, 0.5, 1.3))})
+
+
 def non_max_suppression(d: Draw) -> DrawnNode:
     batch, classes, count = d.size(1, 2), d.size(1, 2, 3), d.size(1, 2, 5, 9, 20)
     centered = d.some()
@@ -151,5 +161,5 @@ def patches(d: Draw) -> DrawnNode:
         "strides": strides, "dilations": dilations, "pads": pads})
 
 
-IMAGE_NODES: tuple[Make, ...] = (grid_sample, affine_grid, roi_align, non_max_suppression, deform_conv, max_unpool, resize, resize,
-                                 transposed_conv, pool, patches)
+IMAGE_NODES: tuple[Make, ...] = (grid_sample, affine_grid, roi_align, max_roi_pool, non_max_suppression, deform_conv, max_unpool, resize,
+                                 resize, transposed_conv, pool, patches)

@@ -43,3 +43,27 @@ func.func @main(%x: tensor<?x3xf32, #relax.dims<["n", 3]>> {{relax.name = "x"}})
     else:
         with pytest.raises(ValueError, match=r'relax\.strided_slice "some" needs n >= 1 \(off by 1\)'):
             executable(nothing)
+
+
+@pytest.mark.parametrize("op, attributes", [("roi_align", ", sampling = 2 : i64"), ("roi_pool", "")])
+@pytest.mark.parametrize("regions", ["2", '"n"'])
+def test_regions_of_no_images(op, attributes, regions):
+    """They read what lies beside the images; the numbers of images are clamped to those that there are."""
+    count = "2" if regions == "2" else "?"
+    x, corners = 'tensor<?x1x3x4xf32, #relax.dims<["b", 1, 3, 4]>>', f"tensor<{count}x4xf32, #relax.dims<[{regions}, 4]>>"
+    images, made = f"tensor<{count}xi64, #relax.dims<[{regions}]>>", f"tensor<{count}x1x1x1xf32, #relax.dims<[{regions}, 1, 1, 1]>>"
+    text = f"""
+func.func @main(%x: {x} {{relax.name = "x"}}, %corners: {corners} {{relax.name = "corners"}}, %images: {images} {{relax.name = "images"}})
+    -> {made} {{
+  %0 = "relax.{op}"(%x, %corners, %images) {{size = array<i64: 1, 1>{attributes}}} : ({x}, {corners}, {images}) -> {made} loc("some")
+  return %0 : {made} }}"""
+    for known in ("[2, 4]", "[2]", "[2, 1, 1, 1]"):
+        text = text.replace(f", #relax.dims<{known}>", "")
+    executable = legato.compile(legato.Module.parse(text))
+    corners = np.array([[0, 0, 2, 2]] * 2, np.float32)
+    assert executable(np.ones((1, 1, 3, 4), np.float32), corners, np.zeros(2, np.int64)).shape == (2, 1, 1, 1)
+    nothing = np.zeros((0, 1, 3, 4), np.float32)
+    with pytest.raises(ValueError, match=rf'relax\.{op} "some" needs b >= 1 for (n|2) regions'):
+        executable(nothing, corners, np.zeros(2, np.int64))
+    if count == "?":
+        assert executable(nothing, corners[:0], np.zeros(0, np.int64)).shape == (0, 1, 1, 1)

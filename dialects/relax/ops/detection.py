@@ -68,6 +68,19 @@ def _overlaps(box, others):
     return np.where(valid, common / np.where(valid, union, 1), -np.inf)
 
 
+def _bins_of_regions(x: TensorType, regions: TensorType, images: TensorType, size, channels_last: bool) -> TensorType:
+    """The type of regions of images that are brought to one size."""
+    if x.rank != 4:
+        raise InferenceError(f"operand 'x' must have rank 4, {'NHWC' if channels_last else 'NCHW'}, has {list(x.dims)}")
+    if regions.rank != 2 or not assume_equal(regions.dims[1], 4, "the number of a region's coordinates"):
+        raise InferenceError(f"operand 'regions' must be corners [regions, 4], has {list(regions.dims)}")
+    if images.rank != 1 or not assume_equal(images.dims[0], regions.dims[0], "the number of regions"):
+        raise InferenceError(f"operand 'images' is {list(images.dims)}, expected a number for each of the regions {list(regions.dims)}")
+    if len(size) != 2 or min(size) < 1:
+        raise InferenceError(f"attribute 'size' is {list(size)}, expected two numbers of bins, 1 or more")
+    return x.with_dims((regions.dims[0], *size, x.dims[3]) if channels_last else (regions.dims[0], x.dims[1], *size))
+
+
 FAR_POINTS = float(2**62)    # along an axis of a bin; one with so many has none
 
 
@@ -99,17 +112,9 @@ class RoiAlign(RelaxOp, name="roi_align"):
     @staticmethod
     def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, sampling, aligned, mode,
                     channels_last) -> TensorType:
-        if x.rank != 4:
-            raise InferenceError(f"operand 'x' must have rank 4, {'NHWC' if channels_last else 'NCHW'}, has {list(x.dims)}")
-        if regions.rank != 2 or not assume_equal(regions.dims[1], 4, "the number of a region's coordinates"):
-            raise InferenceError(f"operand 'regions' must be corners [regions, 4], has {list(regions.dims)}")
-        if images.rank != 1 or not assume_equal(images.dims[0], regions.dims[0], "the number of regions"):
-            raise InferenceError(f"operand 'images' is {list(images.dims)}, expected a number for each of the regions {list(regions.dims)}")
-        if len(size) != 2 or min(size) < 1:
-            raise InferenceError(f"attribute 'size' is {list(size)}, expected two numbers of bins, 1 or more")
         if sampling < 0:
             raise InferenceError(f"attribute 'sampling' is {sampling}, expected 0 or more")
-        return x.with_dims((regions.dims[0], *size, x.dims[3]) if channels_last else (regions.dims[0], x.dims[1], *size))
+        return _bins_of_regions(x, regions, images, size, channels_last)
 
     @staticmethod
     def compute(x, regions, images, size, scale, sampling, aligned, mode, channels_last):
@@ -152,3 +157,53 @@ def _points(start, length, bins: int, number: int, sampling: int, extent: int):
     rest = np.minimum(places - low, low < extent - 1)
     pixels = np.stack([low, np.minimum(low + 1, extent - 1)], axis=1).astype(np.int64)
     return pixels, np.stack([1 - rest, rest], axis=1).astype(start.dtype), count
+
+
+FAR_PIXELS = float(2**31)    # corners beyond are taken for it
+
+
+class RoiPool(RelaxOp, name="roi_pool"):
+    """Regions of images, brought to one size by the maximum of the pixels of each bin.
+
+    x and the result are NCHW, or NHWC with `channels_last`. A region has the corners (x1, y1, x2, y2), which times `scale` are rounded to
+    pixels, halves away from 0 (a NaN is 0); both are in the region, which is 1 pixel high and wide at least. It is divided into bins, and
+    a bin has all pixels that it touches. One without pixels of the image is 0.
+
+    ```mlir
+    %y = "relax.roi_pool"(%x, %regions, %images) {size = array<i64: 7, 7>, scale = 0.0625 : f64}
+        : (tensor<2x16x50x60xf32>, tensor<9x4xf32>, tensor<9xi64>) -> tensor<9x16x7x7xf32>
+    ```
+    """
+
+    x = Operand(FLOAT)
+    regions = Operand(FLOAT, "corners of each region, [regions, 4]")
+    images = Operand(INTEGER, "the number of each region's image, [regions]; negative ones count from the end", own_dtype=True)
+    size = Ints(doc="the number of bins along height and width")
+    scale = Float(1.0)
+    channels_last = Bool(False)
+
+    @staticmethod
+    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, channels_last) -> TensorType:
+        return _bins_of_regions(x, regions, images, size, channels_last)
+
+    @staticmethod
+    def compute(x, regions, images, size, scale, channels_last):
+        if channels_last:
+            return np.moveaxis(RoiPool.compute(np.moveaxis(x, 3, 1), regions, images, size, scale, False), 1, 3)
+        result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
+        kind = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
+        for region, image in enumerate(images):
+            corners = np.clip(np.nan_to_num(regions[region].astype(kind) * kind(scale), nan=0), -FAR_PIXELS, FAR_PIXELS)
+            whole = np.trunc(corners)
+            corners = (whole + np.where(np.abs(corners - whole) >= 0.5, np.sign(corners), 0)).astype(np.int64)
+            lines = []
+            for start, end, bins, extent in zip(corners[1::-1], corners[:1:-1], size, x.shape[2:]):
+                length = kind(max(end - start + 1, 1)) / kind(bins)
+                numbers = np.arange(bins + 1).astype(kind) * length
+                places = start + np.stack([np.floor(numbers[:-1]), np.ceil(numbers[1:])]).astype(np.int64)
+                lines.append(np.clip(places, 0, extent).T)
+            for row, column in np.ndindex(*size):
+                (top, bottom), (left, right) = lines[0][row], lines[1][column]
+                if top < bottom and left < right:
+                    result[region, :, row, column] = x[image][:, top:bottom, left:right].max((1, 2))
+        return result

@@ -1,4 +1,4 @@
-"""Regions of images, and images assembled from regions: RoiAlign, Col2Im, DeformConv."""
+"""Regions of images, and images assembled from regions: RoiAlign, MaxRoiPool, Col2Im, DeformConv."""
 import math
 
 import numpy as np
@@ -21,6 +21,20 @@ def roi_align(node):
     made = relax.roi_align(image, node.x(1), node.x(2), size=[node.integer(f"output_{side}", 1) for side in ("height", "width")],
                            scale=node.number("spatial_scale", 1.0), sampling=max(node.integer("sampling_ratio", 0), 0), aligned=aligned,
                            mode=node.text("mode", "avg", "max"), channels_last=True)
+    return relax.permute_dims(made, axes=[0, 3, 1, 2])
+
+
+@op("MaxRoiPool", 1, 22)
+def max_roi_pool(node):
+    """MaxRoiPool: each region is divided into bins; a bin is the greatest of its pixels. A row has the number of its image, and corners."""
+    size = node.integers("pooled_shape")
+    if len(size) != 2 or min(size) < 1:
+        raise Malformed(f"attribute 'pooled_shape' is {list(size)}, expected two numbers of bins, 1 or more")
+    node.require_shape(1, "rois", [node.dims(1, rank=2)[0], 5])
+    numbers, corners = (relax.strided_slice(node.x(1), begin=[begin], end=[end], axes=[1]) for begin, end in ((0, 1), (1, 5)))
+    images = relax.astype(relax.squeeze(numbers, axis=[1]), dtype="int64")
+    image = relax.permute_dims(node.x(), axes=[0, 2, 3, 1])     # all channels of a region have the same bins
+    made = relax.roi_pool(image, corners, images, size=size, scale=node.number("spatial_scale", 1.0), channels_last=True)
     return relax.permute_dims(made, axes=[0, 3, 1, 2])
 
 
@@ -127,4 +141,4 @@ def deform_conv(node):
     return relax.add(y, relax.expand_dims(node.x(3), axis=[1, 2])) if node.given(3) else y
 
 
-ENTRIES = (roi_align, col2im, deform_conv)
+ENTRIES = (roi_align, max_roi_pool, col2im, deform_conv)

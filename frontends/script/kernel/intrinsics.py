@@ -76,11 +76,12 @@ def of_tir(name: str) -> ScalarFunction:
 
 
 def of_bits(op: Any) -> ScalarFunction:
-    """An op of math that counts the bits of an integer."""
+    """An op of math that counts the bits of an integer; an index has 32, as in TVM."""
     def build(x: Any) -> Scalar:
         x = as_scalar(x)
-        if x.is_float or x.dtype in ("bool", "index"):
+        if x.is_float or x.dtype == "bool":
             raise Misuse(f"an integer of a number of bits is wanted here, not {x.dtype}: cast it first")
+        x = cast(x, "int32") if x.dtype == "index" else x
         return Scalar(op(x.value).result, x.dtype)
 
     return ScalarFunction(build, (op.OPERATION_NAME,))

@@ -76,7 +76,7 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
     names = {op.name for op in everything(kernel.operation) if own_dialect(op.name) is not None}
     writer = KernelWriter(kernel, indent, OpTable({
         **OPS, **dict.fromkeys(names, calls.own), "bufferization.to_buffer": partial(to_buffer, signature, shown),
-        "bufferization.to_tensor": to_tensor, "memref.dim": partial(dim, signature)}, value))
+        "bufferization.to_tensor": to_tensor, **dict.fromkeys(("memref.dim", "tensor.dim"), partial(dim, signature, shown))}, value))
     symbols = signature.symbols()
     writer.taken |= set(signature.names) | set(symbols)
     check_outputs(writer, signature)
@@ -116,7 +116,7 @@ def check_outputs(writer: KernelWriter, signature: PrintedSignature) -> None:
         if unwritten and not any(u.owner.operation.name != "bufferization.to_tensor" for u in op.results[0].uses):
             raise writer.refuse("it has an output that it does not write, as those without elements are")
     names = [op.operation.name for op in kernel.body.blocks[0].operations]
-    structured = [name for name in names if name.startswith(("linalg.", "tensor."))]
+    structured = [name for name in names if name.startswith(("linalg.", "tensor.")) and name != "tensor.dim"]
     if structured:
         raise writer.refuse(f"it has {structured[0]}; tir-to-loops makes loops of it")
 
@@ -147,15 +147,16 @@ def to_tensor(writer: KernelWriter, op: ir.Operation) -> None:
     """An output at the end of a kernel, which a script does not return."""
 
 
-def dim(signature: PrintedSignature, writer: KernelWriter, op: ir.Operation) -> None:
-    """A size: its symbol, or ``A.shape[0]``."""
+def dim(signature: PrintedSignature, shown: list[str], writer: KernelWriter, op: ir.Operation) -> None:
+    """A size of a buffer, or of an argument: its symbol, or ``A.shape[0]``."""
     buffer, axis = op.operands[0], constant_of(op.operands[1])
     owner = buffer.owner
-    size = None
-    if axis is not None and not isinstance(owner, ir.Block) and owner.name == "bufferization.to_buffer":
-        size = signature.sizes(signature.arguments.index(owner.operands[0]))[axis]
+    tensor = owner.operands[0] if not isinstance(owner, ir.Block) and owner.name == "bufferization.to_buffer" else buffer
+    number = signature.arguments.index(tensor) if tensor in signature.arguments else None
+    size = None if axis is None or number is None else signature.sizes(number)[axis]
     is_symbol = isinstance(size, dims.Dim) and size.is_symbol
-    writer.texts[op.results[0]] = PrintedText(str(size) if is_symbol else f"{writer.buffers[buffer]}.shape[{axis}]", "index")
+    name = shown[number] if number is not None else writer.buffers[buffer]
+    writer.texts[op.results[0]] = PrintedText(str(size) if is_symbol else f"{name}.shape[{axis}]", "index")
 
 
 # --- kernels that change their arguments ---

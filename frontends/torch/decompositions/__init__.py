@@ -9,6 +9,7 @@ from legato.frontends.torch.decompositions.bessel import BESSEL
 from legato.frontends.torch.decompositions.complex_numbers import COMPLEX
 from legato.frontends.torch.decompositions.division import DIVISION
 from legato.frontends.torch.decompositions.elementwise import ELEMENTWISE
+from legato.frontends.torch.decompositions.empty import EMPTY
 from legato.frontends.torch.decompositions.experts import EXPERTS, of_transformers
 from legato.frontends.torch.decompositions.exponentials import EXPONENTIALS
 from legato.frontends.torch.decompositions.flags import FLAGS
@@ -39,9 +40,9 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
-        **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS, **INTEGERS,
-        **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION, **RECURRENT,
-        **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EMPTY, **EXPERTS, **EXPONENTIALS,
+        **INTEGERS, **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION,
+        **RECURRENT, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

@@ -6,6 +6,7 @@ import torch  # pyright: ignore[reportMissingImports]
 from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
 from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.empty import is_empty
 from legato.frontends.torch.decompositions.halves import HALVES
 
 aten = torch.ops.aten
@@ -71,10 +72,14 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
                       scale: float | None = None) -> tuple[Any, Any]:
     """Attention with a mask, of several heads to each of the keys and values, or of another rank than 4: the exporter makes NaN of rows
     that are masked as a whole, which are 0, takes as many keys as queries, and batches of heads only. It makes NaN of scales that are not
-    above 0, too. And of halves, whose scores torch keeps in f32, it rounds these."""
+    above 0, too, and reshapes what has no elements to a -1 beside a 0. And of halves, whose scores torch keeps in f32, it rounds these."""
     shares, dtype = query.ndim > 2 and key.shape[-3] != query.shape[-3], query.dtype
     halves = dtype in HALVES
-    if dropout_p or (attn_mask is None and query.ndim == 4 and not shares and not halves and (scale is None or scale > 0)):
+    if is_empty(*query.shape[:-1], *key.shape[:-1], value.shape[-1]):
+        return query.new_zeros((*query.shape[:-1], value.shape[-1])), query.new_full(query.shape[:-1], -torch.inf, dtype=torch.float32)
+    if is_empty(query.shape[-1]) and not dropout_p:
+        scale = 1.0     # of sums of nothing
+    elif dropout_p or (attn_mask is None and query.ndim == 4 and not shares and not halves and (scale is None or scale > 0)):
         return NotImplemented
     if shares:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))

@@ -24,9 +24,9 @@ def divide_by_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x / c: x * (1 / c), for f32 and f64 and normal numbers; off by at most one bit unless c is a power of two.
 
     That bit matters where a step follows: 49 * (1 / 49) is less than 1, and its floor 0. So a division stays one where its quotient is
-    rounded or compared and the dividend is exact: an input, or whole numbers; or such numbers times a constant, or divided by one, as a
-    DequantizeLinear before a QuantizeLinear makes them, where 2 times 0.75 is a tie. What sums, or functions, rounded carries such errors
-    already."""
+    rounded or compared and the dividend is exact: an input, or whole numbers; or such numbers times a constant, divided by one, or beside
+    one in a sum: a DequantizeLinear before a QuantizeLinear makes these, where 2 times 0.75 is a tie, and the places of a Resize are such.
+    What sums of elements, or functions, rounded carries such errors already."""
     x, c = op.operands
     divisor = None if r.is_constant(x) else r.array(c)
     if divisor is None or numpy_dtype(x.type.element_type) not in (np.float32, np.float64):
@@ -58,11 +58,11 @@ def _meets_step(quotient: ir.Value) -> bool:
 
 
 def _is_scaled(r: GraphRewriter, value: ir.Value) -> bool:
-    """Whether elements of a value are exact ones, but sums of products, times constants or divided by them."""
+    """Whether elements of a value are exact ones, but sums of products, times constants, divided by them, or beside them in sums."""
     def scales(op: ir.Operation) -> bool:
-        return op.name in ("relax.multiply", "relax.divide") and any(map(r.is_constant, op.operands))
+        return _is_named(op, ("multiply", "divide", "add", "subtract")) and any(map(r.is_constant, op.operands))
 
-    for source in _sources(value, lambda op: _is_named(op, _COPIES) or scales(op)):
+    for source in _sources(value, lambda op: _is_named(op, (*_COPIES, "astype")) or scales(op)):
         op = defining_op(source)
         if op is not None and scales(op) and any(_is_exact(operand) and not _is_sum(operand) for operand in op.operands):
             return True

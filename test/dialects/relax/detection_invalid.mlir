@@ -77,3 +77,11 @@ func.func @points(%x: tensor<2x16x50x60xf32>, %regions: tensor<9x4xf32>, %images
   %0 = "relax.roi_align"(%x, %regions, %images) {size = array<i64: 7, 5>, sampling = -1 : i64} : (tensor<2x16x50x60xf32>, tensor<9x4xf32>, tensor<9xi64>) -> tensor<9x16x7x5xf32>
   return
 }
+
+// -----
+
+func.func @pooled(%x: tensor<2x50x60x16xf32>, %regions: tensor<9x4xf32>, %images: tensor<9xi64>) {
+  // expected-error@+1 {{'relax.roi_pool' op attribute 'size' is [7], expected two numbers of bins, 1 or more}}
+  %0 = "relax.roi_pool"(%x, %regions, %images) {channels_last = true, size = array<i64: 7>} : (tensor<2x50x60x16xf32>, tensor<9x4xf32>, tensor<9xi64>) -> tensor<9x7x7x16xf32>
+  return
+}

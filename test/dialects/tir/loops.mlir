@@ -123,3 +123,11 @@ func.func @buffer() {
   %b = "tir.alloc_buffer"() {name = "b"} : () -> memref<?x4xf32>
   return
 }
+
+// -----
+
+func.func @main() {
+  // expected-error @below {{'a b' names no memory: a scope is 'global', 'shared', 'local' or a device's own}}
+  %0 = "tir.alloc_buffer"() {name = "b", scope = "a b"} : () -> memref<4xf32>
+  return
+}

@@ -203,6 +203,21 @@ def functions(A: T.Buffer((32,), "float32"), N: T.Buffer((32,), "int32"), B: T.B
                 + T.reinterpret("int32", A[i]) % 16 + T.ceildiv(N[i], 7) + T.if_then_else(T.all(A[i] > 0.0, N[i] > 3), 5, 6))
 
 
+@T.prim_func
+def bits_of_indices(A: T.Buffer((40,), "int32"), B: T.Buffer((40,), "int32"), C: T.Buffer((40,), "float32")):
+    for i in range(40):
+        B[i] = T.popcount(i) * 100 + T.clz(i + A[0]) - T.popcount(7) + T.popcount(i - 20) * 1000
+        C[T.clz(i) + i - T.clz(i)] = T.float32(T.clz(i)) + T.popcount(T.int64(i) - 20)
+
+
+def bits_of_indices_numpy(a):
+    def count(number, bits=32):
+        return bin(int(number) % 2**bits).count("1")
+    each = range(40)
+    b = [count(i) * 100 + 32 - int(i + a[0]).bit_length() - 3 + count(i - 20) * 1000 for i in each]
+    return np.array(b, np.int32), np.array([32 - i.bit_length() + count(i - 20, 64) for i in each], F)
+
+
 def functions_numpy(a, n):
     b = (np.rint(a * 8) + np.rint(a * 4) + np.hypot(a, F(2)) + np.abs(a) ** F(1.5) + a * a + 1)
     bits = np.array([bin(int(x)).count("1") for x in n], np.int32)
@@ -249,6 +264,7 @@ REFERENCES = {
     buffers_of_a_python_function: lambda a: a.sum(1), by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy,
     scaled_floats: lambda a: a * F(1.5), scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2,
     another_alias: np.tanh, attributes: lambda a: a + 1,
-    functions: functions_numpy, oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
+    bits_of_indices: bits_of_indices_numpy, functions: functions_numpy,
+    oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
     Concise: lambda a: np.log(a + 1),
 }

@@ -71,8 +71,8 @@ def test_sums_of_a_range(kernel, step):
 
 
 def test_a_range_of_known_ends_has_an_extent():
-    block = Schedule(in_range).get_block("C").operation.opview
-    assert block.extents == [4, 8]
+    sch = Schedule(in_range)
+    assert sch.get_block("C").operation.opview.extents == [4, 8]
 
 
 @pytest.mark.parametrize("step", [as_it_is, cached])

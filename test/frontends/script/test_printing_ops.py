@@ -40,3 +40,31 @@ def test_the_loops_compute_the_same(family):
         if problem:
             wrong.append(f"{case}: {problem[:400]}")
     assert wrong == []
+
+
+LAST_FIRST = """
+#map = affine_map<(d0) -> (d0)>
+module {
+  func.func private @last_first(%x: tensor<?xf32>, %y: tensor<3xf32> {bufferization.writable = true, tir.out}) -> tensor<3xf32>
+      attributes {tir.prim_func} {
+    %made = linalg.generic {indexing_maps = [#map], iterator_types = ["parallel"]} outs(%y : tensor<3xf32>) {
+    ^bb0(%out: f32):
+      %i = linalg.index 0 : index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = tensor.dim %x, %c0 : tensor<?xf32>
+      %last = arith.subi %n, %c1 : index
+      %at = arith.subi %last, %i : index
+      %element = tensor.extract %x[%at] : tensor<?xf32>
+      linalg.yield %element : f32
+    } -> tensor<3xf32>
+    return %made : tensor<3xf32>
+  }
+}
+"""
+
+
+def test_sizes_inside_a_block():
+    """The size of an argument is asked for where its elements are read."""
+    text = print_script(legato.Module.parse(LAST_FIRST))
+    np.testing.assert_array_equal(np.asarray(legato.compile(parse(text))(np.arange(5, dtype=np.float32))), [4, 3, 2])

@@ -77,6 +77,9 @@ def test_of_compile(options, said):
     (lambda exe: legato.Schedule(kernel).replay(3), "a schedule is the text of a script, .* not int"),
     (lambda exe: legato.Schedule(kernel).knob(3, 4), "knob: takes a name and a list of numbers, .* not 3, 4"),
     (lambda exe: scheduled("cache_read", 0, 5), "cache_read: 'scope' is a text, not 5"),
+    (lambda exe: scheduled("cache_read", 0, ""), "cache_read: '' names no memory: a scope is 'global', 'shared', 'local' or a"),
+    (lambda exe: scheduled("cache_write", 0, "a b"), "cache_write: 'a b' names no memory"),
+    (lambda exe: scheduled("set_scope", 0, "sha red"), "set_scope: 'sha red' names no memory"),
     (lambda exe: scheduled("tensorize", 3), "tensorize: 'intrinsic' is a text, not 3"),
 ])
 def test_of_others(exe, mistake, said):

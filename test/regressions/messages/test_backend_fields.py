@@ -59,6 +59,8 @@ FIELDS = {
     "a name of a dialect": ({"dialects": ["mine"]}, "'mine': dialects are classes, .*found 'mine'"),
     "a class that is no dialect": ({"dialects": [int]}, "'mine': dialects are classes such as .*; int is none of the kind"),
     "one requirement": ({"requires": "numpy"}, "'mine': requires has names of packages, .*found 'numpy'"),
+    "one option": ({"options": "tile"}, "'mine': options has names of options, such as .*; found 'tile'"),
+    "no names of options": ({"options": {"tile": 16}}, "'mine': options has names of options, such as .*; found {'tile': 16}"),
     "no number of ops": ({"min_ops": "4"}, "'mine': min_ops is the fewest ops of a group, 1 or more; found '4'"),
     "0 ops": ({"min_ops": 0}, "'mine': min_ops is .*; found 0"),
     "an __init__ that raises": ({"__init__": raises}, "the backend Mine is given as a class, which is called without arguments.*KeyError"),

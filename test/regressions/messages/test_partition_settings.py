@@ -21,6 +21,7 @@ from legato.patterns import is_op
 
 class Doubler(legato.Backend):
     name = "doubler"
+    options = ["tile", "level"]
     patterns = [("relu", is_op("relax.relu"))]
 
     def codegen(self, module, options):
@@ -42,6 +43,7 @@ def apply(one, two):
 
 class Positive(legato.Backend):
     name = "positive"
+    options = ("tile", "level")
     patterns = [("relu", is_op("relax.relu"))]
 
     def codegen(self, module, options):
@@ -95,9 +97,27 @@ def test_options_are_refused_before_the_model_is_read(tmp_path, capsys):
     (tmp_path / "model.onnx").write_bytes(b"no model")
     for tool, what in ((legato_compile, "--explain"), (legato_run, "--random")):
         assert tool.main([str(tmp_path / "model.onnx"), "-q", what, "--backend", "onnxruntime{x=1}"]) != 0
-        assert "the backend 'onnxruntime' has no option 'x'; it has: threads" in capsys.readouterr().err
+        assert "the backend 'onnxruntime' has no option 'x' (known: threads)" in capsys.readouterr().err
     with pytest.raises(legato.LegatoError, match="'onednn' has no options, found x"):
         legato.lower(two.module(), backends=["onednn"], backend_options={"onednn": "x=1"}, last="relax")
+
+
+class Plain(Positive):
+    name = "plain"
+    options = ()
+
+
+def test_options_that_a_backend_does_not_name():
+    SEEN.clear()
+    with pytest.raises(legato.LegatoError, match=r"'positive' has no option 'tlie'; did you mean 'tile'\? .known: level, tile"):
+        legato.lower(two.module(), backends=[Positive], backend_options={"positive": "tlie=16"})
+    with pytest.raises(legato.LegatoError, match=r"'plain' has no options, found tile, level; it would name them in its field 'options'"):
+        legato.partition(two.module(), [Plain], options={"plain": "tile=16 level=2"})
+    module = legato.partition(two.module(), [Plain], codegen=False)
+    with pytest.raises(legato.LegatoError, match="the backend 'plain' has no options, found tile"):
+        context = legato.PassContext(resolve_backend=lambda _: Plain())
+        legato.Pipeline("relax-run-codegen{backend=plain options=tile=16}").run(module, context)
+    assert not SEEN
 
 
 class Small(Positive):

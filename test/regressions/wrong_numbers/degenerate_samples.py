@@ -117,6 +117,7 @@ MOVEMENTS = [
     *each("Upsample", "b 2 n m", scalar([1, 1, 2, 3]), mode="nearest", opset=9),
     *each("GridSample", "b 2 4 5", "b k 3 2"), *each("RoiAlign", "1 2 n m", "k 4", np.zeros(1, np.int64), output_height=2, output_width=2,
           sampling_ratio=2),
+    *each("MaxRoiPool", "1 2 n m", np.float32([[0, 0, 1, 4, 3], [0, 5, 5, 9, 6]]), pooled_shape=[2, 3], opset=16),
     *each("DFT", "n 4 1", np.array(1, np.int64), opset=20), *each("STFT", "b 8 1", np.array(4, np.int64), floats(4)),
     *each("Compress", "n m", np.array([True, False, True]), axis=0), *each("Unique", floats(3), sorted=1),
     *each("TensorScatter", "b 5 m", "b 2 m", opset=24),

@@ -20,6 +20,7 @@ OPEN = {
     "max_pool2d": "NaN", "max_pool3d": "NaN", "arg_max_pool1d": "NaN", "arg_max_pool2d": "NaN", "arg_max_pool3d": "NaN",
     "non_max_suppression": "NaN: a box with one overlaps none",
     "roi_align": "onnxruntime refuses a region with a NaN, or without an end",
+    "roi_pool": "NaN: onnxruntime skips it, we give it, as in other pools",
     "topk": "NaN: onnxruntime's order of it is accidental; here it is greater than every number, as in torch",
     "argmax": "NaN: that of the first in onnxruntime only where it comes first; here the first NaN is the greatest, as in numpy",
     "argmin": "NaN",

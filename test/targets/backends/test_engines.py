@@ -95,7 +95,7 @@ def test_resnet50_on_onednn(resnet, tmp_path):
 def test_options():
     module = legato.from_onnx(light.shipped("squeezenet"))
     legato.partition(module, ["onnxruntime"], options={"onnxruntime": "threads=2"})
-    with pytest.raises(legato.LegatoError, match="has no option 'thread'; it has: threads"):
+    with pytest.raises(legato.LegatoError, match="has no option 'thread'; did you mean 'threads'"):
         legato.partition(legato.from_onnx(light.shipped("squeezenet")), ["onnxruntime"], options={"onnxruntime": "thread=2"})
     with pytest.raises(legato.LegatoError, match="does not take 'conv2'; did you mean 'conv2d'"):
         OnnxRuntime(["conv2"])

@@ -29,3 +29,21 @@ func.func @main(%x: tensor<1x96x20x20xf32>, %regions: tensor<5x4xf32>, %images: 
       : (tensor<1x96x20x20xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x96x7x7xf32>
   return %0 : tensor<5x96x7x7xf32>
 }
+
+// -----
+
+// 96 channels are two blocks of three vectors; a pixel of a bin is read once.
+// CHECK-LABEL: func.func private @kernel_roi_pool
+// CHECK: scf.for {{.*}} -> (tensor<5x7x7x96xf32>)
+// CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-3: vector.transfer_read {{.*}} {in_bounds = [true]} : tensor<1x20x20x96xf32>, vector<16xf32>
+// CHECK-COUNT-3: arith.maximumf
+// CHECK-COUNT-3: vector.transfer_write {{.*}} {in_bounds = [true]} : vector<16xf32>, tensor<5x7x7x96xf32>
+// THREADS-LABEL: func.func private @kernel_roi_pool
+// THREADS: scf.forall {{.*}} = (0, 0, 0, 0) to (5, 7, 7, 96) step (1, 7, 7, 96)
+func.func @main(%x: tensor<1x20x20x96xf32>, %regions: tensor<5x4xf32>, %images: tensor<5xi64>) -> tensor<5x7x7x96xf32> {
+  %0 = "relax.roi_pool"(%x, %regions, %images) {size = array<i64: 7, 7>, channels_last = true}
+      : (tensor<1x20x20x96xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x7x7x96xf32>
+  return %0 : tensor<5x7x7x96xf32>
+}

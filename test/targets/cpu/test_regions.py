@@ -1,4 +1,4 @@
-"""roi_align of images with channels last: channels around vectors, types, modes, threads, symbolic sizes; against the semantics."""
+"""roi_align and roi_pool of images with channels last: channels around vectors, types, modes, threads, symbols; against the semantics."""
 import ml_dtypes
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def regions_in(side: int, count: int) -> np.ndarray:
     return np.concatenate([first, first + RNG.uniform(-1, side, (count, 2))], 1).astype(np.float32)
 
 
-def check(target: str, cases: list[tuple[int, np.dtype, dict]], symbols: bool = False) -> None:
+def check(target: str, cases: list[tuple[int, np.dtype, dict]], symbols: bool = False, op: str = "roi_align") -> None:
     net, arrays, expected = Net(target, first=None), [], []
     for channels, dtype, attributes in cases:
         attributes = {"size": [3, 2], "channels_last": True, **attributes}
@@ -27,9 +27,9 @@ def check(target: str, cases: list[tuple[int, np.dtype, dict]], symbols: bool = 
             number = len(expected)
             shapes = [(f"b{number}", f"h{number}", f"w{number}", f"c{number}"), (f"n{number}", 4), (f"n{number}",)]
         operands = [net.input(shape, NAMES[array.dtype]) for shape, array in zip(shapes, (x, regions, images))]
-        net.output(net.op("relax.roi_align", operands, **attributes))
+        net.output(net.op(f"relax.{op}", operands, **attributes))
         arrays += [x, regions, images]
-        expected.append(relax.OPS["roi_align"].semantics(x, regions, images, **attributes))
+        expected.append(relax.OPS[op].semantics(x, regions, images, **attributes))
     for (channels, dtype, attributes), found, wanted in zip(cases, net.run(*arrays), expected, strict=True):
         difference = np.abs(np.float64(found) - np.float64(wanted)).max() / np.abs(np.float64(wanted)).max()
         assert difference <= TYPES[dtype], f"{channels} channels of {dtype}, {attributes}: {difference}"
@@ -56,3 +56,13 @@ def test_symbols(target):
 @pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
 def test_threads(cpu):
     check(f"llvm{{cpu={cpu} threads=2}}", [(channels, np.dtype(np.float32), {"sampling": 2}) for channels in (1, 28, 128)])
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_maxima(target):
+    check(TARGETS[target], [(channels, dtype, {"scale": 0.8}) for dtype in TYPES for channels in (5, 32, 39)], op="roi_pool")
+    check(TARGETS[target], [(channels, np.dtype(np.float32), {}) for channels in (4, 33)], symbols=True, op="roi_pool")
+
+
+def test_maxima_by_threads():
+    check("llvm{cpu=x86-64-v4 threads=2}", [(channels, np.dtype(np.float32), {}) for channels in (1, 28, 128)], op="roi_pool")

@@ -266,6 +266,14 @@ def region_cases():
 
 
 def regions_of_images():
+    """Brought to one size by points between the pixels, and by the maximum of the pixels."""
+    for case in sampled_regions():
+        yield case
+        if case.attrs.get("mode", "avg") == "avg" and case.attrs.get("aligned", True):
+            yield replace(case, op="roi_pool", attrs={name: value for name, value in case.attrs.items() if name in ("size", "scale")})
+
+
+def sampled_regions():
     """In the order of rows: any, one pixel, larger than the image by far, without extent, exchanged corners."""
     first = np.abs(normal(5, 2)) * 2
     ends = np.concatenate([first[:2] + [[5.3, 2.9], [0.4, 0.6]], [[3e9, 900]], first[3:4], first[4:] - 2.2])

@@ -1,0 +1,60 @@
+"""Ops on tensors that are known to have no elements, for which the exporter reshapes to a -1 beside a 0, or writes none of the results."""
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]
+from torch.fx.experimental.symbolic_shapes import guard_or_false  # pyright: ignore[reportMissingImports]
+
+aten = torch.ops.aten
+
+
+def is_empty(*sizes: Any) -> bool:
+    """Whether one of the sizes is known to be 0."""
+    return any(guard_or_false(size == 0) for size in sizes)
+
+
+def _split(x: Any, size: Any, axis: int = 0) -> Any:
+    """An axis without elements is one part."""
+    return [x.narrow(axis, 0, 0)] if is_empty(x.shape[axis]) else NotImplemented
+
+
+def _repeat_each(x: Any, count: Any, axis: int | None = None, *, output_size: Any = None) -> Any:
+    """No elements, each as often as the others."""
+    if not is_empty(*x.shape):
+        return NotImplemented
+    return x.new_zeros(_repeated_shape(x, axis, count))
+
+
+def _repeat_by_data(x: Any, counts: Any, axis: int | None = None, *, output_size: Any = None) -> Any:
+    """The elements of an axis that has none, each as often as data says."""
+    if not is_empty(*(x.shape if axis is None else [x.shape[axis]])):
+        return NotImplemented
+    return x.new_zeros(_repeated_shape(x, axis, 1))
+
+
+def _repeated_shape(x: Any, axis: int | None, count: Any) -> list[Any]:
+    if axis is None:
+        return [0]
+    shape = list(x.shape)
+    shape[axis] = shape[axis] * count
+    return shape
+
+
+def _pixel_shuffle(x: Any, factor: int) -> Any:
+    """No channels, in blocks of pixels."""
+    *batch, channels, height, width = x.shape
+    return x.new_zeros((*batch, channels // factor**2, height * factor, width * factor)) if is_empty(*x.shape) else NotImplemented
+
+
+def _pixel_unshuffle(x: Any, factor: int) -> Any:
+    """No blocks of pixels, in channels."""
+    *batch, channels, height, width = x.shape
+    return x.new_zeros((*batch, channels * factor**2, height // factor, width // factor)) if is_empty(*x.shape) else NotImplemented
+
+
+EMPTY = {
+    aten.pixel_shuffle.default: _pixel_shuffle,
+    aten.pixel_unshuffle.default: _pixel_unshuffle,
+    aten.split.Tensor: _split,
+    aten.repeat_interleave.self_int: _repeat_each,
+    aten.repeat_interleave.self_Tensor: _repeat_by_data,
+}
