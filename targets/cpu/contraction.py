@@ -76,12 +76,13 @@ class _ContractionScript:
         self.tiles = tiles_of(form, machine, width, self.depth is not None)
         self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine, self.depth is not None)
         self.rest: _Rest | None = None
-        if self.part:
-            loop, size = self.part
+        for loop, size in self.part.items():
             if loop == form.column and (columns := form.extents[loop] or 0) % size:
                 left = columns % size
                 self.rest = _Rest(form.with_extent(loop, left), self.tiles.columns[1:], columns - left)
-            form = form.with_extent(loop, size)
+            if form.extents[loop] is not None or size == 1:     # else the last part is shorter
+                form = form.with_extent(loop, size)
+        if self.part:
             self.tiles = tiles_of(form, machine, self.tiles.columns[0], self.depth is not None)
         self.form, self.machine = form, machine
         self.script = Script()
@@ -98,7 +99,8 @@ class _ContractionScript:
         rest = ""
         if self.part:
             sizes = [0] * form.last_rank
-            sizes[form.dims[self.part[0]]] = self.part[1]
+            for loop, size in self.part.items():
+                sizes[form.dims[loop]] = size
             if self.rest is not None:
                 last, rest = self._peel(self._tile(last, {form.column: self.rest.before}))
             last = script.tile_parallel(last, sizes)

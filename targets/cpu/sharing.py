@@ -5,6 +5,7 @@ from math import prod
 from legato.analysis.structured import StructuredOp
 
 WORTH_IT = 1 << 16   # elements from which on a parallel region pays, most of all where several threads wrote them
+LEAST_PART = 1 << 15 # elements of a part of a loop of unknown extent
 PIECES = 4           # parts for each thread, which takes the next one when it is through
 HEAVY = 4            # weight of an element computed by a math function
 TYPICAL = 512        # assumed extent of a dynamic loop
@@ -22,19 +23,28 @@ def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grai
 
     ``loops``: the parallel loops that may be split; ``inner`` is vectorized, by pieces of ``grain``; ``blocks``: of loops of which several
     elements are computed at once, their number. Takes the outermost loop that keeps all threads busy, and the vectorized one only where no
-    other does.
+    other does. Of several loops of unknown extents, the first is often a batch of one: the last is split.
     """
-    if threads < 2 or work < WORTH_IT:
+    if threads < 2:
         return None
-    for loop in [l for l in range(len(extents)) if l in loops and l != inner]:
-        extent = extents[loop]
+    outer = [loop for loop in range(len(extents)) if loop in loops and loop != inner]
+    unknown = [loop for loop, extent in enumerate(extents) if extent < 0]
+    part, pays = 0, work >= WORTH_IT
+    if len(unknown) == 1:       # in parts that pay: what is one part is not given to other threads
+        part = -(-LEAST_PART * TYPICAL // max(work, 1))
+    elif not pays:
+        return None
+    for loop in outer:
+        extent, block = extents[loop], blocks.get(loop, 1)
         if extent < 0:
-            return loop, 0
-        block = blocks.get(loop, 1)
+            last = next((last for last in reversed(unknown) if last in outer and last not in blocks), loop)
+            return last, -(-part // blocks.get(last, 1)) * blocks.get(last, 1)
         pieces = -(-extent // block)
-        if (pieces % threads == 0 and extent % block == 0) or pieces >= 8 * threads:
+        if pays and ((pieces % threads == 0 and extent % block == 0) or pieces >= 8 * threads):
             return loop, -(-pieces // (PIECES * threads if pieces >= 8 * PIECES * threads else threads)) * block
-    if inner in loops and (extents[inner] < 0 or extents[inner] >= threads * grain):
+    if inner in loops and extents[inner] < 0:
+        return inner, -(-part // grain) * grain
+    if pays and inner in loops and extents[inner] >= threads * grain:
         part = -(-extents[inner] // (threads if extents[inner] < PIECES * threads * grain else PIECES * threads))
-        return inner, 0 if extents[inner] < 0 else -(-part // grain) * grain
+        return inner, -(-part // grain) * grain
     return None

@@ -11,29 +11,50 @@ PIECES = (4, 3, 2, 1)    # parts for each thread, which takes the next one when 
 TYPICAL = 128  # assumed extent of a dynamic loop
 READ_ONCE = 4  # rows of f32, or of pairs of bf16, that are multiplied while the factor that they share is read: fewer take as long
 FAR_ROWS = 64  # likewise where that factor is read from memory
+POSITIONS = 16  # of a row of unknown length that a part has, at least
+LIKELY, PERHAPS = 0.95, 0.66    # the assumed utilization where the parts are of loops of unknown extents: of an image, of a matrix
 
 
-def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine, matrices: bool = False) -> tuple[int, int] | None:
-    """The loop to split among the machine's threads and the size of a part; None where one thread is as fast.
+def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine, matrices: bool = False) -> dict[int, int]:
+    """The loops to split among the machine's threads, with the sizes of a part; none where one thread is as fast.
 
     ``tile``: rows and columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay
     static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile are in no part;
-    of ``matrices``, which instructions multiply, there are none.
+    of ``matrices``, which instructions multiply, there are none. Rows whose number is not known are split in parts of some register tiles,
+    of which the last is shorter, along with the loops around them.
     """
     work = prod(extent or TYPICAL for extent in form.extents)
     if not form.filters and not form.batch and (form.heart.memory_bits >= 32 or _reads_pairs(form, matrices)):
         rows = prod(form.extents[loop] or TYPICAL for loop in form.rows)
         work = max(work, work * READ_ONCE // max(rows, 1))
     threads = machine.threads
+    positions = {} if matrices or threads < 2 else _positions(form, tile[0])
     if threads < 2 or work < WORTH_IT:
-        return None
+        return positions
     peels = not matrices and not form.filters
     far = _size(form, form.columns) * form.heart.memory_bits // 8 > machine.l2_bytes
     found = [(_busy(form, loop, part, used, far), gain, -number, used, loop, part) for number, pieces in enumerate(PIECES) if pieces == 1
              or work >= threads * pieces * GRAIN
              for used, gain, loop, part in _candidates(form, tile, threads * pieces, pieces > 1, peels)]
     best = max(found, default=None)
-    return best[-2:] if best and best[-3] * threads > 1.3 else None
+    used = 0 if best is None else best[-3]
+    if positions and used < (LIKELY if form.filters else PERHAPS):
+        return positions
+    return dict([best[-2:]]) if best and used * threads > 1.3 else {}
+
+
+def _positions(form: ContractionForm, rows: int) -> dict[int, int]:
+    """The loops of rows up to the last of unknown extent, each with the size of a part; none where all are known. ``rows``: of a register
+    tile."""
+    unknown = [loop for loop in form.rows if form.extents[loop] is None]
+    if not unknown or form.row is None:
+        return {}
+    parts = {loop: 1 for loop in form.rows[:form.rows.index(unknown[-1]) + 1] if form.extents[loop] != 1}
+    if unknown[-1] != form.row:
+        return parts
+    of_row = prod(extent or TYPICAL for loop, extent in enumerate(form.extents) if loop not in form.rows)
+    least = POSITIONS if form.filters else max(POSITIONS, GRAIN // max(of_row, 1))
+    return parts | {form.row: -(-least // rows) * rows}
 
 
 def _reads_pairs(form: ContractionForm, matrices: bool) -> bool:

@@ -84,6 +84,36 @@ def test_contractions_in_parts_give_the_bits_of_one_thread():
         np.testing.assert_allclose(right[i], np.maximum(arrays[2 * i].astype(np.float64) @ arrays[2 * i + 1], 0), rtol=1e-3, atol=1e-3)
 
 
+def images(threads: int) -> Net:
+    """Ops on images of which only the number of channels is known: windows, products of their elements, elementwise ones."""
+    net = Net(f"llvm{{threads={threads}}}", first=None)
+    x, image, rows = net.input(("n", 24, "h", "w")), net.input(("n", 3, "h", "w")), net.input(("m", 120))
+    weights = [net.weight(values(shape)) for shape in ((60, 24, 3, 3), (60, 24, 1, 1), (24, 1, 5, 5), (32, 3, 3, 3), (120, 60))]
+    net.output(
+        net.op("relax.conv2d", [x, weights[0]], padding=[1] * 4),
+        net.op("relax.relu", [net.op("relax.conv2d", [x, weights[1]])]),
+        net.op("relax.conv2d", [x, weights[2]], padding=[2] * 4, groups=24),
+        net.op("relax.conv2d", [image, weights[3]], padding=[1] * 4, strides=[2, 2]),
+        net.op("relax.matmul", [rows, weights[4]]),
+        net.op("relax.add", [x, net.op("relax.sigmoid", [x])]),
+    )
+    return net
+
+
+def test_images_of_unknown_sizes_in_parts():
+    """Also where the batch, which is the outermost loop, is of one image, and where there are fewer rows than threads."""
+    alone, together = images(1), images(2)
+    for n, h, w, m in ((1, 37, 53, 200), (2, 3, 80, 1), (1, 1, 1, 33), (3, 9, 2, 0), (1, 2, 300, 64)):
+        arrays = [values((n, 24, h, w)), values((n, 3, h, w)), values((m, 120))]
+        for i, (found, right) in enumerate(zip(together.run(*arrays), alone.run(*arrays), strict=True)):
+            assert found.tobytes() == right.tobytes(), (i, n, h, w)
+    text = str(together.lowered())
+    functions = {part.split("(")[0]: part for part in text.split("llvm.func ")[1:]}
+    kernels = [name for name in functions if ("@kernel" in name or "@fused" in name) and "_part_" not in name]
+    assert len(kernels) >= 6
+    assert [name for name in kernels if "@legato.parallel(" not in functions[name]] == []
+
+
 def test_small_kernels_stay_with_one_thread():
     net = Net("llvm{threads=2}")
     net.output(net.op("relax.add", [net.input((1000,)), net.input((1000,))]))
