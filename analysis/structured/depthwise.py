@@ -19,7 +19,7 @@ TERMS: dict[str, Index] = {"linalg.depthwise_conv_1d_nwc_wc": ("n", "w", "f"), "
 
 @dataclass(frozen=True)
 class DepthwiseForm(Epilogue):
-    """A depthwise convolution of images of known sizes and channels, zeros around them. The terms of indices are ``n`` (images), ``d``,
+    """A depthwise convolution of images of known channels, zeros around them. The terms of indices are ``n`` (images), ``d``,
     ``h`` and ``w`` (positions of the result) and ``f`` (channels)."""
 
     kernel: KernelOps
@@ -31,8 +31,8 @@ class DepthwiseForm(Epilogue):
     """The windows along the spatial dimensions, that of the columns last."""
 
     @classmethod
-    def of(cls, kernel: KernelOps) -> DepthwiseForm | None:
-        """The form of a kernel; None for another one."""
+    def of(cls, kernel: KernelOps, known: bool = True) -> DepthwiseForm | None:
+        """The form of a kernel; None for another one, and where sizes of the images have to be ``known``, for one where they are not."""
         heart = kernel.heart
         if heart is None or heart.kind != WINDOW or heart.op.name not in TERMS or len(kernel.ops[-1].operands) != 1:
             return None
@@ -44,9 +44,14 @@ class DepthwiseForm(Epilogue):
             return None
         sizes, counts = (list(value.type.shape)[1:-1] for value in (padded[0], op.results[0]))
         strides, dilations = steps_of(op, "strides"), steps_of(op, "dilations")
-        axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations)
+        axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations, known)
         form = None if axes is None else cls(kernel, op, padded[0], axes)
         return form if form is not None and form.weights.type.has_static_shape and form.is_traceable([form.source, form.weights]) else None
+
+    @property
+    def has_known_sizes(self) -> bool:
+        """Whether the sizes of the images and of the result are known."""
+        return all(min(axis.size, axis.count) >= 0 for axis in self.axes)
 
     @property
     def terms(self) -> Index:

@@ -43,9 +43,10 @@ def steps_of(op: ir.Operation, name: str) -> list[int]:
 
 
 def axes_of(sizes: Sequence[int], counts: Sequence[int], taps: Sequence[int], begins: Sequence[int], strides: Sequence[int],
-            dilations: Sequence[int]) -> tuple[WindowAxis, ...] | None:
-    """The spatial axes, of which each has its size, the result's, and so on; None where a size is not known."""
-    if min([*sizes, *counts, *taps]) < 0:
+            dilations: Sequence[int], known: bool = True) -> tuple[WindowAxis, ...] | None:
+    """The spatial axes, of which each has its size, the result's, and so on. None where a size is not known, unless only taps have to be
+    (not ``known``): such sizes are negative then."""
+    if any(size < 0 for size in (*taps, *(sizes if known else ()), *(counts if known else ()))):
         return None
     return tuple(WindowAxis(*one) for one in zip(sizes, counts, begins, strides, dilations, taps, strict=True))
 

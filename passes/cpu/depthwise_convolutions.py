@@ -5,21 +5,35 @@ How windows and padding are gone through: ``window_loops``.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import ClassVar
 
 from legato.analysis.structured.depthwise import DepthwiseForm
+from legato.analysis.structured.elements import Term
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, loop, plus, times
+from legato.core.vector_loops import Size, in_parallel, loop, plus, quotient, remainder, times, value_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLine, WindowLoops, WindowRow, shares_of, tiles_of
+from legato.passes.cpu.sized_axes import SizedAxis, product_of
+from legato.passes.cpu.window_loops import (
+    MOST_TAPS,
+    MOST_TILES,
+    Positions,
+    WindowLine,
+    WindowLoops,
+    WindowRow,
+    images_of,
+    in_order,
+    shares_of,
+    span_of,
+    tiles_of,
+)
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
@@ -40,7 +54,7 @@ class DepthwiseConvolutions(ModulePass):
         machine = context.cpu(self.target)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module) if machine.has("fma") else ():
-                form = DepthwiseForm.of(context.kernels.of(kernel))
+                form = DepthwiseForm.of(context.kernels.of(kernel), known=False)
                 tiles = [] if form is None else depthwise_tiles(form, machine)
                 if form is not None and tiles:
                     tensors = [form.source, form.weights, *(value for value, _ in form.reads)]
@@ -49,17 +63,23 @@ class DepthwiseConvolutions(ModulePass):
 
 
 def depthwise_tiles(form: DepthwiseForm, machine: CpuMachine) -> list[Positions]:
-    """The tiles of a row; none where there are too many, or too few channels for vectors."""
+    """The tiles of a row, of one of unknown size the only one; none where there are too many, or too few channels for vectors."""
     columns = form.axes[-1]
     if form.channels < machine.lanes(32) or columns.taps > MOST_TAPS:
         return []
-    tiles = tiles_of(columns, min(POSITIONS, max(1, machine.registers - columns.taps - 2)))
+    positions = min(POSITIONS, max(1, machine.registers - columns.taps - 2))
+    if not form.has_known_sizes:
+        return [Positions(0, positions)]
+    tiles = tiles_of(columns, positions)
     return tiles if len(tiles) <= MOST_TILES else []
 
 
 def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine, tiles)).build(form.channels)
+    if form.has_known_sizes:
+        DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine, tiles)).build(form.channels)
+    else:
+        UnsizedLoops(form, machine, tiles, buffers).build(form.channels)
 
 
 def units_of(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions]) -> int:
@@ -114,3 +134,32 @@ class DepthwiseLoops(WindowLoops):
         elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
         result, at = elements.tensor(self.form.returned, self.form.terms), [places[term] for term in self.form.terms]
         self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)
+
+
+class UnsizedLoops(DepthwiseLoops):
+    """The same of images whose sizes are known at run time only: whole tiles where all windows lie inside of the image, and single
+    positions beside them."""
+
+    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers):
+        super().__init__(form, machine, tiles, buffers)
+        axes = [SizedAxis.of(axis, self.source, self.out, place) for place, axis in enumerate(form.axes, 1)]
+        self.across, self.row = axes[:-1], axes[-1]
+        self.width = self.row.size
+
+    def build(self, macs: int) -> None:
+        each = in_order if self.machine.threads == 1 else in_parallel
+        each(times(images_of(self.source), product_of(self.across)), self._row)
+
+    def _row(self, number: ir.Value) -> None:
+        at: list[Size] = []
+        rest: Size = number
+        for axis in reversed(self.across):
+            at.insert(0, remainder(rest, axis.count))
+            rest = quotient(rest, axis.count)
+        image = value_of(rest)
+        places: dict[Term, Size] = dict(zip(self.terms, [image, *at]))
+        self.build_row(WindowRow(image, 0, 0, places, tuple(map(span_of, self.across, at))))
+
+    def each_tile(self, row: WindowRow, body: Callable[[Positions, Size], None]) -> None:
+        tile, = self.tiles
+        self.row.each_tile(tile.positions, partial(body, tile), partial(body, Positions(0, 1, clipped=True)))

@@ -34,6 +34,7 @@ from legato.core.vector_loops import (
     value_of,
 )
 from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.sized_axes import SizedAxis
 
 MOST_TAPS = 11          # of a window's row, which are written out
 MOST_TILES = 16         # of a row, which are written out: in padding wider than this, they would be too many
@@ -133,11 +134,11 @@ class WindowLine:
     places: tuple[Size, ...]
 
 
-def span_of(axis: WindowAxis, at: Size) -> WindowSpan:
+def span_of(axis: WindowAxis | SizedAxis, at: Size) -> WindowSpan:
     """What the windows at a position take along an axis: the source of tap k is row ``top + k * dilation - begin``."""
     top = times(at, axis.stride)
     first = rounded_up(most(minus(axis.begin, top), 0), axis.dilation)
-    end = least(rounded_up(most(minus(axis.size + axis.begin, top), 0), axis.dilation), axis.taps)
+    end = least(rounded_up(most(minus(plus(axis.size, axis.begin), top), 0), axis.dilation), axis.taps)
     return WindowSpan(top, (first, end))
 
 
@@ -156,7 +157,9 @@ class WindowLoops(ABC):
                  units: int = 1, chunk: int = 0, pieces: int = 1):
         self.machine, self.tiles, self.buffers, self.units, self.pieces = machine, tiles, buffers, units, pieces
         self.vectors = Vectors(machine.lanes(32))
-        *self.across, self.columns = form.axes
+        self.across: list[WindowAxis] | list[SizedAxis] = list(form.axes[:-1])
+        self.columns = form.axes[-1]
+        self.width: Size = self.columns.size      # of the image
         self.rows = prod(axis.count for axis in self.across)    # of an image
         self.chunk = min(chunk or self.rows, self.rows)
         self.shares = 1    # of the tiles of a row
@@ -260,7 +263,7 @@ class WindowLoops(ABC):
                 continue
             changed = [position * each + number for position, _ in uses for number in range(each)]
             place = self._column_at(start, column)
-            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.columns.size))    # and not negative
+            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.width))    # and not negative
             made = scf.IfOp(inside, [found[at].type for at in changed], has_else=True)
             with ir.InsertionPoint(made.else_block):
                 scf.YieldOp([found[at] for at in changed])
@@ -273,14 +276,14 @@ class WindowLoops(ABC):
 
     def columns_of(self, tile: Positions) -> dict[int, list[tuple[int, int]]]:
         """The columns of the image that a tile reads, from its first window's on, each with its positions and taps; of a clipped one, the
-        columns beside the image too."""
+        columns beside the image too. Where the image's width is not known, all columns of another one lie inside."""
         axis = self.columns
         begin = tile.start * axis.stride - axis.begin
         found: dict[int, list[tuple[int, int]]] = {}
         for position in range(tile.positions):
             for tap in range(axis.taps):
                 column = position * axis.stride + tap * axis.dilation
-                if tile.clipped or 0 <= begin + column < axis.size:
+                if tile.clipped or axis.size < 0 or 0 <= begin + column < axis.size:
                     found.setdefault(column, []).append((position, tap))
         return dict(sorted(found.items()))
 

@@ -100,3 +100,37 @@ func.func private @wide_padding(%x: tensor<1x64x8xf32>, %w: tensor<3x8xf32>,
     ins(%padded, %w : tensor<1x96x8xf32>, tensor<3x8xf32>) outs(%0 : tensor<1x64x8xf32>) -> tensor<1x64x8xf32>
   return %1 : tensor<1x64x8xf32>
 }
+
+// Of unknown sizes: single positions up to the first window inside of the image, whole tiles, of which the last may begin before the one
+// before it ends, and single positions behind. An image narrower than a tile has single ones only.
+// CHECK-LABEL: func.func private @unsized(
+// CHECK: %[[W:.*]] = memref.dim %{{.*}}, %c2
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %{{.*}} step %c1
+// CHECK: scf.if
+// CHECK:   scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c8
+// CHECK:   scf.if
+// CHECK: } else {
+// CHECK:   scf.for %{{.*}} step %c1
+// CHECK: arith.cmpi ult, %{{.*}}, %[[W]]
+// CHECK-NOT: linalg
+// CHECK: return
+// THREADS-LABEL: func.func private @unsized(
+// THREADS: scf.parallel
+func.func private @unsized(%x: tensor<?x?x?x64xf32>, %w: tensor<3x3x64xf32>,
+                           %out: tensor<?x?x?x64xf32> {bufferization.writable = true, tir.out}) -> tensor<?x?x?x64xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?x?x64xf32>
+  %h = tensor.dim %x, %c1 : tensor<?x?x?x64xf32>
+  %v = tensor.dim %x, %c2 : tensor<?x?x?x64xf32>
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<?x?x?x64xf32> to tensor<?x?x?x64xf32>
+  %1 = linalg.fill ins(%zero : f32) outs(%out : tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %2 = linalg.depthwise_conv_2d_nhwc_hwc {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%padded, %w : tensor<?x?x?x64xf32>, tensor<3x3x64xf32>) outs(%1 : tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  return %2 : tensor<?x?x?x64xf32>
+}

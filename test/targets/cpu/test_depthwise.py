@@ -41,7 +41,7 @@ CASES = [
 
 def model(cases: Sequence[tuple[tuple[int, ...], dict]], symbolic: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
     """A model of a convolution for each case, with one of some epilogues, of inputs and results with the channels last. ``symbolic``: ``n``
-    for the number of images, ``w`` for the last dimension."""
+    for the number of images, ``w`` for the last dimension, ``s`` for all of them."""
     rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
     for number, (shape, differing) in enumerate(cases):
         rank = len(shape) - 2
@@ -51,6 +51,8 @@ def model(cases: Sequence[tuple[tuple[int, ...], dict]], symbolic: str = "") -> 
         constants += [numpy_helper.from_array(filters, weight),
                       numpy_helper.from_array(rng.standard_normal((shape[1], *[1] * rank)).astype(np.float32), f"s{number}")]
         sizes = [f"n{number}" if "n" in symbolic else shape[0], *shape[1:-1], f"w{number}" if "w" in symbolic else shape[-1]]
+        if "s" in symbolic:
+            sizes[2:] = [f"s{number}_{axis}" for axis in range(rank)]
         last, first = [0, *range(2, rank + 2), 1], [0, rank + 1, *range(1, rank + 1)]
         inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, [sizes[axis] for axis in last]))
         arrays[x] = np.ascontiguousarray(rng.standard_normal(shape).astype(np.float32).transpose(last))
@@ -106,12 +108,29 @@ def test_threads_share_an_only_row(batch, monkeypatch):
 
 
 def test_images_of_unknown_width():
-    """They have no tiles, and are generic loops on vectors."""
+    """Those of at least as many channels as lanes are loops on whole tiles, and on single positions beside them; others generic loops."""
     bytes_, arrays = model(ROWS + VOLUMES, symbolic="w")
     check(bytes_, arrays, "llvm", len(ROWS + VOLUMES))
     lowered = str(legato.lower(legato.from_onnx(bytes_), "llvm", last="scheduled"))
     assert "linalg." not in lowered
-    assert len(re.findall(r"arith\.mulf .* : vector<", lowered)) >= len(ROWS + VOLUMES)
+    assert len(re.findall(r"vector\.fma|arith\.mulf .* : vector<", lowered)) >= len(ROWS + VOLUMES)
+
+
+@pytest.mark.parametrize("threads", first_of([2, 1]))
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_images_of_unknown_sizes(target, threads):
+    """One model, of images of several sizes: as small as a window, of a tile and its neighbours, none."""
+    target = target.replace("}", f",threads={threads}}}")
+    bytes_, arrays = model(CASES, symbolic="ns")
+    executable = legato.compile(legato.from_onnx(bytes_), target)
+    session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(7)
+    for batch, more in ((0, 0), (1, 1), (0, 7), (1, 18), (-3, 0)):
+        given = {name: rng.standard_normal((max(x.shape[0] + batch, 0), *(size + more for size in x.shape[1:-1]), x.shape[-1]))
+                 .astype(np.float32) for name, x in arrays.items()}
+        for case, found, right in zip(CASES, executable(*given.values()), session.run(None, given), strict=True):
+            np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=1e-5, err_msg=f"{case} {batch} {more}")
+    assert "linalg." not in str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
 
 
 def test_windows_of_padding_alone():
