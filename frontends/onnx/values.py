@@ -73,7 +73,7 @@ class ComputedValue(Value):
         return self.value
 
 
-class SizeTest(ComputedValue):
+class SizeEquality(ComputedValue):
     """A boolean: whether two sizes are equal, which each call says."""
 
     def __init__(self, value: ir.Value, sizes: tuple[Size, Size]) -> None:

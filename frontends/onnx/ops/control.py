@@ -7,7 +7,7 @@ from legato.frontends.onnx import branches, carried, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
 from legato.frontends.onnx.problems import Refused
-from legato.frontends.onnx.values import SizeTest, Value
+from legato.frontends.onnx.values import SizeEquality, Value
 
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
@@ -22,12 +22,12 @@ def if_(node):
     try:
         return _decided(node, then, other)
     except branches.OtherRanks:
-        if not isinstance(test, SizeTest):
+        if not isinstance(test, SizeEquality):
             raise
     return _required(node, test, then)
 
 
-def _required(node, test: SizeTest, then: Body) -> tuple[Value, ...]:
+def _required(node, test: SizeEquality, then: Body) -> tuple[Value, ...]:
     """If, of branches whose ranks differ, by whether two sizes are equal, as PyTorch's exporter writes ``squeeze`` of an axis of symbolic
     size: the branch for equal sizes, which calls require, since what follows is for one rank."""
     a, b = test.sizes

@@ -5,7 +5,7 @@ from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.ops import folding
-from legato.frontends.onnx.values import SizeTest
+from legato.frontends.onnx.values import SizeEquality
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
@@ -29,7 +29,7 @@ def equal(node):
     found, (a, b) = relax.equal(*aligned(node.xs())), (node.value(index).known() for index in (0, 1))
     if a is None or b is None or a.size != 1 or b.size != 1 or object not in (a.dtype, b.dtype):
         return found
-    return SizeTest(found, (a.item(), b.item()))
+    return SizeEquality(found, (a.item(), b.item()))
 
 
 @op("Where", 9, 16, fold=lambda node, condition, a, b: node.elements(np.where(condition, a, b), node.dtype(1)))

@@ -44,7 +44,7 @@ def test_against_onnxruntime():
     for target in ("llvm", "llvm{threads=2}"):
         found = legato.compile(legato.from_onnx(model), target)(*arrays.values())
         for own, right in zip(found, expected, strict=True):
-            np.testing.assert_allclose(own, right, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(own, np.asarray(right), rtol=1e-5, atol=1e-5)
 
 
 def test_integers():
