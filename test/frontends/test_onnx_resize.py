@@ -157,6 +157,20 @@ def test_neighbours_without_weight_are_not_read():
     np.testing.assert_array_equal(legato.compile(legato.from_onnx(proto))(x, np.ones(2, np.float32)), x)
 
 
+@pytest.mark.parametrize("attributes", [{"mode": "linear"}, {"mode": "cubic", "exclude_outside": 1}])
+def test_infinite_neighbours_of_axes_known_at_run_time(attributes):
+    """Rows of an image with its channels last are weighted, none of which has weight 0: what it would be multiplied by is not read, as
+    where sizes are known. onnxruntime reads it."""
+    proto = proto_of(attributes, "sizes", SIZES[0], shape=["n", "c", "h", "w"])
+    text = str(legato.from_onnx(proto))
+    assert text.count('"relax.gather_weighted"') == 2 and '"relax.permute_dims"' in text
+    exe, x = legato.compile(legato.from_onnx(proto)), X.copy()
+    x[0, 1, 2, 3], x[0, 0, 4, 0], x[0, 0, 0, 5] = np.nan, np.inf, -np.inf
+    for sizes in ((5, 12), (9, 6), (10, 12), (15, 18)):
+        known = legato.compile(legato.from_onnx(proto_of(attributes, "sizes", sizes, constant=True)))(x)
+        np.testing.assert_allclose(exe(x, np.array(sizes)), known, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize(("operand", "wrong"), [("scales", [(-2, 1), (np.nan, 1), (1, np.inf)]), ("sizes", [(-3, 4)])])
 def test_wrong_operands(operand, wrong):
     exe = legato.compile(legato.from_onnx(proto_of({}, operand, [1, 2])))

@@ -17,6 +17,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size, floor_divide
 from legato.frontends.onnx import run_time
+from legato.frontends.onnx.ops.run_time_rows import weighted_rows
 from legato.frontends.onnx.problems import Malformed
 
 F64 = np.dtype(np.float64)
@@ -157,7 +158,7 @@ def weighable(node, rule) -> ir.Value:
 def resized(node, rule, axes: Sequence[RunTimeAxis], extrapolation: float) -> ir.Value:
     """The input with these axes resized by ``rule`` (``resize.ResizeRule``)."""
     x, dtype, rank = weighable(node, rule), node.dtype(), node.rank()
-    outsides = []
+    outsides, rows = [], []
     for axis in axes:
         if _stays(rule, axis):
             continue
@@ -168,8 +169,12 @@ def resized(node, rule, axes: Sequence[RunTimeAxis], extrapolation: float) -> ir
             outsides.append(relax.expand_dims(outside, axis=list(range(1, rank - axis.axis))) if axis.axis < rank - 1 else outside)
         if rule.mode == "nearest":
             x = relax.take(x, _nearest(node, rule, place, axis), axis=axis.axis)
-        else:
+        elif rule.antialias:    # of any number of taps
             x = _weighted(x, *_taps(node, rule, place, axis), axis.axis)
+        else:
+            rows.append((axis.axis, *_taps(node, rule, place, axis)))
+    if rows:
+        x = weighted_rows(x, rows)
     for outside in outsides:
         x = relax.where(outside, relax.astype(f64(extrapolation), dtype=relax.TensorType.of(x.type).dtype), x)
     return x if relax.TensorType.of(x.type).dtype == dtype else relax.astype(x, dtype=dtype)
