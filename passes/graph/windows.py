@@ -17,7 +17,7 @@ def windows(x: ir.Value, kernel: Sequence[int], out: Sequence[dims.Size], stride
         return x
     if x.type.shape[-1] < FEW_CHANNELS and 1 not in kernel and len(kernel) == 2:
         # longer pieces: those of the columns first, then those of the rows
-        columns = windows(x, (1, kernel[1]), (x.type.shape[1], out[1]), (1, strides[1]), (1, dilations[1]))
+        columns = windows(x, (1, kernel[1]), (dims.dims(x.type)[1], out[1]), (1, strides[1]), (1, dilations[1]))
         return windows(columns, (kernel[0], 1), out, (strides[0], 1), (dilations[0], 1))
     parts, axes = [], list(range(1, len(kernel) + 1))
     for place in np.ndindex(*kernel):

@@ -21,7 +21,8 @@ FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
 def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """conv2d_integer of one group, with channels last and a constant kernel: a matmul_integer of its windows, unless computed directly."""
+    """conv2d_integer of one group, with channels last and a constant kernel: a matmul_integer of its windows, unless computed directly, as
+    images of known sizes mostly are."""
     x, w = op.operands
     attrs, weight = attributes(op), r.array(w)
     plain = (attrs["data_layout"], attrs["kernel_layout"]) == ("NHWC", "HWIO")
@@ -29,13 +30,15 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         return None
     batch, *size, channels = dims.dims(x.type)
     out = dims.dims(op.results[0].type)
-    if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
+    if dims.UNKNOWN in (batch, *size, *out) or not isinstance(channels, int):
         return None
+    positions = [one for one in out[1:3] if isinstance(one, int)]
+    has_loops = len(positions) == 2 and all(isinstance(one, int) for one in size)      # which are of known sizes
     if attrs["groups"] > 1:
         return _direct(r, op, weight)
-    if _is_direct_by_rows(weight, out[1:3], attrs["dilations"]):
+    if has_loops and _is_direct_by_rows(weight, positions, attrs["dilations"]):
         return None
-    if _is_direct(_with_whole_groups(weight, 2), out[1:3], attrs["strides"]):
+    if has_loops and _is_direct(_with_whole_groups(weight, 2), positions, attrs["strides"]):
         return _direct(r, op, weight)
     gathered = windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
     rows = relax.reshape(gathered, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])

@@ -129,12 +129,18 @@ class Contraction:
             return False
         if self.is_matmul:
             return x.rank >= 2 and w.rank == 2 and not x.is_dynamic_dim(x.rank - 1)
-        if not all(isinstance(size, int) for size in dims.dims(x)[1:]):
-            return False  # the windows of images of sizes known only at run time are not copied
+        if not all(isinstance(size, int) for size in dims.dims(x)[1:]) and not self._copies_windows():
+            return False
         if self.rank == 3 and self.attrs["groups"] == 1 and self.shorts is not None and self._is_transformed():
             return False
         in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
         return self._takes_groups() and in_order and 0 not in self.op.results[0].type.shape
+
+    def _copies_windows(self) -> bool:
+        """Whether a convolution of images of sizes known only at run time becomes a product of their windows: in one group, on
+        CPUs."""
+        channels = dims.dims(self.op.operands[0].type)[1]
+        return self.machine is not None and self.rank < 3 and self.attrs["groups"] == 1 and isinstance(channels, int)
 
     def _takes_groups(self) -> bool:
         """Whether integers of the convolution's groups are multiplied."""
