@@ -22,14 +22,14 @@ def model(channels: int, features: int, kernel: tuple[int, ...], attributes: dic
                  "wz": np.zeros(features, np.int8), "ys": np.float32(0.3), "yz": np.uint8(100)}
     names = ["x", "as", "az", "w", "ws", "wz", "ys", "yz"] if quantized else ["x", "w", "az"]
     node = helper.make_node("QLinearConv" if quantized else "ConvInteger", names, ["y"], **attributes)
+    image = helper.make_tensor_value_info("x", 2, ["n", channels, *"hw"[:len(kernel)]])
     graph = helper.make_graph(
-        [node], "g", [helper.make_tensor_value_info("x", 2, ["n", channels, *"hw"[:len(kernel)]])], [helper.make_empty_tensor_value_info("y")],
+        [node], "g", [image], [helper.make_empty_tensor_value_info("y")],
         [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items() if name in names])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
 
 
-@pytest.mark.parametrize("target", ["llvm", "llvm{threads=2}"])
-@pytest.mark.parametrize("quantized", [True, False])
+@pytest.mark.parametrize("quantized, target", [(True, "llvm{threads=2}"), (False, "llvm")])
 def test_against_onnxruntime(quantized, target):
     for channels, features, kernel, attributes in CASES:
         bytes_ = model(channels, features, kernel, attributes, quantized)
