@@ -118,7 +118,7 @@ class Contraction:
         if x is None or (result != F32 and (x.scale is not None or weight.scale is not None)):
             return None
         integers, zeros = signed(weight)
-        if not self.is_matmul and (zeros.any() or (any(self.attrs["padding"]) and not self._has_constant_zero(x))):
+        if not self.is_matmul and (zeros.any() or (any(self.attrs["padding"]) and self.depth_last and not self._has_constant_zero(x))):
             return None
         return self._build(x, integers, zeros, weight.scale)
 
@@ -248,8 +248,12 @@ class Contraction:
         padding = self.attrs["padding"]
         if not any(padding):
             return x
-        assert isinstance(zero, int)
-        return relax.pad(x, pads=[0, 0, *padding[:self.rank], 0, 0, *padding[self.rank:]], value=zero)
+        pads = [0, 0, *padding[:self.rank], 0, 0, *padding[self.rank:]]
+        if isinstance(zero, int):
+            return relax.pad(x, pads=pads, value=zero)
+        inside = relax.broadcast_to(relax.constant(np.ones((), np.uint8)), shape=[1, 1, *dims.dims(x.type)[2:]])
+        is_inside = relax.equal(relax.pad(inside, pads=pads), relax.constant(np.ones((), np.uint8)))
+        return relax.where(is_inside, relax.pad(x, pads=pads), relax.astype(zero, dtype=dtype_of(x)))
 
     def _corrected(self, sums: ir.Value, x: ir.Value, zero: ir.Value | int, w: np.ndarray, zeros: np.ndarray) -> ir.Value:
         """The sums less those of the zero points: sum((x - zx)(w - zw)) = sum(x w) - zx sum(w) - zw sum(x) + n zx zw."""

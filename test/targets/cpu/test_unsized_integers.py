@@ -47,3 +47,19 @@ def test_they_are_products_of_bytes():
     for case in CASES:
         text = str(legato.lower(legato.from_onnx(model(*case, quantized=True)), "llvm", last="relax"))
         assert "relax.matmul_integer" in text and "relax.conv" not in text
+
+
+@pytest.mark.parametrize("sizes", [("h", "w"), (9, 10)])
+def test_zero_points_at_run_time_pad_the_image(sizes):
+    """As DynamicQuantizeLinear gives them."""
+    w = RNG.integers(-128, 128, (24, 16, 3, 3)).astype(np.int8)
+    inputs = [helper.make_tensor_value_info("x", 2, ["n", 16, *sizes]), helper.make_tensor_value_info("z", 2, [])]
+    graph = helper.make_graph([helper.make_node("ConvInteger", ["x", "w", "z"], ["y"], pads=[1, 0, 2, 1], strides=[1, 2])], "g", inputs,
+                              [helper.make_empty_tensor_value_info("y")], [numpy_helper.from_array(w, "w")])
+    bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
+    assert "relax.conv2d\"" not in str(legato.lower(legato.from_onnx(bytes_), "llvm", last="relax"))
+    session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
+    executable = legato.compile(legato.from_onnx(bytes_))
+    for zero in (0, 7, 255):
+        given = {"x": RNG.integers(0, 256, (2, 16, 9, 10)).astype(np.uint8), "z": np.array(zero, np.uint8)}
+        np.testing.assert_array_equal(executable(*given.values()), np.asarray(session.run(None, given)[0]))
