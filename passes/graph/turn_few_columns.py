@@ -38,9 +38,10 @@ class TurnFewColumns(ModulePass):
 
 
 def has_few_columns(op: ir.Operation, lanes: int) -> bool:
-    """Whether a product is one of floats, of rows that fill vectors and are not few, and of few columns."""
+    """Whether a product is one of floats, of rows that fill vectors and are not few, by one matrix of few columns: those of batches may be
+    an attention's."""
     left, right = (value.type for value in op.operands)
-    if left.rank < 2 or right.rank < 2 or not isinstance(left.element_type, ir.FloatType):
+    if left.rank < 2 or right.rank != 2 or not isinstance(left.element_type, ir.FloatType):
         return False
     (rows, depth), columns = dims.dims(left)[-2:], dims.dims(right)[-1]
     most = HALF_COLUMNS if is_half(left) else COLUMNS

@@ -21,7 +21,8 @@ POOLS = ("relax.max_pool2d", "relax.max_pool3d", "relax.avg_pool2d", "relax.avg_
 
 @dataclass(frozen=True)
 class UnitAxesFirst(ModulePass):
-    """Puts spatial axes of one element, along which windows are one element, before the others, where the last is such an axis."""
+    """Puts spatial axes of one element, along which windows are one element, before the others, where the last is such an axis: of pools,
+    and of convolutions with windows and without groups. Others may be fused with the one before."""
 
     name: ClassVar[str] = "relax-unit-axes-first"
     rounding: ClassVar[Rounding] = EXACT
@@ -58,7 +59,8 @@ class SpatialAxes:
         rank = len(image)
         unit = [source[axis] == result[axis] == taps[i] == 1 and attrs["padding"][i] == attrs["padding"][i + rank] == 0
                 for i, axis in enumerate(image)]
-        known = UNKNOWN not in (*source, *result) and unit[-1]
+        dense = pools or (attrs["groups"] == 1 and any(size != 1 for size in taps))
+        known = dense and UNKNOWN not in (*source, *result) and unit[-1]
         return cls(attrs, image, kernel, sorted(range(rank), key=lambda i: not unit[i]) if known else [*range(rank)])
 
     def reordered(self, op: ir.Operation) -> ir.Value:

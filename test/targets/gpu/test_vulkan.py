@@ -208,7 +208,7 @@ def test_an_output_that_is_an_input(symbolic):
 
 def test_the_device_names_itself():
     device = the_device()
-    assert device.name and device.kind and device.limits.threads >= 128
+    assert device.name and device.kind and device.limits.block.threads >= 128
 
 
 def test_grids_longer_than_an_axis():
