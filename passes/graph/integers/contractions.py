@@ -137,8 +137,7 @@ class Contraction:
         return self._takes_groups() and in_order and 0 not in self.op.results[0].type.shape
 
     def _copies_windows(self) -> bool:
-        """Whether a convolution of images of sizes known only at run time becomes a product of their windows: in one group, on
-        CPUs."""
+        """Whether a convolution of images of sizes known only at run time becomes a product of their windows: of one group, on CPUs."""
         channels = dims.dims(self.op.operands[0].type)[1]
         return self.machine is not None and self.rank < 3 and self.attrs["groups"] == 1 and isinstance(channels, int)
 
