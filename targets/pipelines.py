@@ -108,7 +108,7 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),{fill}tir-plan-memory,tir-lower-packed,"
                        "tir-profile-main"),
-        ("llvm", f"tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
+        ("llvm", f"tir-hoist-accumulators{{vectors=true}},tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
                  f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},{entry}"),
     )
