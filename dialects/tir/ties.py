@@ -4,12 +4,14 @@ Upstream's fusion cuts ties: it replaces an unread ``outs(%out)`` by a ``tensor.
 its end. ``tie_outputs``, called after each such rewrite, makes them again.
 """
 from collections.abc import Iterator
+from math import prod
 
-from legato.core.ir_helpers import terminator
-from legato.core.mlir import func, ir, tensor
+from legato.core.ir_helpers import index, terminator
+from legato.core.mlir import arith, func, ir, tensor
 from legato.core.slices import dim
 
 RESHAPES = ("tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "memref.cast", "memref.expand_shape", "memref.collapse_shape")
+INVERSE = ("tensor.expand_shape", "tensor.collapse_shape")     # of each other
 # which operand the result is written into
 INTO = {"tensor.insert": 1, "tensor.insert_slice": 1, "vector.transfer_write": 1, "bufferization.materialize_in_destination": 1}
 
@@ -76,8 +78,8 @@ def _tie(value: ir.Value, out: ir.Value) -> None:
         if _is_empty(start):
             if start.type == out.type:
                 op.operands[place] = out
-            elif all(map(_goes_back, reshapes)):
-                op.operands[place] = _reshaped_back(out, reshapes, op)
+            elif reshapes and all(map(_goes_back, reshapes[:-1])) and reshapes[-1].name in INVERSE:
+                op.operands[place] = _reshaped_back(out, reshapes, start, op)
             return
         overwritten = overwritten or op.name not in RESHAPES
         if overwritten and any(use.owner.operation != op and use.owner.name != "tensor.extract_slice" for use in start.uses):
@@ -90,25 +92,36 @@ def _is_empty(value: ir.Value) -> bool:
 
 
 def _goes_back(op: ir.Operation) -> bool:
-    """Whether a reshape has an inverse whose sizes are known, or those of one dimension each."""
-    if op.name != "tensor.collapse_shape":
-        return op.name == "tensor.expand_shape"
+    """Whether a reshape has an inverse whose sizes follow: it joins one unknown size at most with known ones."""
     type_ = op.operands[0].type
-    return not any(type_.is_dynamic_dim(axis) for group in _groups(op) if len(group) > 1 for axis in group)
+    joins = op.name == "tensor.collapse_shape"
+    return op.name in INVERSE and not (joins and any(sum(map(type_.is_dynamic_dim, group)) > 1 for group in _groups(op)))
 
 
 def _groups(op: ir.Operation) -> list[list[int]]:
     return [[dim.value for dim in group] for group in op.attributes["reassociation"]]
 
 
-def _reshaped_back(out: ir.Value, reshapes: list[ir.Operation], before: ir.Operation) -> ir.Value:
-    """``out`` in the shape that these reshapes, the last one first, make the shape of ``out`` of."""
+def _reshaped_back(out: ir.Value, reshapes: list[ir.Operation], empty: ir.Value, before: ir.Operation) -> ir.Value:
+    """``out`` in the shape that these reshapes, the last one first, make the shape of ``out`` of. ``empty``: what the last one begins
+    with."""
     with ir.InsertionPoint(before), before.location:
         for op in reshapes:
             groups, type_ = _groups(op), op.operands[0].type
-            if op.name == "tensor.collapse_shape":
-                unknown = [dim(out, number) for number, group in enumerate(groups) if type_.is_dynamic_dim(group[0])]
-                out = tensor.ExpandShapeOp(type_, out, groups, unknown, list(type_.shape)).result
-            else:
+            if op.name != "tensor.collapse_shape":
                 out = tensor.CollapseShapeOp(type_, out, groups).result
+                continue
+            sizes = list(empty.owner.operands) if op == reshapes[-1] else _split_sizes(out, groups, type_)
+            out = tensor.ExpandShapeOp(type_, out, groups, sizes, list(type_.shape)).result
     return out
+
+
+def _split_sizes(out: ir.Value, groups: list[list[int]], type_: ir.RankedTensorType) -> list[ir.Value]:
+    """The unknown sizes of a shape of which each of these groups has one at most, from those of ``out``, which are their products."""
+    found = []
+    for number, group in enumerate(groups):
+        if any(map(type_.is_dynamic_dim, group)):
+            known = prod(type_.shape[axis] for axis in group if not type_.is_dynamic_dim(axis))
+            size = dim(out, number)
+            found.append(size if known == 1 else arith.divui(size, index(known)))
+    return found

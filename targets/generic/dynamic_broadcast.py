@@ -1,7 +1,12 @@
 """Broadcasting of axes of which only a call can tell whether they have size 1."""
+from itertools import starmap
+
 from legato.core.mlir import arith, bufferization, ir, memref, scf
-from legato.dialects.relax import dims
+from legato.dialects import tir
+from legato.dialects.relax import dims as relax_dims
 from legato.dialects.tir.plain import plain_type
+from legato.targets.builders.sizes import dims, index, minus
+from legato.targets.builders.structured import compute, extract, is_empty, loop_index, names
 from legato.targets.rule import rewrite
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -11,11 +16,11 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 def dynamic_broadcast_to(op, x):
     """Where all sizes are the wanted ones already, x itself: nothing is copied. Else a kernel clamps the indices of these axes."""
     x, result = op.plain(x), plain_type(op.output_types[0])
-    shape, given = dims.dims(op.output_types[0]), dims.dims(op.input_types[0])
+    shape, given = relax_dims.dims(op.output_types[0]), relax_dims.dims(op.input_types[0])
     sizes = op.sizes(op.output_types[0])
     known = [1 if size == 1 else 2 if size == wanted else 0 for size, wanted in zip(given, shape[len(shape) - len(given):])]
     if len(given) != len(shape) or any(is_one == 1 and wanted != 1 for is_one, wanted in zip(known, shape)):
-        return op.call_kernel(_clamped(x.type, result, known), [x], [result], [sizes])
+        return op.call_built(_clamped(known), [x], [result], [sizes])
     is_same = None
     for size, wanted, kind in zip(given, shape, known):
         if kind == 0:
@@ -27,7 +32,7 @@ def dynamic_broadcast_to(op, x):
     with ir.InsertionPoint(either.then_block):
         scf.YieldOp([_resized(x, result, [op.index(size) for size in shape])])
     with ir.InsertionPoint(either.else_block):
-        scf.YieldOp(op.call_kernel(_clamped(x.type, result, known), [x], [result], [sizes]))
+        scf.YieldOp(op.call_built(_clamped(known), [x], [result], [sizes]))
     return either.results
 
 
@@ -45,29 +50,23 @@ def _resized(x: ir.Value, type_: ir.RankedTensorType, sizes: list[ir.Value]) -> 
     return bufferization.ToTensorOp(type_, again, restrict=True).result
 
 
-def _clamped(type_: ir.RankedTensorType, result: ir.RankedTensorType, known: list[int]) -> str:
+def _clamped(known: list[int]) -> tir.KernelBody:
     """The kernel. ``known``: for each axis of x whether its size is 1 (1), the result's (2), or one of these (0)."""
-    rank, before = result.rank, result.rank - type_.rank
-    loops = ", ".join(f"d{i}" for i in range(rank))
-    lines, places = [], []
-    for axis, kind in enumerate(known):
-        if kind == 1:
-            places.append("%c0")
-            continue
-        lines.append(f"%i{axis} = linalg.index {before + axis} : index")
-        places.append(f"%i{axis}" if kind == 2 else f"%j{axis}")
-        if kind == 0:
-            lines.append(f"%j{axis} = arith.minsi %i{axis}, %last{axis} : index")
-    ends = [f"%n{a} = arith.constant {a} : index\n%s{a} = tensor.dim %x, %n{a} : {type_}\n%last{a} = arith.subi %s{a}, %c1 : index"
-            for a, kind in enumerate(known) if kind == 0]
-    iterators = ", ".join(['"parallel"'] * rank)
-    return "\n".join([
-        f"func.func @dynamic_broadcast_to(%x: {type_}, %out: {result}) -> {result} {{", "%c0 = arith.constant 0 : index",
-        "%c1 = arith.constant 1 : index", *ends,
-        f"%r = linalg.generic {{indexing_maps = [affine_map<({loops}) -> ({loops})>], iterator_types = [{iterators}]}} "
-        f"outs(%out : {result}) {{", f"^bb0(%o: {result.element_type}):", *lines,
-        f"%v = tensor.extract %x[{', '.join(places)}] : {type_}", f"linalg.yield %v : {result.element_type}", f"}} -> {result}",
-        f"return %r : {result}", "}"])
+    def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+        (x,), (out,) = ins, outs
+        if is_empty(out):
+            return outs
+        before, last = out.type.rank - len(known), [minus(size, 1) for size in dims(x)]
+
+        def place(axis: int, kind: int) -> ir.Value:
+            if kind == 1:
+                return index(0)
+            number = loop_index(before + axis)
+            return number if kind == 2 else arith.minsi(number, index(last[axis]))
+
+        return [compute(out, ", ".join(names(out.type.rank)), [], lambda _: extract(x, list(starmap(place, enumerate(known)))))]
+
+    return body
 
 
 RULES = (dynamic_broadcast_to,)

@@ -29,9 +29,9 @@ func.func private @reshaped(%x: tensor<6xf32>, %out: tensor<2x3xf32> {tir.out}) 
 
 // -----
 
-// Of sizes that only the call knows, where no dimension of a group is one of them.
+// Of sizes that only the call knows: those of the new tensor, or where two reshapes follow each other, one unknown size of a group.
 // CHECK-LABEL: func.func private @reshaped_rows(
-// CHECK: %[[ROWS:.*]] = tensor.dim %arg1, %{{.*}} : tensor<?x6xf32>
+// CHECK: %[[ROWS:.*]] = tensor.dim %arg0, %{{.*}} : tensor<?x2x3xf32>
 // CHECK: %[[R:.*]] = tensor.expand_shape %arg1 {{\[\[}}0], [1, 2]] output_shape [%[[ROWS]], 2, 3] : tensor<?x6xf32> into tensor<?x2x3xf32>
 // CHECK: linalg.exp ins(%arg0 : tensor<?x2x3xf32>) outs(%[[R]] : tensor<?x2x3xf32>)
 func.func private @reshaped_rows(%x: tensor<?x2x3xf32>, %out: tensor<?x6xf32> {tir.out}) -> tensor<?x6xf32> attributes {tir.prim_func} {
@@ -44,13 +44,39 @@ func.func private @reshaped_rows(%x: tensor<?x2x3xf32>, %out: tensor<?x6xf32> {t
 }
 
 // CHECK-LABEL: func.func private @reshaped_all(
-// CHECK: linalg.exp ins({{.*}}) outs(%[[E:.*]] : tensor<?x3xf32>)
-// CHECK-NOT: expand_shape
-func.func private @reshaped_all(%x: tensor<?x3xf32>, %n: index, %out: tensor<?xf32> {tir.out}) -> tensor<?xf32> attributes {tir.prim_func} {
-  %e = tensor.empty(%n) : tensor<?x3xf32>
-  %a = linalg.exp ins(%x : tensor<?x3xf32>) outs(%e : tensor<?x3xf32>) -> tensor<?x3xf32>
-  %b = tensor.collapse_shape %a [[0, 1]] : tensor<?x3xf32> into tensor<?xf32>
+// CHECK: %[[R:.*]] = tensor.expand_shape %arg3 {{\[\[}}0, 1]] output_shape [%arg1, %arg2] : tensor<?xf32> into tensor<?x?xf32>
+// CHECK: linalg.exp ins({{.*}}) outs(%[[R]] : tensor<?x?xf32>)
+func.func private @reshaped_all(%x: tensor<?x?xf32>, %n: index, %m: index, %out: tensor<?xf32> {tir.out}) -> tensor<?xf32> attributes {tir.prim_func} {
+  %e = tensor.empty(%n, %m) : tensor<?x?xf32>
+  %a = linalg.exp ins(%x : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %b = tensor.collapse_shape %a [[0, 1]] : tensor<?x?xf32> into tensor<?xf32>
   return %b : tensor<?xf32>
+}
+
+// CHECK-LABEL: func.func private @reshaped_twice(
+// CHECK: %[[ALL:.*]] = tensor.dim %arg1, %{{.*}} : tensor<?xf32>
+// CHECK: %[[ROWS:.*]] = arith.divui %[[ALL]], %{{.*}}
+// CHECK: %[[R:.*]] = tensor.expand_shape %arg1 {{\[\[}}0, 1]] output_shape [%[[ROWS]], 6] : tensor<?xf32> into tensor<?x6xf32>
+// CHECK: %[[C:.*]] = tensor.expand_shape %[[R]] {{\[\[}}0], [1, 2]] output_shape [%{{.*}}, 2, 3] : tensor<?x6xf32> into tensor<?x2x3xf32>
+// CHECK: linalg.exp ins({{.*}}) outs(%[[C]] : tensor<?x2x3xf32>)
+func.func private @reshaped_twice(%x: tensor<?x2x3xf32>, %out: tensor<?xf32> {tir.out}) -> tensor<?xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x2x3xf32>
+  %e = tensor.empty(%n) : tensor<?x2x3xf32>
+  %a = linalg.exp ins(%x : tensor<?x2x3xf32>) outs(%e : tensor<?x2x3xf32>) -> tensor<?x2x3xf32>
+  %b = tensor.collapse_shape %a [[0], [1, 2]] : tensor<?x2x3xf32> into tensor<?x6xf32>
+  %c = tensor.collapse_shape %b [[0, 1]] : tensor<?x6xf32> into tensor<?xf32>
+  return %c : tensor<?xf32>
+}
+
+// CHECK-LABEL: func.func private @reshaped_unknown(
+// CHECK-NOT: tensor.expand_shape
+func.func private @reshaped_unknown(%x: tensor<?x?x2x3xf32>, %n: index, %m: index, %out: tensor<?xf32> {tir.out}) -> tensor<?xf32> attributes {tir.prim_func} {
+  %e = tensor.empty(%n, %m) : tensor<?x?x2x3xf32>
+  %a = linalg.exp ins(%x : tensor<?x?x2x3xf32>) outs(%e : tensor<?x?x2x3xf32>) -> tensor<?x?x2x3xf32>
+  %b = tensor.collapse_shape %a [[0], [1], [2, 3]] : tensor<?x?x2x3xf32> into tensor<?x?x6xf32>
+  %c = tensor.collapse_shape %b [[0, 1, 2]] : tensor<?x?x6xf32> into tensor<?xf32>
+  return %c : tensor<?xf32>
 }
 
 // -----
