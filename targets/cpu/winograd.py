@@ -20,8 +20,9 @@ TILES = (2, 4)                  # outputs along a side of a tile
 TILES_OF_PAIRS = (2,)           # of bf16: errors are 1.6 times those of a direct convolution, with tiles of 4 ten times
 SEGMENT = 14                    # most tiles of a row that are transformed at once
 MANY = 32                       # registers: direct convolutions of few channels are faster than transforms of padded ones, and panels fit
-FEW_TILES = 8                   # of a segment, where the length of rows is not known
-TYPICAL = 56                    # assumed height and width of an image, where they are not known
+FEW_TILES = 2                   # of a segment, where the length of rows is not known
+TYPICAL = 14                    # assumed height and width of an image, where they are not known: blocks for these suit larger ones, too
+LARGE = 56                      # the same where threads are given out
 INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, for a vector of channels; by the side of a tile
 OUTPUTS = {2: 25, 4: 75}        # of its products
 STREAM = 20                     # bytes of weights that cross from the outer caches in a cycle, beside products
@@ -80,10 +81,11 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
         return None
     if are_few(features, channels, lanes) or (channels < lanes // 2 and machine.registers >= MANY):
         return None    # direct convolutions fill vectors of these
-    most = machine.threads if 9 * prod(_sizes(form)) >= WORTH_IT else 1
+    most = machine.threads if 9 * prod(_sizes(form, LARGE)) >= WORTH_IT else 1
+    only = _sizes(form, LARGE) != _sizes(form)    # a call may have work for all of them
     pairs = (False, True) if machine.rounds_factors and machine.has("avx512bf16") else (False,)
     candidates = []
-    for threads in {1, most}:
+    for threads in {most} if only else {1, most}:
         if form.groups > 1:
             candidates += _in_groups(form, machine, threads)
             continue
@@ -95,13 +97,13 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
     return tiles if cost < GAIN * _direct(form, machine, most) else None
 
 
-def _sizes(form: ImageConvolutionForm) -> tuple[int, int, int, int, int]:
-    """Images, rows and columns of the result, channels and features; typical ones where they are not known. The channels
+def _sizes(form: ImageConvolutionForm, typical: int = TYPICAL) -> tuple[int, int, int, int, int]:
+    """Images, rows and columns of the result, channels and features; ``typical`` ones where they are not known. The channels
     are those of a group, the features those of all. Slices of volumes are images, and those that a window takes are channels."""
     images, *_, rows, columns, _ = form.result.type.shape if form.groups == 1 else form.result_shape
     channels, features = form.filter_shape[2], form.filter_shape[3] * form.groups
     slices, taken = (1, 1) if form.depth is None else (form.depth.count, form.depth.taps)
-    return max(images, 1) * slices, rows if rows > 0 else TYPICAL, columns if columns > 0 else TYPICAL, channels * taken, features
+    return max(images, 1) * slices, rows if rows > 0 else typical, columns if columns > 0 else typical, channels * taken, features
 
 
 def _direct(form: ImageConvolutionForm, machine: Machine, threads: int) -> float:
