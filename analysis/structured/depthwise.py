@@ -44,14 +44,9 @@ class DepthwiseForm(Epilogue):
             return None
         sizes, counts = (list(value.type.shape)[1:-1] for value in (padded[0], op.results[0]))
         strides, dilations = steps_of(op, "strides"), steps_of(op, "dilations")
-        axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations, known)
+        axes = axes_of(sizes, counts, list(op.operands[1].type.shape)[:-1], padded[1], strides, dilations, None if known else padded[2])
         form = None if axes is None else cls(kernel, op, padded[0], axes)
         return form if form is not None and form.weights.type.has_static_shape and form.is_traceable([form.source, form.weights]) else None
-
-    @property
-    def has_known_sizes(self) -> bool:
-        """Whether the sizes of the images and of the result are known."""
-        return all(min(axis.size, axis.count) >= 0 for axis in self.axes)
 
     @property
     def terms(self) -> Index:

@@ -28,7 +28,7 @@ PLACES: dict[int, Index] = {1: ("n", "w"), 2: ("n", "h", "w"), 3: ("n", "d", "h"
 
 @dataclass(frozen=True)
 class DirectForm:
-    """A convolution of images of known sizes and channels, zeros around them. The terms of indices are ``n`` (images), ``d``, ``h`` and
+    """A convolution of images of known channels, zeros around them. The terms of indices are ``n`` (images), ``d``, ``h`` and
     ``w`` (positions of the result) and ``f`` (features of all groups)."""
 
     kernel: KernelOps
@@ -41,8 +41,8 @@ class DirectForm:
     """The windows along the spatial dimensions, that of the columns last."""
 
     @classmethod
-    def of(cls, kernel: KernelOps) -> DirectForm | None:
-        """The form of a kernel; None for another one."""
+    def of(cls, kernel: KernelOps, known: bool = True) -> DirectForm | None:
+        """The form of a kernel; None for another one, and where sizes of the images have to be ``known``, for one where they are not."""
         heart = kernel.heart
         if heart is None or heart.kind != CONTRACTION or len(kernel.ops[-1].operands) != 1:
             return None
@@ -61,13 +61,14 @@ class DirectForm:
         padded = _unpadded(op.operands[0]) if splits else unpadded(op.operands[0])
         if padded is None:
             return None
-        source, begins = padded[:2]
+        source, begins, ends = padded
         filters = joined(op.operands[1], inner=0 if grouped else 1) if splits else op.operands[1]
         if filters is None or not is_given(source) or not isinstance(filters, ir.BlockArgument) or len(list(filters.uses)) != 1:
             return None
         result = list(op.results[0].type.shape)[1:-2 if grouped else -1]
         strides, dilations = ([int(step) for step in steps] for steps in (found.strides, found.dilations))
-        axes = axes_of(list(source.type.shape)[1:-1], result, list(filters.type.shape)[:-2], begins, strides, dilations)
+        axes = axes_of(list(source.type.shape)[1:-1], result, list(filters.type.shape)[:-2], begins, strides, dilations,
+                       None if known else ends)
         if axes is None or not filters.type.has_static_shape:
             return None
         form = cls(kernel, contraction, source, ir.BlockArgument(filters), axes)
@@ -192,14 +193,16 @@ class DirectForm:
             return False
 
 
-def _unpadded(image: ir.Value) -> tuple[ir.Value, list[int]] | None:
-    """The source of an image that is padded before or after its channels are split, and the zeros before it; None for another one."""
+def _unpadded(image: ir.Value) -> tuple[ir.Value, list[int], list[int]] | None:
+    """The source of an image that is padded before or after its channels are split, and the zeros before and after it; None for another
+    one."""
     after = unpadded(image, inner=2)
     whole = None if after is None else joined(after[0])
     before = None if whole is None else unpadded(whole)
     if after is None or before is None or (after[0] != image and before[0] != whole):
         return None
-    return before[0], after[1] if before[0] == whole else before[1]
+    pads = after if before[0] == whole else before
+    return before[0], pads[1], pads[2]
 
 
 def _is_in_order(contraction: ContractionForm) -> bool:

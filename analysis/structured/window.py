@@ -13,7 +13,8 @@ from legato.core.mlir import ir
 
 @dataclass(frozen=True)
 class WindowAxis:
-    """One spatial axis: sizes of input and output, padding at the beginning, stride, dilation, number of taps."""
+    """One spatial axis: sizes of input and output, padding at the beginning, stride, dilation, number of taps, and padding at the end,
+    which is used only where sizes are not known."""
 
     size: int
     count: int
@@ -21,6 +22,7 @@ class WindowAxis:
     stride: int
     dilation: int
     taps: int
+    end: int = 0
 
     def inside(self) -> tuple[int, int]:
         """The range [first, end) of positions whose windows lie inside of the input."""
@@ -43,12 +45,18 @@ def steps_of(op: ir.Operation, name: str) -> list[int]:
 
 
 def axes_of(sizes: Sequence[int], counts: Sequence[int], taps: Sequence[int], begins: Sequence[int], strides: Sequence[int],
-            dilations: Sequence[int], known: bool = True) -> tuple[WindowAxis, ...] | None:
-    """The spatial axes, of which each has its size, the result's, and so on. None where a size is not known, unless only taps have to be
-    (not ``known``): such sizes are negative then."""
-    if any(size < 0 for size in (*taps, *(sizes if known else ()), *(counts if known else ()))):
+            dilations: Sequence[int], ends: Sequence[int] | None = None) -> tuple[WindowAxis, ...] | None:
+    """The spatial axes, of which each has its size, the result's, and so on. None where a size is not known, unless ``ends`` are given:
+    then only taps have to be, and other sizes are negative."""
+    if any(size < 0 for size in (*taps, *((*sizes, *counts) if ends is None else ()))):
         return None
-    return tuple(WindowAxis(*one) for one in zip(sizes, counts, begins, strides, dilations, taps, strict=True))
+    ends = [0] * len(taps) if ends is None else ends
+    return tuple(WindowAxis(*one) for one in zip(sizes, counts, begins, strides, dilations, taps, ends, strict=True))
+
+
+def are_known(axes: Sequence[WindowAxis]) -> bool:
+    """Whether the sizes of the input and of the output are known along all axes."""
+    return all(min(axis.size, axis.count) >= 0 for axis in axes)
 
 
 @dataclass(frozen=True)

@@ -5,35 +5,23 @@ How windows and padding are gone through: ``window_loops``.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import ClassVar
 
 from legato.analysis.structured.depthwise import DepthwiseForm
-from legato.analysis.structured.elements import Term
+from legato.analysis.structured.window import are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, in_parallel, loop, plus, quotient, remainder, times, value_of
+from legato.core.vector_loops import Size, loop, plus, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.sized_axes import SizedAxis, product_of
-from legato.passes.cpu.window_loops import (
-    MOST_TAPS,
-    MOST_TILES,
-    Positions,
-    WindowLine,
-    WindowLoops,
-    WindowRow,
-    images_of,
-    in_order,
-    shares_of,
-    span_of,
-    tiles_of,
-)
+from legato.passes.cpu.row_tiles import MOST_TILES, Positions, shares_of, tiles_of_any
+from legato.passes.cpu.window_loops import MOST_TAPS, WindowLine, WindowLoops, WindowRow
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
@@ -68,25 +56,20 @@ def depthwise_tiles(form: DepthwiseForm, machine: CpuMachine) -> list[Positions]
     if form.channels < machine.lanes(32) or columns.taps > MOST_TAPS:
         return []
     positions = min(POSITIONS, max(1, machine.registers - columns.taps - 2))
-    if not form.has_known_sizes:
-        return [Positions(0, positions)]
-    tiles = tiles_of(columns, positions)
+    tiles = tiles_of_any(columns, positions)
     return tiles if len(tiles) <= MOST_TILES else []
 
 
 def build_loops(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    if form.has_known_sizes:
-        DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine, tiles)).build(form.channels)
-    else:
-        UnsizedLoops(form, machine, tiles, buffers).build(form.channels)
+    DepthwiseLoops(form, machine, tiles, buffers, units_of(form, machine, tiles)).build(form.channels)
 
 
 def units_of(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions]) -> int:
     """The parts of the channels: one, but of images of one short row as many as there are threads, where the parts are alike."""
     vectors, rest = divmod(form.channels, machine.lanes(32))
     rows = prod(axis.count for axis in form.axes[:-1])
-    many = machine.threads > 1 and rows == 1 and rest == 0 and shares_of(tiles, rows, machine.threads) == 1
+    many = machine.threads > 1 and rows == 1 and rest == 0 and are_known(form.axes) and shares_of(tiles, rows, machine.threads) == 1
     return next((parts for parts in range(machine.threads, vectors + 1) if vectors % parts == 0), 1) if many else 1
 
 
@@ -95,7 +78,8 @@ class DepthwiseLoops(WindowLoops):
 
     def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, units: int = 1):
         super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units)
-        self.form, self.weights = form, buffers.of(form.weights)
+        self.form: DepthwiseForm = form
+        self.weights = buffers.of(form.weights)
 
     def build_row(self, row: WindowRow) -> None:
         """All tiles of a row, each through all channels of a unit."""
@@ -117,9 +101,11 @@ class DepthwiseLoops(WindowLoops):
 
         def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
             weights = [v.load_if(mask, self.weights, *line.taps, j, channel) for j in range(self.columns.taps)]
+            near = self.near(line, tile, start)
 
             def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
-                value = v.load_if(mask, self.source, *self.source_at(line, start, column, channel))
+                source, at = self.source_at(near, start, column, channel)
+                value = v.load_if(mask, source, *at)
                 for position, j in uses:
                     found[position] = vector.FMAOp(value, weights[j], found[position]).result
 
@@ -134,32 +120,3 @@ class DepthwiseLoops(WindowLoops):
         elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
         result, at = elements.tensor(self.form.returned, self.form.terms), [places[term] for term in self.form.terms]
         self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)
-
-
-class UnsizedLoops(DepthwiseLoops):
-    """The same of images whose sizes are known at run time only: whole tiles where all windows lie inside of the image, and single
-    positions beside them."""
-
-    def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers):
-        super().__init__(form, machine, tiles, buffers)
-        axes = [SizedAxis.of(axis, self.source, self.out, place) for place, axis in enumerate(form.axes, 1)]
-        self.across, self.row = axes[:-1], axes[-1]
-        self.width = self.row.size
-
-    def build(self, macs: int) -> None:
-        each = in_order if self.machine.threads == 1 else in_parallel
-        each(times(images_of(self.source), product_of(self.across)), self._row)
-
-    def _row(self, number: ir.Value) -> None:
-        at: list[Size] = []
-        rest: Size = number
-        for axis in reversed(self.across):
-            at.insert(0, remainder(rest, axis.count))
-            rest = quotient(rest, axis.count)
-        image = value_of(rest)
-        places: dict[Term, Size] = dict(zip(self.terms, [image, *at]))
-        self.build_row(WindowRow(image, 0, 0, places, tuple(map(span_of, self.across, at))))
-
-    def each_tile(self, row: WindowRow, body: Callable[[Positions, Size], None]) -> None:
-        tile, = self.tiles
-        self.row.each_tile(tile.positions, partial(body, tile), partial(body, Positions(0, 1, clipped=True)))

@@ -22,7 +22,7 @@ import numpy as np
 
 from legato.analysis.structured.convolution import are_few
 from legato.analysis.structured.direct import DirectForm
-from legato.analysis.structured.window import WindowAxis
+from legato.analysis.structured.window import WindowAxis, are_known
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
@@ -30,14 +30,15 @@ from legato.core.mlir import bufferization, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.direct import summed
-from legato.passes.cpu.direct.blocks import POSITIONS, Blocks, blocks_of, pack, pack_rows, parts_of, stays_in_cache
+from legato.passes.cpu.direct.blocks import IN_FLIGHT, POSITIONS, Blocks, blocks_of, pack, pack_rows, parts_of, stays_in_cache
 from legato.passes.cpu.direct.grouped import GroupedLoops, RowLoops, ShuffledLanes
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops, pieces_of
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
-from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, shares_of, tiles_of
+from legato.passes.cpu.row_tiles import MOST_TILES, Positions, shares_of, tiles_of, tiles_of_any
+from legato.passes.cpu.window_loops import MOST_TAPS
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -64,13 +65,13 @@ class DirectConvolutions(ModulePass):
         made: dict[Any, str] = {}
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                form, sites = DirectForm.of(context.kernels.of(kernel)), calls.get(kernel.name.value, [])
+                form, sites = DirectForm.of(context.kernels.of(kernel), known=False), calls.get(kernel.name.value, [])
                 if form is None or form.is_rounded or not are_constant(form.filter, sites):
                     continue
                 if not (form.per_lane > 1 or machine.has("fma")):
                     continue
                 plan = plan_of(form, machine)
-                tiles = [] if plan is None else tiles_of(plan.columns(form), plan.positions, plan.clips)
+                tiles = [] if plan is None else tiles_of_any(plan.columns(form), plan.positions, plan.clips, plan.fewest)
                 if plan is None or len(tiles) > MOST_TILES:
                     continue
                 filters, place, shape = form.filter, form.filter.arg_number, plan.packed_shape
@@ -86,7 +87,8 @@ class DirectConvolutions(ModulePass):
 @dataclass(frozen=True)
 class DirectPlan:
     """How a convolution is computed: the most positions of a tile, the order of the filter, and the loops, made of the tiles, buffers and
-    the packed filter. ``clips``: whether the loops take clipped tiles; ``pieces``: of a row, each with tiles of its own."""
+    the packed filter. ``clips``: whether the loops take clipped tiles; ``pieces``: of a row, each with tiles of its own; ``fewest``:
+    positions whose sums hide how long a multiply-add takes."""
 
     positions: int
     packed_shape: list[int]
@@ -94,6 +96,7 @@ class DirectPlan:
     loops: Callable[[Sequence[Positions], Buffers, ir.Value], DirectLoops]
     clips: bool = True
     pieces: int = 1
+    fewest: int = 1
 
     def columns(self, form: DirectForm) -> WindowAxis:
         """The columns of a piece of a row."""
@@ -108,17 +111,18 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     if form.axes[-1].taps > MOST_TAPS and not form.by_rows:   # they are written out
         return None
     blocks = blocks_of(form, machine)
-    columns, rows = form.axes[-1], prod(axis.count for axis in form.axes[:-1])
+    columns, rows, known = form.axes[-1], prod(axis.count for axis in form.axes[:-1]), are_known(form.axes)
     shuffles = form.channels % form.per_lane == 0 or machine.has("avx512vbmi")    # else bytes are shuffled by many instructions
     joins = blocks.writes_out(columns) and shuffles
     if sums_channels(form, lanes) and not (blocks.together > 1 and joins):
         packed = summed.packed_shape(shape, lanes * form.per_lane)
         return DirectPlan(summed.positions(machine.registers, form.features), packed, summed.pack,
-                          lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters))
+                          lambda tiles, buffers, filters: summed.SummedLoops(form, machine, tiles, buffers, filters),
+                          fewest=-(-IN_FLIGHT // form.features))
     blocks = replace(blocks, joins=joins)
     positions = blocks.positions(machine.registers, columns)
     plan = partial(DirectPlan, positions, blocks.packed_shape(shape), partial(pack, blocks=blocks))
-    shared = machine.threads == 1 or rows > 1 or shares_of(tiles_of(columns, positions), rows, machine.threads) > 1
+    shared = machine.threads == 1 or not known or rows > 1 or shares_of(tiles_of(columns, positions), rows, machine.threads) > 1
     if not shared and blocks.units < machine.threads and form.is_tiled:
         return None    # there is no work for all threads
     whole = stays_in_cache(form, machine) and shared
@@ -128,7 +132,8 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     if blocks.together > 1:
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters), clips=False)
     overlap = any(axis.stride < axis.taps for axis in form.axes)
-    tiled = form.groups == 1 and (machine.registers < MANY or not overlap) and not streams_filters(form, machine)
+    short = known and streams_filters(form, machine)
+    tiled = form.groups == 1 and (machine.registers < MANY or not overlap or not known) and not short
     if prod(axis.taps for axis in form.axes) == 1 or tiled:
         return None
     parts = parts_of(form, machine, blocks)
@@ -136,7 +141,7 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         return None
     pieces = pieces_of(form, machine, positions)
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts, pieces),
-                pieces=pieces)
+                pieces=pieces, fewest=-(-IN_FLIGHT // blocks.vectors))
 
 
 def sums_channels(form: DirectForm, lanes: int) -> bool:
@@ -158,7 +163,7 @@ def _integers(form: DirectForm, machine: CpuMachine, blocks: Blocks, units: int,
     if not form.by_rows:
         return plan(lambda tiles, buffers, filters: GroupedLoops(form, machine, tiles, blocks, buffers, filters, units, 1))
     row = columns.taps * form.channels
-    if columns.dilation > 1 or columns.inside() != (0, columns.count) or row < form.per_lane:
+    if columns.dilation > 1 or not are_known(form.axes) or columns.inside() != (0, columns.count) or row < form.per_lane:
         return None
     shape = [blocks.count, prod(form.filter.type.shape[:-3]), 1, -(-row // form.per_lane), lanes * form.per_lane]
     positions = min(POSITIONS, (machine.registers - 2) // blocks.vectors - 1)

@@ -34,7 +34,8 @@ from legato.core.vector_loops import (
 from legato.passes.cpu.depthwise_convolutions import DepthwiseLoops, depthwise_tiles
 from legato.passes.cpu.direct.pointwise import Panels, PointwiseRows, Ring
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import WORTH_IT, Positions, WindowLine, WindowRow, images_of, span_of
+from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.window_loops import WORTH_IT, WindowLine, WindowRow, images_of, span_of
 
 OTHER_CORE = 1.1    # how much longer it takes where what a thread reads next was written by others
 
@@ -165,7 +166,7 @@ class FusedLoops(DepthwiseLoops):
 
         return super().taps_of(row, sums, kept)
 
-    def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> list[Size]:
+    def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> tuple[ir.Value, list[Size]]:
         """The place of an element that the pointwise convolution has made."""
-        _, y, x, feature = super().source_at(line, start, column, channel)
-        return self.ring.at(y, x, feature)
+        buffer, (_, y, x, feature) = super().source_at(line, start, column, channel)
+        return buffer, self.ring.at(y, x, feature)

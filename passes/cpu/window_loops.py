@@ -4,18 +4,19 @@ The sums of some neighbouring positions stay in registers while the rows of the 
 positions whose windows hold it. Rows above and below the image are left out by the bounds of the loop over the window's rows; columns
 beside it where the tiles at both ends of a row are written out, or where these are many, by branches. So no padded copy is made, and all
 rows of the result, which threads share, are alike. An image of three dimensions has rows in each of its slices, and windows have, too; an
-image of one is a row.
+image of one is a row. Of images whose sizes are known at run time only, whole tiles lie inside, and positions beside them are computed one
+by one, by branches.
 """
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
 
 from legato.analysis.structured.elements import Index, Term
-from legato.analysis.structured.window import WindowAxis
+from legato.analysis.structured.window import WindowAxis, are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, memref, scf
 from legato.core.vector_loops import (
@@ -34,12 +35,10 @@ from legato.core.vector_loops import (
     value_of,
 )
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.sized_axes import SizedAxis
+from legato.passes.cpu.row_tiles import SHARES, Positions, count_of, shares_of
+from legato.passes.cpu.sized_axes import SizedAxis, product_of
 
 MOST_TAPS = 11          # of a window's row, which are written out
-MOST_TILES = 16         # of a row, which are written out: in padding wider than this, they would be too many
-SHARES = 4              # of a row for each thread, at most
-LEAST_TILES = 4         # of a share
 WORTH_IT = 1 << 18      # multiply-adds from which on several threads pay
 
 
@@ -60,45 +59,6 @@ class WindowedForm(Protocol):
     def terms(self) -> Index:
         """The terms of an element of the result: the image, the position in each spatial dimension, the feature."""
         ...
-
-
-@dataclass(frozen=True)
-class Positions:
-    """Neighbouring positions of a row of the result. ``repeats``: how many such tiles follow each other; ``clipped``: whether branches
-    leave out the columns beside the image. All windows of other repeated tiles lie inside of it."""
-
-    start: int
-    positions: int
-    repeats: int = 1
-    clipped: bool = False
-
-
-def tiles_of(axis: WindowAxis, most_positions: int, clips: bool = True) -> list[Positions]:
-    """The tiles of a row, from left to right. ``clips``: whether neighbouring ones that reach out of the image may be clipped ones."""
-    return list(_tiles(axis, -(-axis.count // -(-axis.count // most_positions)), clips))
-
-
-def count_of(tiles: Sequence[Positions]) -> int:
-    """The number of tiles of a row."""
-    return sum(tile.repeats for tile in tiles)
-
-
-def shares_of(tiles: Sequence[Positions], rows: int, threads: int) -> int:
-    """The parts of an only row's tiles, of which threads have as many each; 1 where there are rows to share, or few tiles."""
-    each = min(SHARES, count_of(tiles) // (LEAST_TILES * threads))
-    return threads * each if threads > 1 and rows == 1 and each else 1
-
-
-def _tiles(axis: WindowAxis, size: int, clips: bool) -> Iterator[Positions]:
-    first, last = axis.inside()
-    start = 0
-    while start < axis.count:
-        positions = min(size, axis.count - start)
-        inside = max(0, last - start) // positions if start >= first and positions == size else 0
-        end = axis.count if start >= first else min(first + size - 1, axis.count)    # of those that reach out at this side
-        outside = max(1, (end - start) // size) if clips and positions == size and not inside else 1
-        yield Positions(start, positions, inside or outside, outside > 1)
-        start += positions * (inside or outside)
 
 
 @dataclass(frozen=True)
@@ -128,10 +88,12 @@ class WindowRow:
 @dataclass(frozen=True)
 class WindowLine:
     """A row of the image that a row of a window takes. ``taps``: the latter's place in the window; ``places``: the image, and the row's
-    position in it."""
+    position in it; ``piece``: the columns that a tile reads of it, from its column ``first`` on, as a buffer of their own."""
 
     taps: tuple[Size, ...]
     places: tuple[Size, ...]
+    piece: ir.Value | None = None
+    first: int = 0
 
 
 def span_of(axis: WindowAxis | SizedAxis, at: Size) -> WindowSpan:
@@ -155,34 +117,39 @@ class WindowLoops(ABC):
 
     def __init__(self, form: WindowedForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, out: ir.Value,
                  units: int = 1, chunk: int = 0, pieces: int = 1):
-        self.machine, self.tiles, self.buffers, self.units, self.pieces = machine, tiles, buffers, units, pieces
+        self.form, self.machine, self.tiles, self.buffers, self.units, self.pieces = form, machine, tiles, buffers, units, pieces
         self.vectors = Vectors(machine.lanes(32))
-        self.across: list[WindowAxis] | list[SizedAxis] = list(form.axes[:-1])
-        self.columns = form.axes[-1]
-        self.width: Size = self.columns.size      # of the image
-        self.rows = prod(axis.count for axis in self.across)    # of an image
-        self.chunk = min(chunk or self.rows, self.rows)
+        self.source, self.out, self.terms, self.columns = buffers.of(form.source), buffers.of(out), form.terms, form.axes[-1]
+        self.has_known_sizes = are_known(form.axes)
+        axes = [SizedAxis.of(axis, self.source, self.out, place) for place, axis in enumerate(form.axes, 1)]
+        self.across, self.row_axis = axes[:-1], axes[-1]
+        self.rows = product_of(self.across)    # of an image
+        self.chunk = chunk if isinstance(self.rows, int) and chunk < self.rows else 0
         self.shares = 1    # of the tiles of a row
-        self.terms = form.terms
-        self.source, self.out = buffers.of(form.source), buffers.of(out)
 
     def build(self, macs: int) -> None:
         """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
-        units, images = self.units, self.source.type.shape[0]
-        work = max(images, 1) * macs * prod(axis.count * axis.taps for axis in (*self.across, self.columns))
-        if self.machine.threads == 1 or work < WORTH_IT:
+        threads = self.machine.threads
+        work = max(self.source.type.shape[0], 1) * macs * prod(axis.count * axis.taps for axis in self.form.axes)
+        if threads == 1 or (self.has_known_sizes and work < WORTH_IT):
             each = in_order
         else:
             each = in_parallel
-            self.shares = shares_of(self.tiles, self.rows, self.machine.threads) if units == self.pieces == 1 else 1
-        each(times(images_of(self.source), self.pieces * units * self.rows * self.shares), self._row)
+            self.shares = self._shares(threads) if self.units == self.pieces == 1 else 1
+        each(times(times(images_of(self.source), self.rows), self.pieces * self.units * self.shares), self._row)
+
+
+    def _shares(self, threads: int) -> int:
+        if isinstance(self.rows, int) and self.has_known_sizes:
+            return shares_of(self.tiles, self.rows, threads)
+        return 1 if self.across else SHARES * threads
 
     def _row(self, number: Size) -> None:
         share: Size = 0
         if self.shares > 1:
             number, share = quotient(number, self.shares), remainder(number, self.shares)
-        rows = self.units * self.rows
-        image = value_of(quotient(number, self.pieces * rows))
+        rows = times(self.rows, self.units)
+        image = value_of(quotient(number, times(rows, self.pieces)))
         piece = remainder(quotient(number, rows), self.pieces) if self.pieces > 1 else 0
         unit, row = self._unit_and_row(remainder(number, rows))
         at: list[Size] = []
@@ -199,11 +166,11 @@ class WindowLoops(ABC):
         if self.units == 1:
             return 0, number
         first: Size = 0
-        rows: Size = self.rows
-        if self.chunk < self.rows:
+        rows = self.rows
+        if self.chunk:
             chunk = quotient(number, self.units * self.chunk)
             first, number = times(chunk, self.chunk), remainder(number, self.units * self.chunk)
-            rows = self.chunk if self.rows % self.chunk == 0 else least(minus(self.rows, first), self.chunk)
+            rows = least(minus(rows, first), self.chunk) if rows % self.chunk else self.chunk
         return quotient(number, rows), plus(first, remainder(number, rows))
 
     @abstractmethod
@@ -212,6 +179,12 @@ class WindowLoops(ABC):
 
     def each_tile(self, row: WindowRow, body: Callable[[Positions, Size], None]) -> None:
         """Builds ``body(tile, start)`` for the tiles of a row, or of its share."""
+        if not self.has_known_sizes:
+            tile, = self.tiles
+            count, share = self.row_axis.count, row.share
+            part = [quotient(times(place, count), self.shares) for place in (share, plus(share, 1))] if self.shares > 1 else [0, count]
+            self.row_axis.each_tile(tile.positions, body, *part)
+            return
         for number, tile in enumerate(self.tiles):
             if tile.repeats == 1 and self.shares == 1:
                 body(tile, plus(row.start, tile.start))
@@ -245,9 +218,26 @@ class WindowLoops(ABC):
 
         return list(inside(WindowLine((), (row.image,)), *sums))
 
-    def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> list[Size]:
-        """The place of an element of the image; ``column``: from the first window's begin on, of a tile that starts at ``start``."""
-        return [*line.places, self._column_at(start, column), channel]
+    def near(self, line: WindowLine, tile: Positions, start: Size) -> WindowLine:
+        """A row of an image of unknown size with the piece that a tile which starts at ``start`` reads. Its elements are constant distances
+        apart, which LLVM does not find out where those of rows are not constant."""
+        if self.has_known_sizes or tile.clipped or not self.columns_of(tile):
+            return line
+        columns, channels, unknown = list(self.columns_of(tile)), self.source.type.shape[-1], ir.ShapedType.get_dynamic_size()
+        first, outer = columns[0], [1] * len(line.places)
+        shape = [columns[-1] + 1 - first, channels]
+        layout = ir.StridedLayoutAttr.get(ir.ShapedType.get_dynamic_stride_or_offset(), [channels, 1])
+        places = [value_of(place) for place in (*line.places, self._column_at(start, first))]
+        type_ = ir.MemRefType.get(shape, self.source.type.element_type, layout)
+        piece = memref.SubViewOp(type_, self.source, places, [], [], [unknown] * len(places) + [0], outer + shape, [1] * (len(outer) + 2))
+        return replace(line, piece=piece.result, first=first)
+
+    def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> tuple[ir.Value, list[Size]]:
+        """The buffer and the place in it of an element of the image; ``column``: from the first window's begin on, of a tile that starts at
+        ``start``."""
+        if line.piece is not None:
+            return line.piece, [column - line.first, channel]
+        return self.source, [*line.places, self._column_at(start, column), channel]
 
     def _column_at(self, start: Size, column: int) -> Size:
         return plus(minus(times(start, self.columns.stride), self.columns.begin), column)
@@ -263,7 +253,7 @@ class WindowLoops(ABC):
                 continue
             changed = [position * each + number for position, _ in uses for number in range(each)]
             place = self._column_at(start, column)
-            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.width))    # and not negative
+            inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.row_axis.size))    # and not negative
             made = scf.IfOp(inside, [found[at].type for at in changed], has_else=True)
             with ir.InsertionPoint(made.else_block):
                 scf.YieldOp([found[at] for at in changed])
@@ -276,14 +266,15 @@ class WindowLoops(ABC):
 
     def columns_of(self, tile: Positions) -> dict[int, list[tuple[int, int]]]:
         """The columns of the image that a tile reads, from its first window's on, each with its positions and taps; of a clipped one, the
-        columns beside the image too. Where the image's width is not known, all columns of another one lie inside."""
+        columns beside the image too."""
         axis = self.columns
-        begin = tile.start * axis.stride - axis.begin
+        begin, end = tile.start * axis.stride - axis.begin, (tile.positions - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1
         found: dict[int, list[tuple[int, int]]] = {}
         for position in range(tile.positions):
             for tap in range(axis.taps):
                 column = position * axis.stride + tap * axis.dilation
-                if tile.clipped or axis.size < 0 or 0 <= begin + column < axis.size:
+                inside = 0 <= begin + column < axis.size if self.has_known_sizes else tile.before <= column < end - tile.after
+                if tile.clipped or inside:
                     found.setdefault(column, []).append((position, tap))
         return dict(sorted(found.items()))
 

@@ -10,7 +10,8 @@ from legato.dialects.tir import intrinsics
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.direct.shuffled import ShuffledLoops
 from legato.passes.cpu.direct.spread import SpreadLoops
-from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
+from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.window_loops import WindowLine, WindowRow
 
 
 class GroupedLoops(SpreadLoops):
@@ -29,7 +30,8 @@ class GroupedLoops(SpreadLoops):
         return least(first, channels - per_lane) if channels % per_lane else first
 
     def element(self, line: WindowLine, start: Size, column: int, channel: Size) -> ir.Value:
-        return self.lane_of(self.source, *self.source_at(line, start, column, channel))
+        source, at = self.source_at(line, start, column, channel)
+        return self.lane_of(source, *at)
 
     def lane_of(self, buffer: ir.Value, *at: Size) -> ir.Value:
         """The integers of a lane, in all lanes."""

@@ -15,7 +15,10 @@ from legato.core.mlir import ir, memref
 from legato.core.vector_loops import Size, Vectors, minus, plus, quotient, remainder, times, value_of
 from legato.passes.cpu.direct.blocks import SHARE
 from legato.passes.cpu.elements import Buffers, Elements
-from legato.passes.cpu.window_loops import Positions, WindowLine, WindowLoops, WindowRow, count_of
+from legato.passes.cpu.row_tiles import Positions, count_of
+from legato.passes.cpu.window_loops import WindowLine, WindowLoops, WindowRow
+
+MANY = 1 << 20      # tiles
 
 # (tile, start, tap, line, sums) -> sums
 Products = Callable[[Positions, Size, Size, WindowLine, Sequence[ir.Value]], list[ir.Value]]
@@ -39,9 +42,10 @@ class DirectLoops(WindowLoops):
     def __init__(self, form: DirectForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, filters: ir.Value,
                  units: int = 1, chunk: int = 0, pieces: int = 1):
         super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units, chunk, pieces)
-        self.form, self.filters = form, filters
+        self.form: DirectForm = form
+        self.filters = filters
         image = prod(form.source.type.shape[1:]) * element_bytes(form.source.type.element_type)
-        self.is_far = form.groups > 1 and len(self.across) > 0 and image > machine.l2_bytes // SHARE
+        self.is_far = form.groups > 1 and len(self.across) > 0 and self.has_known_sizes and image > machine.l2_bytes // SHARE
 
     def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products,
                 begin: Sequence[ir.Value] = ()) -> list[ir.Value]:
@@ -51,12 +55,15 @@ class DirectLoops(WindowLoops):
             tap: Size = 0
             for axis, place in zip(self.across, line.taps):
                 tap = plus(times(tap, axis.taps), place)
-            return products(tile, start, tap, line, sums)
+            return products(tile, start, tap, self.near(line, tile, start), sums)
 
         return self.taps_of(row, begin or [self.vectors.splat(0)] * (tile.positions * vectors), window_row)
 
     def visit(self, row: WindowRow, tile: Positions, start: Size) -> tuple[int, Size]:
-        """The number of tiles of an image, and that of the one that starts at ``start``."""
+        """The number of tiles of an image, and that of the one that starts at ``start``. Of images of unknown size there may be many tiles,
+        and those of a row have numbers from its own on."""
+        if not (self.has_known_sizes and isinstance(self.rows, int)):
+            return MANY, plus(row.number, quotient(start, self.tiles[0].positions))
         each, before = map(count_of, (self.tiles, self.tiles[:self.tiles.index(tile)]))
         number = plus(quotient(minus(minus(start, row.start), tile.start), tile.positions), before)
         return each * self.rows, plus(times(row.number, each), number)
@@ -79,8 +86,8 @@ class DirectLoops(WindowLoops):
         below = WindowLine(line.taps, (*before, plus(y, self.across[-1].stride)))
         for column in self.columns_of(tile):
             for first in range(0, count, size):
-                at = self.source_at(below, start, column, plus(channel, first))
-                memref.PrefetchOp(self.source, [*map(value_of, at)], False, 2, True)
+                source, at = self.source_at(below, start, column, plus(channel, first))
+                memref.PrefetchOp(source, [*map(value_of, at)], False, 2, True)
 
     def write(self, sums: Sequence[ir.Value], start: Size, places: dict[Term, Size], count: int | None) -> None:
         """Writes a vector of the result for each position from ``start`` on, through the elementwise ops after the convolution."""

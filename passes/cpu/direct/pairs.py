@@ -22,7 +22,8 @@ from legato.passes.cpu.direct.spread import SpreadLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.packing import BYTES, PAIR
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, rounded, spread_pair
-from legato.passes.cpu.window_loops import MOST_TAPS, MOST_TILES, Positions, WindowLine, shares_of, tiles_of
+from legato.passes.cpu.row_tiles import MOST_TILES, Positions, shares_of, tiles_of
+from legato.passes.cpu.window_loops import MOST_TAPS, WindowLine
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class PairLoops(StoredLoops, SpreadLoops):
         return times(lane, PAIR)
 
     def element(self, line: WindowLine, start: Size, column: int, channel: Size) -> ir.Value:
-        return spread_pair(self.vectors, self.source, *self.source_at(line, start, column, channel))
+        source, at = self.source_at(line, start, column, channel)
+        return spread_pair(self.vectors, source, *at)
 
     def add(self, element: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
         return add_products([element], [weights], [sums])[0]
@@ -111,8 +113,8 @@ class PairLoops(StoredLoops, SpreadLoops):
 class ShuffledPairs(StoredLoops, ShuffledLoops):
     """Loops of narrow groups: a shuffle gives each feature's lane a pair of channels of its group."""
 
-    def values(self, count: int, at: Sequence[Size]) -> ir.Value:
-        found = super().values(count, at)
+    def values(self, count: int, source: ir.Value, at: Sequence[Size]) -> ir.Value:
+        found = super().values(count, source, at)
         return rounded(Vectors(found.type.shape[0]), found)
 
     def shuffled(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:

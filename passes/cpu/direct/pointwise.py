@@ -17,7 +17,8 @@ from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
-from legato.passes.cpu.window_loops import Positions, WindowRow, tiles_of
+from legato.passes.cpu.row_tiles import Positions, tiles_of
+from legato.passes.cpu.window_loops import WindowRow
 
 MOST_VECTORS = 4        # of a panel
 

@@ -3,7 +3,7 @@ gives each lane the channel of its group.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from legato.analysis.structured.direct import DirectForm
@@ -13,7 +13,10 @@ from legato.core.vector_loops import Size, Vectors, loop, quotient, times
 from legato.passes.cpu.direct.blocks import QUARTER, Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
+from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.window_loops import WindowLine, WindowRow
+
+Columns = Mapping[int, Sequence[tuple[int, int]]]   # of the image, from a tile's first window on, each with its positions and taps
 
 
 class ShuffledLoops(DirectLoops):
@@ -48,9 +51,22 @@ class ShuffledLoops(DirectLoops):
     def _shuffled(self, block: Size, channel: Size, groups: int, tile: Positions, start: Size, tap: Size, line: WindowLine,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, of ``groups`` groups, the first one's first channel being ``channel``."""
-        columns, found, count = self.columns_of(tile), list(sums), groups * self.form.channels
-        values = {column: self.values(count, self.source_at(line, start, column, channel)) for column in columns}
+        count = groups * self.form.channels
+
+        def add(columns: Columns, found: list[ir.Value]) -> None:
+            values = {column: self.values(count, *self.source_at(line, start, column, channel)) for column in columns}
+            self._add_products(block, groups, tap, values, columns, found)
+
+        if tile.clipped:
+            return self.add_columns(tile, start, sums, lambda column, uses, found: add({column: uses}, found))
+        found = list(sums)
         self.fetch_row(tile, start, line, channel, count)
+        add(self.columns_of(tile), found)
+        return found
+
+    def _add_products(self, block: Size, groups: int, tap: Size, values: Mapping[int, ir.Value], columns: Columns,
+                      found: list[ir.Value]) -> None:
+        """Adds the products of some columns of a window's row to the sums ``found``. ``values``: the channels of each column."""
         turned: dict[int, ir.Value] = {}
         for number in range(self.blocks.channels):
             filters = [self.filter(block, tap, number, j) for j in range(self.columns.taps)]
@@ -61,7 +77,6 @@ class ShuffledLoops(DirectLoops):
                 value = _in_quarters(turned[column], number) if turned else self.shuffled(values[column], number, places)
                 for position, j in uses:
                     found[position] = self.add(value, filters[j], found[position])
-        return found
 
     def _turned(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:
         """Quarters of a group's channels in those lanes that multiply them in the step ``number`` and those after it."""
@@ -72,9 +87,9 @@ class ShuffledLoops(DirectLoops):
         """What the products of a tile are added to."""
         return [self.vectors.splat(0)] * tile.positions
 
-    def values(self, count: int, at: Sequence[Size]) -> ir.Value:
+    def values(self, count: int, source: ir.Value, at: Sequence[Size]) -> ir.Value:
         """``count`` neighbouring elements of the image."""
-        return some(self.source, count, at)
+        return some(source, count, at)
 
     def shuffled(self, values: ir.Value, number: int, places: Sequence[int]) -> ir.Value:
         """A channel of each lane's group. ``places``: where the groups begin among the values."""

@@ -7,6 +7,7 @@ from math import prod
 
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Term
+from legato.analysis.structured.window import are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import (
@@ -26,7 +27,8 @@ from legato.core.vector_loops import (
 from legato.passes.cpu.direct.blocks import SHARE, Blocks
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
+from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.window_loops import WindowLine, WindowRow
 
 WORTH_CHUNKS = 1.3      # times fewer elements that are read from outer caches
 LINES_SHARE = 4         # of the second cache, its inverse, that a piece of the rows of a window takes
@@ -37,7 +39,7 @@ def pieces_of(form: DirectForm, machine: CpuMachine, positions: int) -> int:
     """The equal pieces of a row, of which all rows of an image are computed one after the other, 1 for whole rows: where windows, of one
     column, share rows of the image that are so long that the second cache does not hold them. ``positions``: of a tile."""
     *across, columns = form.axes
-    alone = (columns.taps, columns.stride, columns.begin, columns.size) == (1, 1, 0, columns.count)
+    alone = are_known(form.axes) and (columns.taps, columns.stride, columns.begin, columns.size) == (1, 1, 0, columns.count)
     column = 4 * form.source.type.shape[-1] * prod(axis.taps for axis in across)    # bytes of the windows of one column
     if not alone or all(axis.stride >= axis.taps for axis in across) or columns.count * column * SHARE <= machine.l2_bytes:
         return 1
@@ -49,6 +51,8 @@ def pieces_of(form: DirectForm, machine: CpuMachine, positions: int) -> int:
 def rows_at_once(form: DirectForm, machine: CpuMachine, units: int) -> int:
     """The rows of the result that a unit computes before the next does, so that what all units read of the image stays in the second cache,
     0 for all rows: the filter goes by once for each chunk of rows, where this is much less than the image once for each unit."""
+    if not are_known(form.axes):
+        return 0
     rows = prod(axis.count for axis in form.axes[:-1])
     image, filters = prod(form.source.type.shape[1:]), prod(form.filter.type.shape)
     chunks = -(-4 * image * SHARE // machine.l2_bytes)
@@ -180,7 +184,8 @@ class SpreadLoops(DirectLoops):
 
     def element(self, line: WindowLine, start: Size, column: int, channel: Size) -> ir.Value:
         """An element of the image, in all lanes."""
-        return self.vectors.spread(read(self.source, *self.source_at(line, start, column, channel)))
+        source, at = self.source_at(line, start, column, channel)
+        return self.vectors.spread(read(source, *at))
 
     def add(self, element: ir.Value, weights: ir.Value, sums: ir.Value) -> ir.Value:
         """Sums with the products of an element and a vector of the filter."""

@@ -17,7 +17,8 @@ from legato.dialects.tir import intrinsics
 from legato.passes.cpu.direct.blocks import POSITIONS
 from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.window_loops import Positions, WindowLine, WindowRow
+from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.window_loops import WindowLine, WindowRow
 
 SPARE = 4   # registers for other than sums
 
@@ -84,12 +85,11 @@ class SummedLoops(DirectLoops):
         channel = plus(times(group, self.form.channels), channel)
 
         def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
-            place = self.source_at(line, start, column, channel)
-            value = v.load(self.source, *place) if count is None else v.load_some(count, self.source, *place)
+            source, at = self.source_at(line, start, column, channel)
+            value = v.load(source, *at) if count is None else v.load_some(count, source, *at)
             for position, j in uses:
-                for feature, factor in enumerate(filters[j]):
-                    at = position * features + feature
-                    found[at] = self._add(value, factor, found[at])
+                for number, factor in enumerate(filters[j], position * features):
+                    found[number] = self._add(value, factor, found[number])
 
         return self.add_columns(tile, start, sums, add)
 

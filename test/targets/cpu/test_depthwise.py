@@ -10,7 +10,7 @@ from thoroughly import first_of
 
 import legato
 from legato.core import cpu
-from legato.passes.cpu.window_loops import shares_of
+from legato.passes.cpu.row_tiles import shares_of
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
