@@ -102,8 +102,8 @@ def cpu_stages(target: "Target") -> Stages:
                   f"{winograd}{split}"
                   f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pointwise-matmuls{{target=%s}},"
                   f"{many_rows}tir-pack-weights{{target=%s}}"),
-        ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},tir-split-windows,"
-                      "tir-expand-pads,tir-tile-attention{target=%s},"
+        ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},"
+                      "tir-channel-pools{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),{fill}tir-plan-memory,tir-lower-packed,"

@@ -147,9 +147,11 @@ def fills_lanes(features: int, groups: int, reads: float, lanes: int) -> bool:
     return features >= ENOUGH_FEATURES or (2 * features > lanes and features * reads >= ENOUGH_FEATURES)
 
 
-def unpadded(value: ir.Value, before: int = 1, inner: int = 1, number: float = 0) -> tuple[ir.Value, list[int], list[int]] | None:
+def unpadded(value: ir.Value, before: int = 1, inner: int = 1, number: float = 0,
+             ends_known: bool = True) -> tuple[ir.Value, list[int], list[int]] | None:
     """The source of a padded image, and the elements before and after it, by its spatial dimensions; None for another pad, and for one of
-    another number. ``before``: how many dimensions precede these; ``inner``: how many follow."""
+    another number. ``before``: how many dimensions precede these; ``inner``: how many follow; ``ends_known``: whether numbers of elements
+    after it have to be known, others being negative."""
     pad, rank = defining_op(value), value.type.rank
     if pad is None or pad.name != "tensor.pad":
         none = [0] * (rank - before - inner)
@@ -157,7 +159,7 @@ def unpadded(value: ir.Value, before: int = 1, inner: int = 1, number: float = 0
     low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
     filling = constant_number(terminator(pad.regions[0].blocks[0]).operands[0])
     other = [*range(before), *range(rank - inner, rank)]
-    if filling != number or min(low + high) < 0 or any(low[d] or high[d] for d in other):
+    if filling != number or min(low + high if ends_known else low) < 0 or any(low[d] or high[d] for d in other):
         return None    # sizes that are not static are negative too
     return pad.operands[0], low[before:rank - inner], high[before:rank - inner]
 

@@ -14,6 +14,7 @@ from legato.core.mlir import ir
 
 CASTS = ("arith.extf", "arith.truncf")
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
+SIZES = ("arith.", "tensor.dim")    # ops, outside of bodies
 Term = str | int
 Index = tuple[Term, ...]
 
@@ -108,9 +109,10 @@ def root(kernel: KernelOps, scalar: BodyScalar) -> BodyScalar:
 
 
 def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None,
-           seen: set[tuple] | None = None) -> Iterator[tuple[ir.Value, Index]]:
+           seen: set[tuple] | None = None, with_sizes: bool = False) -> Iterator[tuple[ir.Value, Index]]:
     """The elements that a scalar is computed from: of ``stop``, and of tensors that no elementwise op makes. Untraceable otherwise.
-    ``seen``: the scalars that have been followed, each once: a clip reads its value twice, and a chain of many would have no end."""
+    ``seen``: the scalars that have been followed, each once: a clip reads its value twice, and a chain of many would have no end;
+    ``with_sizes``: whether bodies may read scalars that the kernel computes of sizes."""
     seen = set() if seen is None else seen
     key = scalar.value, tuple(scalar.loops.items())
     if key in seen:
@@ -123,20 +125,21 @@ def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None,
         if op is None:
             yield tensor, index
         else:
-            yield from leaves(kernel, yielded(op, index), stop, seen)
+            yield from leaves(kernel, yielded(op, index), stop, seen, with_sizes)
     elif (inner := scalar.inner) is not None:
         if not inner.name.startswith(("arith.", "math.")) and inner.name != "linalg.index":
             raise Untraceable
         for operand in inner.operands:
-            yield from leaves(kernel, scalar.other(operand), stop, seen)
-    elif (owner := defining_op(scalar.value)) is None or not owner.name.startswith("arith.constant"):
+            yield from leaves(kernel, scalar.other(operand), stop, seen, with_sizes)
+    elif (owner := defining_op(scalar.value)) is None or not owner.name.startswith(SIZES if with_sizes else "arith.constant"):
         raise Untraceable
 
 
-def tensor_leaves(kernel: KernelOps, tensor: ir.Value, index: Index, stop: ir.Value) -> list[tuple[ir.Value, Index]]:
-    """The elements that one of a tensor is computed from."""
+def tensor_leaves(kernel: KernelOps, tensor: ir.Value, index: Index, stop: ir.Value,
+                  with_sizes: bool = False) -> list[tuple[ir.Value, Index]]:
+    """The elements that one of a tensor is computed from. ``with_sizes``: as for ``leaves``."""
     op = elementwise(kernel, tensor) if tensor != stop else None
-    return [(tensor, index)] if op is None else list(leaves(kernel, yielded(op, index), stop))
+    return [(tensor, index)] if op is None else list(leaves(kernel, yielded(op, index), stop, with_sizes=with_sizes))
 
 
 def is_given(value: ir.Value, views: Collection[str] = VIEWS) -> bool:

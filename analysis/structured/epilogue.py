@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
 from legato.core.mlir import ir
@@ -17,6 +17,8 @@ class Epilogue:
     order than the op's."""
 
     kernel: KernelOps
+    with_sizes: ClassVar[bool] = False
+    """Whether the elementwise ops may read scalars that the kernel computes of sizes."""
 
     @property
     def terms(self) -> Index:
@@ -41,12 +43,15 @@ class Epilogue:
     @cached_property
     def reads(self) -> list[tuple[ir.Value, Index]]:
         """The elements that the epilogue reads, besides those of the op's result."""
-        return [one for one in tensor_leaves(self.kernel, self.returned, self.out, self.result) if one[0] != self.result]
+        return [one for one in self._leaves() if one[0] != self.result]
 
     def is_traceable(self, operands: Sequence[ir.Value]) -> bool:
         """Whether the epilogue takes each element of the result in its place, and what it reads, and these operands, are given."""
         try:
-            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.out, self.result) if tensor == self.result}
+            own = {index for tensor, index in self._leaves() if tensor == self.result}
             return own == {self.terms} and all(is_given(tensor) for tensor in [*operands, *(tensor for tensor, _ in self.reads)])
         except Untraceable:
             return False
+
+    def _leaves(self) -> list[tuple[ir.Value, Index]]:
+        return tensor_leaves(self.kernel, self.returned, self.out, self.result, self.with_sizes)

@@ -1,9 +1,8 @@
-"""The form of a kernel with one maximum or average pool of channels-first images of one to three dimensions, and elementwise ops on its
-result.
-"""
+"""The form of a kernel with one maximum or average pool of images of one to three dimensions, and elementwise ops on its result."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from legato.analysis.structured.convolution import start_of, unpadded
 from legato.analysis.structured.elements import Index
@@ -15,6 +14,7 @@ from legato.analysis.structured.window import WindowAxis, axes_of
 from legato.core.mlir import ir
 
 TERMS: dict[int, Index] = {3: ("n", "c", "w"), 4: ("n", "c", "h", "w"), 5: ("n", "c", "d", "h", "w")}
+LAST: dict[int, Index] = {3: ("n", "w", "f"), 4: ("n", "h", "w", "f"), 5: ("n", "d", "h", "w", "f")}     # where channels are last
 MOST_STRIDE = 4         # of columns: every s-th column is taken by s - 1 shuffles of vectors
 MOST_WORDS = 8          # the same of elements of 32 bits
 # with what changes nothing, None for the least number of the type
@@ -23,40 +23,48 @@ COMBINERS: dict[str, float | None] = {"arith.maximumf": float("-inf"), "arith.ad
 
 @dataclass(frozen=True)
 class PoolForm(Epilogue):
-    """A pool: the maximum of each window, or of floats the sum, of images of known sizes with a border of what changes nothing, in which
-    vectors of columns take few steps. The terms of indices are ``n`` (images), ``c`` (channels), ``d``, ``h`` and ``w`` (positions of the
-    result)."""
+    """A pool: the maximum of each window, or of floats the sum, of images with a border of what changes nothing. Those of channels-first
+    images have known sizes, and vectors of columns take few steps in them. The terms of indices are ``n`` (images), ``c`` (channels, or
+    ``f`` where they are last), ``d``, ``h`` and ``w`` (positions of the result)."""
 
+    with_sizes: ClassVar[bool] = True     # of averages
     kernel: KernelOps
     heart: StructuredOp
     source: ir.Value
-    """The images without padding, [n, channels, height, width], or of another number of spatial dimensions."""
+    """The images without padding, [n, channels, height, width], or of another number of spatial dimensions, or with channels last."""
     axes: tuple[WindowAxis, ...]
     """The windows along the spatial dimensions, that of the columns last."""
+    channels_last: bool = False
 
     @classmethod
-    def of(cls, kernel: KernelOps) -> PoolForm | None:
-        """The form of a kernel; None for another one."""
+    def of(cls, kernel: KernelOps, channels_last: bool = False) -> PoolForm | None:
+        """The form of a kernel of channels-first images, or of ``channels_last`` ones, whose sizes need not be known; None for another
+        one."""
         found = [op for op in kernel.structured if op.maps and not op.parallel]
         heart = found[0] if len(found) == 1 and len(kernel.ops[-1].operands) == 1 else None
         if heart is None or len(heart.inputs) != 2 or heart.combiner not in COMBINERS or not is_pool(heart):
             return None
         neutral = neutral_of(heart.combiner, heart.op.results[0].type.element_type)
-        padded = unpadded(heart.op.operands[0], before=2, inner=0, number=neutral)
-        steps = window_steps(heart)
+        inner = 1 if channels_last else 0
+        padded = unpadded(heart.op.operands[0], before=2 - inner, inner=inner, number=neutral, ends_known=not channels_last)
+        steps = window_steps(heart, channels_last)
         if padded is None or steps is None or start_of(heart.op) != neutral:
             return None
-        sizes, counts = (list(value.type.shape)[2:] for value in (padded[0], heart.op.results[0]))
-        axes = axes_of(sizes, counts, list(heart.op.operands[1].type.shape), padded[1], *steps)
-        if axes is None or padded[0].type.shape[1] < 0 or not is_quick(axes[-1], heart.op.results[0].type.element_type):
+        spatial = slice(1, -1) if channels_last else slice(2, None)
+        sizes, counts = (list(value.type.shape)[spatial] for value in (padded[0], heart.op.results[0]))
+        taps = list(heart.op.operands[1].type.shape)
+        most = [(count - 1) * dilation for count, dilation in zip(taps, steps[1])]     # that windows reach out of an image
+        ends = [end if end >= 0 else reach for end, reach in zip(padded[2], most)]
+        axes = axes_of(sizes, counts, taps, padded[1], *steps, ends if channels_last else None)
+        if axes is None or not (channels_last or is_quick(axes[-1], heart.op.results[0].type.element_type)):
             return None
-        form = cls(kernel, heart, padded[0], axes)
-        return form if form.is_traceable([form.source]) else None
+        form = cls(kernel, heart, padded[0], axes, channels_last)
+        return form if form.channels >= 0 and form.is_traceable([form.source]) else None
 
     @property
     def terms(self) -> Index:
         """The terms of an element of the result."""
-        return TERMS[self.result.type.rank]
+        return (LAST if self.channels_last else TERMS)[self.result.type.rank]
 
     @property
     def combiner(self) -> str:
@@ -71,7 +79,7 @@ class PoolForm(Epilogue):
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return self.source.type.shape[1]
+        return self.source.type.shape[-1 if self.channels_last else 1]
 
     @property
     def result(self) -> ir.Value:
@@ -109,13 +117,15 @@ def is_pool(op: StructuredOp) -> bool:
     return floats and names in ([op.combiner, "linalg.yield"], ["arith.extf", op.combiner, "linalg.yield"])
 
 
-def window_steps(op: StructuredOp) -> tuple[list[int], list[int]] | None:
+def window_steps(op: StructuredOp, channels_last: bool = False) -> tuple[list[int], list[int]] | None:
     """The strides and dilations of a pool along its spatial dimensions; None for an op that reads other elements, or another layout."""
-    rank, spatial = len(op.maps[-1].results), len(op.maps[-1].results) - 2
-    taps = list(range(rank, rank + spatial))
-    if rank not in TERMS or op.out_loops != list(range(rank)) or dim_positions(op.maps[1]) != taps or op.loops_of(0)[:2] != [0, 1]:
+    rank, spatial, first = len(op.maps[-1].results), len(op.maps[-1].results) - 2, 1 if channels_last else 2
+    taps, others = list(range(rank, rank + spatial)), [0, rank - 1 if channels_last else 1]
+    if rank not in TERMS or op.out_loops != list(range(rank)) or dim_positions(op.maps[1]) != taps:
         return None
-    found = [coefficients(expression) for expression in list(op.maps[0].results)[2:]]
-    if any(one is None or one.keys() != {2 + i, rank + i} for i, one in enumerate(found)):
+    if [op.loops_of(0)[axis] for axis in others] != others:
         return None
-    return [one[2 + i] for i, one in enumerate(found) if one], [one[rank + i] for i, one in enumerate(found) if one]
+    found = [coefficients(expression) for expression in list(op.maps[0].results)[first:first + spatial]]
+    if any(one is None or one.keys() != {first + i, rank + i} for i, one in enumerate(found)):
+        return None
+    return [one[first + i] for i, one in enumerate(found) if one], [one[rank + i] for i, one in enumerate(found) if one]

@@ -15,13 +15,14 @@ from legato.analysis.structured.depthwise import DepthwiseForm
 from legato.analysis.structured.window import are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, loop, plus, times
+from legato.core.vector_loops import Size
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.channel_loops import ChannelLoops
+from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import into_loops
 from legato.passes.cpu.row_tiles import MOST_TILES, Positions, shares_of, tiles_of_any
-from legato.passes.cpu.window_loops import MOST_TAPS, WindowLine, WindowLoops, WindowRow
+from legato.passes.cpu.window_loops import MOST_TAPS, WindowLine
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
@@ -73,50 +74,15 @@ def units_of(form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions
     return next((parts for parts in range(machine.threads, vectors + 1) if vectors % parts == 0), 1) if many else 1
 
 
-class DepthwiseLoops(WindowLoops):
+class DepthwiseLoops(ChannelLoops):
     """Builds the loops of one kernel at the insertion point. ``tiles``: of a row; ``units``: parts of the channels."""
 
     def __init__(self, form: DepthwiseForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers, units: int = 1):
-        super().__init__(form, machine, tiles, buffers, list(form.kernel.function.arguments)[-1], units)
-        self.form: DepthwiseForm = form
+        super().__init__(form, machine, tiles, buffers, units)
         self.weights = buffers.of(form.weights)
 
-    def build_row(self, row: WindowRow) -> None:
-        """All tiles of a row, each through all channels of a unit."""
-        lanes, channels = self.vectors.lanes, self.form.channels // self.units
-        whole = channels - channels % lanes
-        first = times(row.unit, channels)
+    def factors(self, line: WindowLine, channel: Size, mask: ir.Value | None) -> list[ir.Value]:
+        return [self.vectors.load_if(mask, self.weights, *line.taps, j, channel) for j in range(self.columns.taps)]
 
-        def through_channels(tile: Positions, start: Size) -> None:
-            loop(first, plus(first, whole), lanes, lambda channel: self._tile(row, tile, start, channel, None))
-            if whole < channels:
-                self._tile(row, tile, start, whole, channels - whole)
-
-        self.each_tile(row, through_channels)
-
-    def _tile(self, row: WindowRow, tile: Positions, start: Size, channel: Size, count: int | None) -> None:
-        """The positions from ``start`` on, for a vector of channels, of which ``count`` exist (None: all)."""
-        v = self.vectors
-        mask = None if count is None else v.mask(count)
-
-        def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
-            weights = [v.load_if(mask, self.weights, *line.taps, j, channel) for j in range(self.columns.taps)]
-            near = self.near(line, tile, start)
-
-            def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
-                source, at = self.source_at(near, start, column, channel)
-                value = v.load_if(mask, source, *at)
-                for position, j in uses:
-                    found[position] = vector.FMAOp(value, weights[j], found[position]).result
-
-            return self.add_columns(tile, start, sums, add)
-
-        sums = self.taps_of(row, [v.splat(0)] * tile.positions, window_row)
-        for position, value in enumerate(sums):
-            self._write(value, {**row.places, "w": plus(start, position), "f": channel}, count)
-
-    def _write(self, value: ir.Value, places: dict[str | int, Size], count: int | None) -> None:
-        """Writes a vector of the result, through the elementwise ops after the convolution."""
-        elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
-        result, at = elements.tensor(self.form.returned, self.form.terms), [places[term] for term in self.form.terms]
-        self.vectors.store_if(None if count is None else self.vectors.mask(count), result, self.out, *at)
+    def combine(self, value: ir.Value, factor: ir.Value | None, so_far: ir.Value) -> ir.Value:
+        return vector.FMAOp(value, factor, so_far).result

@@ -71,7 +71,8 @@ class Elements:
             return stored if stored.type == type_ else arith.extf(type_, stored)     # stored narrower than the op was made for
         op = scalar.inner
         if op is None:
-            return self._constant(present(defining_op(scalar.value)))
+            outside = present(defining_op(scalar.value))
+            return self._constant(outside) if outside.name == "arith.constant" else self.vectors.spread(scalar.value)
         if op.name == "arith.constant":
             return self._constant(op)
         if op.name == "linalg.index":

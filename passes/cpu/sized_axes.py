@@ -60,7 +60,8 @@ class SizedAxis:
         if 0 < len(reaches) <= MOST_REACHES:
             has_room = arith.ori(is_wide, below(minus(last, 1), before))    # between this tile and those before it
             fits = arith.andi(below(minus(first, 1), last), below(last, plus(end, 1)))
-            closes = reduce(arith.andi, [below(end, high), fits, has_room, reduce(arith.ori, reached)])
+            is_last = [] if high is self.count else [below(minus(self.count, 1), high)]
+            closes = reduce(arith.andi, [below(end, high), fits, has_room, reduce(arith.ori, reached), *is_last])
             stop = arith.select(closes, value_of(last), value_of(end))
         when(is_wide, lambda: loop(before, stop, positions, lambda start: body(whole, least(start, at_end))))
 

@@ -83,6 +83,7 @@ PASSES: dict[str, str] = {
     "tir-column-convolutions": "passes.cpu.column_convolutions:ColumnConvolutions",
     "tir-pointwise-matmuls": "passes.cpu.pointwise_matmuls:PointwiseMatmuls",
     "tir-plane-pools": "passes.cpu.plane_pools:PlanePools",
+    "tir-channel-pools": "passes.cpu.channel_pools:ChannelPools",
     "tir-depthwise-convolutions": "passes.cpu.depthwise_convolutions:DepthwiseConvolutions",
     "tir-pack-weights": "passes.structured.pack_weights:PackWeights",
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",

@@ -54,8 +54,9 @@ DENSE = [
 ]
 
 
-def model(cases: Sequence[tuple], batch: str = "") -> tuple[bytes, dict[str, np.ndarray]]:
-    """A model of a convolution for each case, with one of some epilogues. ``batch``: the name of a symbolic number of images."""
+def model(cases: Sequence[tuple], batch: str = "", sizes_known: bool = True) -> tuple[bytes, dict[str, np.ndarray]]:
+    """A model of a convolution for each case, with one of some epilogues. ``batch``: the name of a symbolic number of images, where images
+    may have symbolic sizes, too."""
     rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
     for number, ((images, *sizes), groups, channels, features, differing) in enumerate(cases):
         attributes = {"kernel_shape": [3] * len(sizes), "pads": [1] * 2 * len(sizes), "group": groups} | differing
@@ -66,7 +67,9 @@ def model(cases: Sequence[tuple], batch: str = "") -> tuple[bytes, dict[str, np.
         constants += [numpy_helper.from_array(filters, weight), numpy_helper.from_array(scale, f"s{number}"),
                       numpy_helper.from_array(scale.reshape(-1), f"b{number}")]
         shape = [images, groups * channels, *sizes]
-        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, [f"{batch}{number}" if batch else images, *shape[1:]]))
+        stated_shape = [f"{batch}{number}" if batch else images, shape[1],
+                        *(size if sizes_known else f"{axis}{number}" for axis, size in zip("hwd", sizes))]
+        inputs.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, stated_shape))
         arrays[x] = rng.standard_normal(shape).astype(np.float32)
         epilogue = ("Clip", "Mul", "HardSwish", "Identity", "Add")[number % 5]
         given, stated = [x, weight, f"b{number}"][:2 + number % 2], {name: value for name, value in attributes.items() if value is not None}
@@ -94,6 +97,25 @@ def test_widths_windows_and_epilogues(target):
     text = check(*model(CASES), target, CASES)
     # all but wide 1 x 1, with depthwise ones for groups of one feature; names of filters would not count, since small ones have none
     assert text.count('tir.state = "scheduled"') == len(CASES) - 1
+
+
+@pytest.mark.parametrize("threads", first_of([2, 1]))
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_images_of_unknown_sizes(target, threads):
+    """One model, of images of several sizes: as small as a window, of a tile and its neighbours, of none."""
+    target = target.replace("}", f",threads={threads}}}")
+    cases = CASES + FEW
+    bytes_, arrays = model(cases, "n", sizes_known=False)
+    executable = legato.compile(legato.from_onnx(bytes_), target)
+    session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(7)
+    for batch, more in ((0, 0), (1, 1), (0, 7), (0, 18), (-3, 0)):
+        given = {name: rng.standard_normal((max(x.shape[0] + batch, 0), x.shape[1], *(size + more for size in x.shape[2:])))
+                 .astype(np.float32) for name, x in arrays.items()}
+        for case, found, right in zip(cases, executable(*given.values()), session.run(None, given), strict=True):
+            np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=2e-5, err_msg=f"{case} {batch} {more}")
+    text = str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+    assert text.count('tir.state = "scheduled"') >= len(cases) - 8    # but those of 1 x 1, and some of wide windows
 
 
 AVX512 = [target for target in LEVELS_HERE if "v4" in target]   # with fewer registers, convolutions without groups are left
