@@ -15,14 +15,17 @@ from legato.frontends.onnx.ops import (
     features,
     gather,
     integers,
+    inverses,
     logic,
     loops,
     matmul,
     microsoft,
     microsoft_attention,
+    microsoft_images,
     microsoft_norm,
     microsoft_quantized,
     microsoft_recurrent,
+    microsoft_tensors,
     nbits,
     norm,
     own,
@@ -46,10 +49,10 @@ from legato.frontends.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, features, gather,
-    integers, logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, microsoft_recurrent, nbits, norm,
-    own, pool, quantize, recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training,
-    trees, unary, unpool,
+    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum,
+    features, gather, integers, inverses, logic, loops, matmul, microsoft, microsoft_attention, microsoft_images, microsoft_norm,
+    microsoft_quantized, microsoft_recurrent, microsoft_tensors, nbits, norm, own, pool, quantize, recurrent, reduce, regions, resize,
+    sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, trees, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))
