@@ -24,7 +24,10 @@ from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
-_KEPT_IN_ONNX = {("", "SimplifiedLayerNormalization")}  # ops of onnxruntime that models have in ONNX's domain, version 1
+_KEPT_IN_ONNX = {("", name) for name in (    # ops of onnxruntime that models have in ONNX's domain, version 1
+    "Affine", "Crop", "ImageScaler", "MeanVarianceNormalization", "ParametricSoftplus", "Scale", "ScaledTanh",
+    "SimplifiedLayerNormalization", "ThresholdedRelu",
+)}  # fmt: skip
 
 
 @dataclass

@@ -12,6 +12,7 @@ from legato.frontends.onnx.ops import (
     detection,
     determinants,
     einsum,
+    experimental,
     features,
     gather,
     integers,
@@ -47,12 +48,13 @@ from legato.frontends.onnx.ops import (
     unary,
     unpool,
 )
+from legato.frontends.onnx.ops.before_opset_7 import with_older
 
 _FAMILIES = (
-    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum,
+    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, experimental,
     features, gather, integers, inverses, logic, loops, matmul, microsoft, microsoft_attention, microsoft_images, microsoft_norm,
     microsoft_quantized, microsoft_recurrent, microsoft_tensors, nbits, norm, own, pool, quantize, recurrent, reduce, regions, resize,
     sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, trees, unary, unpool,
 )  # fmt: skip
 
-ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))
+ENTRIES = with_older(table(*(family.ENTRIES for family in _FAMILIES)))
