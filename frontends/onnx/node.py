@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
-from onnx.helper import make_attribute
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -70,7 +69,7 @@ class OnnxNode:
     def with_attributes(self, **values: int | float | Sequence[int] | Sequence[float]) -> "OnnxNode":
         """The same node with these attributes besides its own. What is read of either counts as read."""
         node = copy.copy(self)
-        node._attributes = self._attributes | {name: make_attribute(name, value) for name, value in values.items()}
+        node._attributes = self._attributes | {name: helper.make_attribute(name, value) for name, value in values.items()}
         return node
 
     # attributes
