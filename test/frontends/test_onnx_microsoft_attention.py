@@ -133,6 +133,20 @@ def cached(rows: int, past: int, room: int | None = None, batch: int = B, shared
 OUTPUTS, GQA = ["y", "key", "value"], {"num_heads": N, "kv_num_heads": 2}  # without its caches onnxruntime computes something else
 
 
+@pytest.mark.parametrize("sections, layout", [([2, 4, 2], 0), ([5, 2, 1], 0), ([3, 3, 2], 1), ([6, 1, 1], 1), ([8, 0, 0], 1)])
+def test_rotary_embedding_of_three_places(sections, layout):
+    tables, places = [normal(9, D // 2), normal(9, D // 2)], RNG.integers(0, 9, (3, B, S))
+    how = {"mrope_section": sections, "mrope_layout": layout}
+    for symbolic in (False, True):
+        check("MRotaryEmbedding", [normal(B, N, S, D), places, *tables], [2, 3], symbolic=symbolic, features=(*FEATURES, 3), **how)
+    check("MRotaryEmbedding", [normal(B, S, N * D), places, *tables], [2, 3], num_heads=N, interleaved=1, **how)
+    narrow = [normal(9, 3), normal(9, 3)]
+    check("MRotaryEmbedding", [normal(B, S, N * D), places, *narrow], [2, 3], num_heads=N, rotary_embedding_dim=6, mrope_section=[1, 1, 1])
+    with pytest.raises(legato.LegatoError, match=r"mrope_section = \[1, 1, 1\] must be three numbers whose sum is 8"):
+        legato.from_onnx(model_of("MRotaryEmbedding", [normal(B, N, S, D), places, *tables], [2, 3], ["y"], False, DOMAIN,
+                                  mrope_section=[1, 1, 1]))
+
+
 @pytest.mark.parametrize("rotary", [{"do_rotary": 1}, *thorough([{}, {"do_rotary": 1, "rotary_interleaved": 1}])])
 def test_group_query_attention(rotary):
     tables = [normal(30, D // 2), normal(30, D // 2)] if rotary else []

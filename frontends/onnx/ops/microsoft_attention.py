@@ -176,25 +176,6 @@ def _half(past: ir.Value, place: int) -> ir.Value:
     return relax.squeeze(relax.strided_slice(past, axes=[0], begin=[place], end=[place + 1]), axis=[0])
 
 
-@op("RotaryEmbedding", 1, domain=_DOMAIN)
-def rotary_embedding(node):
-    """Features rotated by angles that depend on their place in the sequence."""
-    node.only("is_packed_batching", 0)
-    node.only("scale", 1.0)
-    half = static_size(node.dims(2, rank=2)[1], "the size of its table of cosines")
-    heads, width = node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0) or 2 * half
-    x, flat = node.x(), node.rank() == 3
-    if flat:
-        features = static_size(node.dims(0, rank=3)[2], "the size of its input")
-        x = split_heads(x, heads or features // (2 * half))
-    rows = dims(x.type)[2]
-    places = relax.astype(node.x(1), dtype=I64)
-    if node.rank(1) == 1:
-        places = relax.add(counted(rows), places)
-    y = rotated(x, angles(node.x(2), places), angles(node.x(3), places), node.flag("interleaved"), width)
-    return merge_heads(y) if flat else y
-
-
 @op("GroupQueryAttention", 1, domain=_DOMAIN)
 def group_query_attention(node):
     """Causal attention whose queries share keys and values in groups, with a cache of these and rotary embeddings inside."""
@@ -271,4 +252,4 @@ def _cached(node, index: int, new: ir.Value, before: ir.Value, total: Size) -> i
     return written(node.with_inputs(old, new, before), old, new, 2)
 
 
-ENTRIES = (multi_head_attention, attention, rotary_embedding, group_query_attention)
+ENTRIES = (multi_head_attention, attention, group_query_attention)
