@@ -186,9 +186,9 @@ class Executable:
     def _given(self, result: Any, args: Sequence[Any]) -> Any:
         """The results of a call with these arguments, of which those that are donated are results themselves."""
         if self._count == 1 and not self._padded and not self._gives and not self._donors:
-            return self._to_numpy(result) if type(result) is tvm_ffi.Tensor else result
+            return self._to_numpy(result) if isinstance(result, tvm_ffi.Tensor) else result
         items = [_item(result, i) for i in range(self._count)] if self._count > 1 else [result]   # 10 times as fast as iterating the Array
-        arrays = [self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items]
+        arrays = [self._to_numpy(item) if isinstance(item, tvm_ffi.Tensor) else item for item in items]
         for number, dtype in self._padded.items():
             if isinstance(arrays[number], np.ndarray):
                 arrays[number] = arrays[number].view(dtype)

@@ -26,7 +26,7 @@ from legato.frontends.onnx.importer import Importer, Scope
 from legato.frontends.onnx.inputs import input_types
 from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
-from legato.frontends.onnx.reader import ModelSource, check_opset, opset_versions, read_model
+from legato.frontends.onnx.reader import ModelSource, check_opset, opsets_of, read_model
 from legato.frontends.onnx.registry import onnx_op, registered
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.tensors import dtype_of
@@ -73,7 +73,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
     """``from_onnx`` for a model that is read already, whose initializers may lie in arrays. ``stand_ins``: for nodes that cannot be
     imported, where only the error is wanted."""
     label, graph = source.label, source.proto.graph
-    opsets = opset_versions(source.proto.opset_import, label)
+    opsets = opsets_of(source.proto, label)
     check_text(source.proto, label)
     check_names(graph, label)
     if not graph.output:

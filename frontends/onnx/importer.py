@@ -16,7 +16,7 @@ from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesE
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
 from legato.frontends.onnx.model_file import is_in_array
 from legato.frontends.onnx.node import Body, OnnxNode
-from legato.frontends.onnx.ops.refusals import REASONS
+from legato.frontends.onnx.ops.refusals import REASONS, reason_of
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, ModelSource, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.schema_checks import check_arity, check_attribute_types, check_defined
@@ -24,7 +24,10 @@ from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
-_KEPT_IN_ONNX = {("", "SimplifiedLayerNormalization")}  # ops of onnxruntime that models have in ONNX's domain, version 1
+_KEPT_IN_ONNX = {("", name) for name in (    # ops of onnxruntime that models have in ONNX's domain, version 1
+    "Affine", "Crop", "ImageScaler", "MeanVarianceNormalization", "ParametricSoftplus", "Scale", "ScaledTanh",
+    "SimplifiedLayerNormalization", "ThresholdedRelu",
+)}  # fmt: skip
 
 
 @dataclass
@@ -181,7 +184,7 @@ class Importer:
         if schema is None and domain in _ONNX_DOMAINS and (domain, node.op_type) not in _KEPT_IN_ONNX:
             raise Malformed(f"opset {opset} has no such op")
         if schema is None and entry is None:
-            raise Refused(f"no op of the domain '{domain}' with this name is known. "
+            raise Refused(reason_of(domain, node.op_type) or f"no op of the domain '{domain}' with this name is known. "
                           f"@legato.onnx_op({domain!r}, {node.op_type!r}) registers a function that imports it")
         version = schema.since_version if schema is not None else opset if domain not in _ONNX_DOMAINS else 1
         if entry is not None and not entry.supports(version):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -64,6 +64,12 @@ class OnnxNode:
         """The same node as one of another version. What is read of either counts as read."""
         node = copy.copy(self)
         node.version = version
+        return node
+
+    def with_attributes(self, **values: int | float | Sequence[int] | Sequence[float]) -> "OnnxNode":
+        """The same node with these attributes besides its own. What is read of either counts as read."""
+        node = copy.copy(self)
+        node._attributes = self._attributes | {name: helper.make_attribute(name, value) for name, value in values.items()}
         return node
 
     # attributes

@@ -14,7 +14,8 @@ from legato.frontends.onnx.model_file import read_model_file
 from legato.frontends.onnx.problems import Refused
 from legato.frontends.onnx.reads import Reads
 
-OLDEST_OPSET = 7
+OLDEST_OPSET = 1
+_WITH_OPSETS = 3   # the version of the format from which on models say their operator sets
 _OWN_DOMAINS = ("", "ai.onnx")
 
 
@@ -88,13 +89,20 @@ def opset_versions(imports, label: str) -> dict[str, int]:
     return versions
 
 
+def opsets_of(model: onnx.ModelProto, label: str) -> dict[str, int]:
+    """Domain to version of a model's operator sets. Before version 3 of the format it does not say them, and has the first of ONNX's."""
+    if not model.opset_import and 0 < model.ir_version < _WITH_OPSETS:
+        return {"": OLDEST_OPSET}
+    return opset_versions(model.opset_import, label)
+
+
 def check_opset(versions: Mapping[str, int]) -> None:
     """Refused if the version of ONNX's operator set is not supported."""
     version, newest = versions.get("", OLDEST_OPSET), onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= version <= newest:
         raise Refused(
-            f"it is written for opset {version}; Legato takes {OLDEST_OPSET} to {newest} (the newest that the installed onnx "
-            f"{onnx.__version__} knows). onnx.version_converter.convert_version can bring a model to another opset"
+            f"it is written for opset {version}; Legato takes those up to {newest}, the newest that the installed onnx "
+            f"{onnx.__version__} knows. onnx.version_converter.convert_version can bring a model to another opset"
         )
 
 

@@ -267,6 +267,11 @@ def slice_at(x: ir.Value, place: ir.Value) -> ir.Value:
     return cast(part, sizes.with_dims(sizes.dims[1:]).ir())
 
 
+def slice_of(x: ir.Value, number: ir.Value) -> ir.Value:
+    """The slice of ``x`` along axis 0 whose number is a tensor of rank 0 of int64, without the axis."""
+    return slice_at(x, arith.IndexCastOp(ir.IndexType.get(), tensor.ExtractOp(plain(number), []).result).result)
+
+
 def _inserted(value: ir.Value, into: ir.Value, place: ir.Value) -> ir.Value:
     """``into`` with a slice stored at a place of axis 0."""
     if 0 in value.type.shape:

@@ -14,7 +14,7 @@ from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.forms import Shapes
 from legato.frontends.onnx.problems import Problem, some_of, spelled
-from legato.frontends.onnx.reader import canonical_domain, opset_versions, read_model
+from legato.frontends.onnx.reader import canonical_domain, opsets_of, read_model
 from legato.frontends.onnx.stand_ins import StandIns
 
 OpKey = tuple[str, str]     # domain, op type
@@ -118,7 +118,7 @@ def onnx_report(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", *, sh
     nodes = Counter({spelled(*key): count for key, count in counts.items()})
     ops = [OpSupport(op, nodes[op], tuple(found.get(op, ()))) for op in {**found, **nodes}]
     ops.sort(key=lambda one: (-len(one.problems), -one.nodes, one.op))
-    opsets = dict(sorted(opset_versions(source.proto.opset_import, source.label).items()))
+    opsets = dict(sorted(opsets_of(source.proto, source.label).items()))
     return OnnxReport(source.label, opsets, tuple(ops), tuple(stand_ins.behind))
 
 

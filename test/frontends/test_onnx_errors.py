@@ -98,11 +98,10 @@ def test_opsets():
     proto = chain(node("Relu", "x", "y"))
     del proto.opset_import[:]
     refuses(proto, "/n (Relu): the model imports no version of the operator set 'ai.onnx'")
-    for version in (6, 99):
-        proto = chain(node("Relu", "x", "a"), node("ImageDecoder", "a", "y", "nms"))
-        proto.opset_import[0].version = version
-        error = refuses(proto, f"it is written for opset {version}; Legato takes 7 to", kind=UnsupportedError)
-        assert [problem.name for problem in error.problems] == ["model 'test'", "nms"]  # what another opset would not help
+    proto = chain(node("Relu", "x", "a"), node("ImageDecoder", "a", "y", "nms"))
+    proto.opset_import[0].version = 99
+    error = refuses(proto, "it is written for opset 99; Legato takes those up to", kind=UnsupportedError)
+    assert [problem.name for problem in error.problems] == ["model 'test'", "nms"]  # what another opset would not help
     proto.opset_import.append(helper.make_opsetid("ai.onnx", 13))
     refuses(proto, "imports two versions of the operator set 'ai.onnx': 99 and 13")
 

@@ -73,6 +73,45 @@ def test_attention(symbolic):
 
 
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
+def test_keys_between_two_numbers(symbolic):
+    """A mask that has the end of each example's keys, then the beginning of each; one of three numbers for each example, and two more."""
+    x, w, bias = normal(B, S, N * D), normal(N * D, 3 * N * D) / 8, normal(3 * N * D)
+    for unidirectional in (0, 1):
+        between = np.array([5, 4, 0, 2], np.int32)
+        check("Attention", [x, w, bias, between], [1, 2, 3], num_heads=N, unidirectional=unidirectional, symbolic=False)
+    check("Attention", [x, w, bias, np.array([5, 3, 0, 5, 10, 0, 5, 10], np.int32)], [1, 2], num_heads=N)
+    check("Attention", [x, w, bias, np.array([5, 3], np.int32)], [1, 2, 3], num_heads=N, symbolic=symbolic)
+    with pytest.raises(legato.UnsupportedError, match="a mask of 5 numbers for 2 examples is not supported, only one or two for each"):
+        legato.from_onnx(model_of("Attention", [x, w, bias, np.zeros(5, np.int32)], [1, 2], ["y"], False, DOMAIN, num_heads=N))
+
+
+def test_a_bias_of_one_head_at_a_call():
+    """Sizes of the bias with names of their own are those of the scores, or 1."""
+    x, w = normal(B, S, N * D), normal(N * D, 3 * N * D) / 8
+    for shape in ((1, 1, S, S), (B, N, S, S), (B, 1, S, S)):
+        inputs = [x, w, None, None, None, normal(*shape)]
+        model = model_of("Attention", inputs, [1], ["y"], False, DOMAIN, num_heads=N)
+        wanted = oracle(model, {"i0": x, "i5": inputs[5]})[0]
+        named = legato.from_onnx(model, shapes={"i0": ["batch", "rows", N * D], "i5": ["b", "heads", "r", "keys"]})
+        np.testing.assert_allclose(legato.compile(named)(x, inputs[5]), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
+def test_attention_of_bytes(symbolic):
+    bias, how = normal(3 * N * D), {"num_heads": N, "features": FEATURES, "tolerance": 1e-4, "symbolic": symbolic}
+    x = RNG.integers(0, 256, (B, S, N * D)).astype(np.uint8)
+    for dtype in (np.uint8, np.int8):
+        limits = np.iinfo(dtype)
+        w, zeros = (RNG.integers(limits.min, limits.max + 1, shape).astype(dtype) for shape in ((N * D, 3 * N * D), (3 * N * D,)))
+        scales = [np.float32(.01), np.abs(normal(3 * N * D)) / 400]
+        kept = [1, 2, 3, 4, 6, 7]
+        check("QAttention", [x, w, bias, *scales, mask(B, S), np.uint8(128), zeros], kept, **how)
+        check("QAttention", [x, w, bias, *scales, None, np.uint8(128), zeros, normal(2, B, N, 3, D)], kept, ["y", "present"],
+              unidirectional=1, **how)
+    check("QAttention", [x, w, bias, np.float32(.01), np.float32(.002)], [1, 2, 3, 4], **how)
+
+
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_rotary_embedding(symbolic):
     cos, sin = (normal(20, D // 2) for _ in range(2))
     every = RNG.integers(0, 20, (B, S))
@@ -92,6 +131,20 @@ def cached(rows: int, past: int, room: int | None = None, batch: int = B, shared
 
 
 OUTPUTS, GQA = ["y", "key", "value"], {"num_heads": N, "kv_num_heads": 2}  # without its caches onnxruntime computes something else
+
+
+@pytest.mark.parametrize("sections, layout", [([2, 4, 2], 0), ([5, 2, 1], 0), ([3, 3, 2], 1), ([6, 1, 1], 1), ([8, 0, 0], 1)])
+def test_rotary_embedding_of_three_places(sections, layout):
+    tables, places = [normal(9, D // 2), normal(9, D // 2)], RNG.integers(0, 9, (3, B, S))
+    how = {"mrope_section": sections, "mrope_layout": layout}
+    for symbolic in (False, True):
+        check("MRotaryEmbedding", [normal(B, N, S, D), places, *tables], [2, 3], symbolic=symbolic, features=(*FEATURES, 3), **how)
+    check("MRotaryEmbedding", [normal(B, S, N * D), places, *tables], [2, 3], num_heads=N, interleaved=1, **how)
+    narrow = [normal(9, 3), normal(9, 3)]
+    check("MRotaryEmbedding", [normal(B, S, N * D), places, *narrow], [2, 3], num_heads=N, rotary_embedding_dim=6, mrope_section=[1, 1, 1])
+    with pytest.raises(legato.LegatoError, match=r"mrope_section = \[1, 1, 1\] must be three numbers whose sum is 8"):
+        legato.from_onnx(model_of("MRotaryEmbedding", [normal(B, N, S, D), places, *tables], [2, 3], ["y"], False, DOMAIN,
+                                  mrope_section=[1, 1, 1]))
 
 
 @pytest.mark.parametrize("rotary", [{"do_rotary": 1}, *thorough([{}, {"do_rotary": 1, "rotary_interleaved": 1}])])
@@ -145,9 +198,11 @@ def test_symbolic_caches():
             np.testing.assert_allclose(np.asarray(one), other, atol=1e-5)
 
 
-def test_total_length_of_run_time_is_refused():
-    with pytest.raises(Exception, match=r"GroupQueryAttention.*its total_sequence_length depends on the data at run time"):
-        check("GroupQueryAttention", cached(1, 6, 6), outputs=OUTPUTS, **GQA)
+def test_total_length_of_run_time():
+    """The caches that are results have as many rows as the number says, which a call gives."""
+    for inputs in (cached(1, 6, 6), cached(5, 0)):
+        for shape in ((), (1,)):
+            check("GroupQueryAttention", [*inputs[:6], inputs[6].reshape(shape)], outputs=OUTPUTS, **GQA)
 
 
 def fused(model) -> int:

@@ -224,3 +224,15 @@ def test_gather_of_four_bits():
     np.testing.assert_array_equal(np.asarray(legato.compile(model)(np.array([5, 299, -300]))), wide[:, [5, 299, 0]])
     kept = legato.lower(model, "llvm", last="relax").weights
     assert sum(kept[key].nbytes for key in kept) == wide.size // 4
+
+
+@pytest.mark.parametrize("table", [0, 1])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
+def test_tables_of_bitsandbytes(symbolic, table):
+    for depth, columns, block in ((32, 6, 16), (20, 5, 16), (33, 3, 32)):
+        count = depth * columns
+        a, q = RNG.standard_normal((2, 3, depth)).astype(np.float32), RNG.integers(0, 256, (count + 1) // 2).astype(np.uint8)
+        greatest = RNG.random(-(-count // block)).astype(np.float32)
+        for kept in ([1, 2], []):
+            check("MatMulBnb4", [a, q, greatest], kept, symbolic=symbolic and bool(kept), K=depth, N=columns, block_size=block,
+                  quant_type=table)

@@ -44,3 +44,29 @@ def test_a_small_variance_beside_a_large_mean():
 def test_defaults_are_numbers_of_32_bits(op, wanted):
     x = RNG.standard_normal((4, 25))
     assert_near(one_node(op, x, 20), wanted(x), np.float64)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_statistics_are_f32(dtype):
+    """ONNX computes the mean and the inverse standard deviation of LayerNormalization in the type of stash_type."""
+    x, scale = RNG.standard_normal((2, 3, 16)).astype(dtype), np.ones(16, dtype)
+    node = helper.make_node("LayerNormalization", ["x", "scale"], ["y", "mean", "inverse"], "node", axis=-1)
+    proto = model([node], [value("x", x), value("scale", scale)], ["y", "mean", "inverse"], 17)
+    y, mean, inverse = (np.asarray(one) for one in legato.compile(legato.from_onnx(proto))(x, scale))
+    wide = x.astype(np.float64)
+    assert y.dtype == dtype and mean.dtype == inverse.dtype == np.float32
+    np.testing.assert_allclose(mean, wide.mean(-1, keepdims=True), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(inverse, 1 / np.sqrt(wide.var(-1, keepdims=True) + 1e-5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (2, 3)])
+def test_batch_norm_of_each_place(sizes):
+    """spatial = 0, which opset 9 took away: mean and variance are those of an element of all examples."""
+    arrays = [RNG.standard_normal(shape).astype(np.float32) for shape in (sizes, *[sizes[1:]] * 3)]
+    arrays.append(np.abs(RNG.standard_normal(sizes[1:])).astype(np.float32))
+    names = ["x", "scale", "bias", "mean", "variance"]
+    node = helper.make_node("BatchNormalization", names, ["y"], "node", spatial=0, epsilon=0.1)
+    proto = model([node], [value(name, array) for name, array in zip(names, arrays)], ["y"], 7)
+    x, scale, bias, mean, variance = arrays
+    wanted = (x - mean) / np.sqrt(variance + np.float32(0.1)) * scale + bias
+    np.testing.assert_allclose(legato.compile(legato.from_onnx(proto))(*arrays), wanted, rtol=1e-5, atol=1e-5)

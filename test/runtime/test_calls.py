@@ -113,6 +113,21 @@ def test_tensors_of_tvm_ffi(static):
     np.testing.assert_array_equal(np.from_dlpack(y), static(x))
 
 
+def test_results_are_arrays_where_others_replace_the_class_of_tensors(static, symbolic):
+    """TVM does, where it is imported."""
+    class Other(tvm_ffi.core.Tensor):
+        pass
+
+    x = numbers(4, 8)
+    tvm_ffi.core._set_class_tensor(Other)
+    try:
+        assert isinstance(static.function(x), Other)
+        results = [static(x), *symbolic(x, x), static(tvm_ffi.from_dlpack(x))]
+    finally:
+        tvm_ffi.core._set_class_tensor(tvm_ffi.Tensor)
+    assert [type(result) for result in results] == [np.ndarray] * len(results)
+
+
 def test_description(symbolic):
     assert [str(p) for p in symbolic.inputs] == ["float32[n, 8]", "float32[n, 8]"]
     assert [(p.name, p.shape) for p in symbolic.outputs] == [("sum", ("n", 8)), ("same", ("n", 8))]

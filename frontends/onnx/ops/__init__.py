@@ -12,17 +12,23 @@ from legato.frontends.onnx.ops import (
     detection,
     determinants,
     einsum,
+    experimental,
     features,
     gather,
     integers,
+    inverses,
     logic,
     loops,
     matmul,
     microsoft,
     microsoft_attention,
+    microsoft_experts,
+    microsoft_images,
     microsoft_norm,
     microsoft_quantized,
     microsoft_recurrent,
+    microsoft_rotary,
+    microsoft_tensors,
     nbits,
     norm,
     own,
@@ -44,12 +50,14 @@ from legato.frontends.onnx.ops import (
     unary,
     unpool,
 )
+from legato.frontends.onnx.ops.before_opset_7 import with_older
 
 _FAMILIES = (
-    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, features, gather,
-    integers, logic, loops, matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, microsoft_recurrent, nbits, norm,
-    own, pool, quantize, recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training,
-    trees, unary, unpool,
+    activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, experimental,
+    features, gather, integers, inverses, logic, loops, matmul, microsoft, microsoft_attention, microsoft_experts, microsoft_images,
+    microsoft_norm, microsoft_quantized, microsoft_recurrent, microsoft_rotary, microsoft_tensors, nbits, norm, own, pool, quantize,
+    recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, trees, unary,
+    unpool,
 )  # fmt: skip
 
-ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))
+ENTRIES = with_older(table(*(family.ENTRIES for family in _FAMILIES)))

@@ -105,13 +105,19 @@ def compress(node):
 @op("Unique", 11, 28)
 def unique(node):
     """Unique elements, or parts along an axis; sorted, or in the order of their first occurrences."""
-    axis, x = node.integer("axis", None), node.x(0)
+    return distinct_parts(node, node.integer("axis", None), node.flag("sorted", True))
+
+
+def distinct_parts(node, axis: int | None, in_order: bool):
+    """The distinct elements, or parts along an axis, of the input; where each occurs first; which of them each is; and how often it occurs.
+    ``in_order``: they are sorted, else in the order of their first occurrences."""
+    x = node.x(0)
     if axis is None:
         x, axis = relax.reshape(x, shape=[-1]), 0
     axis = node.axis(axis, x.type.rank)
     values, first, which, counts = distinct(x if x.type.rank == 1 else _order_of_parts(node, x, axis))
     values = values if x.type.rank == 1 else relax.take(x, first, axis=axis)
-    if node.flag("sorted", True):
+    if in_order:
         return values, first, which, counts
     (length,) = dims.dims(first.type)
     order = relax.topk(first, k=length, axis=0, largest=False)

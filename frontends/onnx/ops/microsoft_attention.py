@@ -5,6 +5,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims as sizes
 from legato.dialects.relax.dims import Size, dims
+from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.heads import (
     I64,
@@ -24,7 +25,7 @@ from legato.frontends.onnx.ops.heads import (
 )
 from legato.frontends.onnx.ops.sequences import size_value, written
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.run_time import counted
+from legato.frontends.onnx.run_time import a_symbol, counted
 
 _DOMAIN = "com.microsoft"
 
@@ -34,15 +35,35 @@ def _padding(node, index: int, keys: Size, of: ir.Value) -> ir.Value:
     mask, filler = node.x(index), node.number("mask_filter_value", -10000.0)
     zero = relax.constant(np.zeros((), dtype_of(mask)))
     if node.rank(index) == 1:
-        if node.dims(index)[0] != dims(of.type)[0]:
-            raise Refused(f"a mask of the shape {list(node.dims(index))} is not supported, only [batch], [batch, keys] and "
-                          "[batch, rows, keys]")
-        lengths = relax.expand_dims(relax.astype(mask, dtype=I64), axis=[1])
-        return relax.expand_dims(additive(relax.less(positions(keys, 1), lengths), filler, of), axis=[1, 2])
+        return relax.expand_dims(additive(_between(node, index, keys, dims(of.type)[0]), filler, of), axis=[1, 2])
     if node.rank(index) not in (2, 3):
         raise Refused(f"a mask of rank {node.rank(index)} is not supported, only of rank 1, 2 and 3")
     kept = additive(relax.greater(mask, zero), filler, of)
     return relax.expand_dims(kept, axis=[1, 2] if node.rank(index) == 2 else [1])
+
+
+def _between(node, index: int, keys: Size, batch: Size) -> ir.Value:
+    """Whether a key is one of its example's, [batch, keys]: keys before a number that the mask has for each example; and, where it has two
+    for each, from the second on. A mask of three for each and two more, for kernels of onnxruntime's on GPUs, begins with these numbers."""
+    (count,) = node.dims(index)
+    if count not in (batch, 2 * batch, 3 * batch + 2):
+        if isinstance(count, int) and isinstance(batch, int):
+            raise Refused(f"a mask of {count} numbers for {batch} examples is not supported, only one or two for each, or three and 2 more")
+        node.require_equal(count, batch, "one number of keys in its mask for each example")
+    first = relax.strided_slice(node.x(index), axes=[0], begin=[0], end=[batch])
+    place, ends = positions(keys, 1), relax.expand_dims(relax.astype(first, dtype=I64), axis=[1])
+    kept = relax.less(place, ends)
+    if count != 2 * batch:
+        return kept
+    starts = relax.strided_slice(node.x(index), axes=[0], begin=[batch], end=[count])
+    return relax.logical_and(kept, relax.greater_equal(place, relax.expand_dims(relax.astype(starts, dtype=I64), axis=[1])))
+
+
+def _bias(node, index: int, q: ir.Value, keys: Size) -> list[ir.Value]:
+    """A tensor to add to scores, whose batch and heads may be 1."""
+    if not node.given(index):
+        return []
+    return [expanded_to(node.x(index), relax.broadcast_to(number(0, q), shape=[*dims(q.type)[:3], keys]))]
 
 
 def _causal(node, rows: Size, keys: Size, before: Size) -> ir.Value | None:
@@ -64,7 +85,7 @@ def multi_head_attention(node):
         k, v = (relax.concat([node.x(index), new], axis=2) for index, new in ((6, k), (7, v)))
     rows, keys = dims(q.type)[2], dims(k.type)[2]
     biases = [_padding(node, 4, keys, q)] if node.given(4) else node.ignore("mask_filter_value") or []
-    biases += [node.x(5)] if node.given(5) else []
+    biases += _bias(node, 5, q, keys)
     y = attend(q, k, v, Scores(_scale(node), biases=tuple(biases), kept=_causal(node, rows, keys, before)))
     return merge_heads(y), k, v
 
@@ -119,14 +140,20 @@ def _packed_queries(node) -> tuple[ir.Value, ir.Value, ir.Value]:
 @op("Attention", 1, domain=_DOMAIN)
 def attention(node):
     """Attention with the product that makes queries, keys and values of one input."""
-    node.only("do_rotary", 0)
-    node.only("past_present_share_buffer", 0)
     node.ignore("rotary_embedding_dim")
-    heads = node.integer("num_heads")
     node.dims(0, rank=3)
     node.dims(1, rank=2)
     x = relax.matmul(node.x(0), node.x(1))
     x = relax.add(x, node.x(2)) if node.given(2) else x
+    return of_product(node, x, mask=3, past=4, bias=5)
+
+
+def of_product(node, x: ir.Value, mask: int, past: int, bias: int | None):
+    """Attention of the product that has queries, keys and values [B, S, 3 N D], and what the next call begins with. ``mask``, ``past``,
+    ``bias``: the indices of inputs."""
+    node.only("do_rotary", 0)
+    node.only("past_present_share_buffer", 0)
+    heads = node.integer("num_heads")
     total = static_size(dims(x.type)[2], "the size of its weight")
     widths = node.integers("qkv_hidden_sizes", [total // 3] * 3)
     if len(widths) != 3 or sum(widths) != total:
@@ -134,12 +161,12 @@ def attention(node):
     ends = np.cumsum([0, *widths]).tolist()
     q, k, v = (split_heads(columns(x, ends[i], ends[i + 1]), heads) for i in range(3))
     before: Size = 0
-    if node.given(4):
-        before = node.dims(4, rank=5)[3]
-        k, v = (relax.concat([_half(node.x(4), place), new], axis=2) for place, new in ((0, k), (1, v)))
+    if node.given(past):
+        before = node.dims(past, rank=5)[3]
+        k, v = (relax.concat([_half(node.x(past), place), new], axis=2) for place, new in ((0, k), (1, v)))
     rows, keys = dims(q.type)[2], dims(k.type)[2]
-    biases = [_padding(node, 3, keys, q)] if node.given(3) else node.ignore("mask_filter_value") or []
-    biases += [node.x(5)] if node.given(5) else []
+    biases = [_padding(node, mask, keys, q)] if node.given(mask) else node.ignore("mask_filter_value") or []
+    biases += [] if bias is None else _bias(node, bias, q, keys)
     y = attend(q, k, v, Scores(_scale(node), biases=tuple(biases), kept=_causal(node, rows, keys, before)))
     present = relax.concat([relax.expand_dims(k, axis=[0]), relax.expand_dims(v, axis=[0])], axis=0) if any(node.used[1:]) else None
     return merge_heads(y), present
@@ -147,25 +174,6 @@ def attention(node):
 
 def _half(past: ir.Value, place: int) -> ir.Value:
     return relax.squeeze(relax.strided_slice(past, axes=[0], begin=[place], end=[place + 1]), axis=[0])
-
-
-@op("RotaryEmbedding", 1, domain=_DOMAIN)
-def rotary_embedding(node):
-    """Features rotated by angles that depend on their place in the sequence."""
-    node.only("is_packed_batching", 0)
-    node.only("scale", 1.0)
-    half = static_size(node.dims(2, rank=2)[1], "the size of its table of cosines")
-    heads, width = node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0) or 2 * half
-    x, flat = node.x(), node.rank() == 3
-    if flat:
-        features = static_size(node.dims(0, rank=3)[2], "the size of its input")
-        x = split_heads(x, heads or features // (2 * half))
-    rows = dims(x.type)[2]
-    places = relax.astype(node.x(1), dtype=I64)
-    if node.rank(1) == 1:
-        places = relax.add(counted(rows), places)
-    y = rotated(x, angles(node.x(2), places), angles(node.x(3), places), node.flag("interleaved"), width)
-    return merge_heads(y) if flat else y
 
 
 @op("GroupQueryAttention", 1, domain=_DOMAIN)
@@ -176,7 +184,7 @@ def group_query_attention(node):
         raise Malformed(f"num_heads = {heads} must be a multiple of kv_num_heads = {shared}")
     q, k, v = _grouped(node, heads, shared)
     batch, _, rows, _ = dims(q.type)
-    total = node.sizes(6, "its total_sequence_length")
+    total = [a_symbol(node, 6, "total")] if node.by_data(6) else node.sizes(6, "its total_sequence_length")
     if len(total) != 1:
         raise Malformed(f"its total_sequence_length has {len(total)} elements, must have one")
     seen = relax.reshape(relax.astype(node.x(5), dtype=I64), shape=[batch])  # of each example: the place of its last key
@@ -244,4 +252,4 @@ def _cached(node, index: int, new: ir.Value, before: ir.Value, total: Size) -> i
     return written(node.with_inputs(old, new, before), old, new, 2)
 
 
-ENTRIES = (multi_head_attention, attention, rotary_embedding, group_query_attention)
+ENTRIES = (multi_head_attention, attention, group_query_attention)

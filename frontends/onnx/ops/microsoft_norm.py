@@ -1,15 +1,17 @@
 """Normalizations of onnxruntime: those that its optimizer inserts. ``SimplifiedLayerNormalization`` has ONNX's domain there."""
+from collections.abc import Callable
+
 import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.norm import last_axes, root_mean_square_norm
+from legato.frontends.onnx.ops.norm import last_axes, root_mean_square_norm, statistics
 from legato.frontends.onnx.problems import Refused
 
 _DOMAIN = "com.microsoft"
-_F32 = np.dtype(np.float32)
+_NOWHERE = 1 << 10    # the index of an input that no node has
 
 
 def _sum(node, bias: int) -> ir.Value:
@@ -22,14 +24,6 @@ def _zeros(node, index: int) -> ir.Value:
     return relax.broadcast_to(node.literal(0, node.dtype(index)), shape=node.dims(index))
 
 
-def _statistics(node, x: ir.Value, epsilon: float, axes: list[int], simple: bool = False) -> tuple[ir.Value | None, ir.Value]:
-    """The mean, and the inverse of the standard deviation (``simple``: of the root of the mean square), in f32."""
-    x = x if relax.TensorType.of(x.type).dtype == _F32 else relax.astype(x, dtype=_F32)
-    mean = None if simple else relax.mean(x, axis=axes, keepdims=True)
-    square = relax.mean(relax.square(x if mean is None else relax.subtract(x, mean)), axis=axes, keepdims=True)
-    return mean, relax.rsqrt(relax.add(square, node.literal(epsilon, _F32)))
-
-
 @op("SkipLayerNormalization", 1, domain=_DOMAIN)
 def skip_layer_norm(node):
     """Layer normalization of x + skip + bias; the sum is an output, too."""
@@ -37,7 +31,7 @@ def skip_layer_norm(node):
     y = relax.layer_norm(total, node.x(2), node.x(3) if node.given(3) else _zeros(node, 2), epsilon=epsilon)
     if not any(node.used[1:3]):
         return y, None, None, total
-    mean, inverse = _statistics(node, total, epsilon, [-1])
+    mean, inverse = statistics(node, total, epsilon, [-1])
     return y, mean, inverse, total
 
 
@@ -50,7 +44,7 @@ def skip_rms_norm(node):
         return y, None, None, total
     if node.used[1]:
         raise Refused("its output 'mean' is used, which onnxruntime does not compute")
-    return y, None, _statistics(node, total, epsilon, [-1], simple=True)[1], total
+    return y, None, statistics(node, total, epsilon, [-1], simple=True)[1], total
 
 
 @op("SimplifiedLayerNormalization", 1)
@@ -59,28 +53,53 @@ def rms_norm(node):
     node.only("stash_type", 1)
     axes, epsilon = last_axes(node), node.number("epsilon", 1e-5)
     y = root_mean_square_norm(node, axes, epsilon)
-    return (y, _statistics(node, node.x(), epsilon, axes, simple=True)[1]) if any(node.used[1:]) else y
+    return (y, statistics(node, node.x(), epsilon, axes, simple=True)[1]) if any(node.used[1:]) else y
 
 
 @op("EmbedLayerNormalization", 1, domain=_DOMAIN)
 def embed_layer_norm(node):
     """Layer normalization of the sum of embeddings of words, places and segments."""
-    ids, epsilon = node.x(0), node.number("epsilon", 1e-12)
     node.ignore("mask_index_type")
-    total = relax.take(node.x(2), ids, axis=0)
-    if node.given(8):
-        places = relax.take(node.x(3), node.x(8), axis=0)
+    y, total = _embedded(node, lambda index, x: x, 8)
+    return y, _lengths(node), total
+
+
+def _embedded(node, number: Callable[[int, ir.Value], ir.Value], places: int) -> tuple[ir.Value, ir.Value]:
+    """The layer normalization of the sum of embeddings, and the sum. ``number(index, x)``: what is read of an input, as floats;
+    ``places``: the index of the input that has places."""
+    ids, epsilon = node.x(0), node.number("epsilon", 1e-12)
+    total = number(2, relax.take(node.x(2), ids, axis=0))
+    if node.given(places):
+        rows = relax.take(node.x(3), node.x(places), axis=0)
     else:
-        places = relax.strided_slice(node.x(3), axes=[0], begin=[0], end=[node.dims(0)[1]])
-    total = relax.add(total, places)
+        rows = relax.strided_slice(node.x(3), axes=[0], begin=[0], end=[node.dims(0)[1]])
+    total = relax.add(total, number(3, rows))
     if node.given(1) and node.given(4):
-        total = relax.add(total, relax.take(node.x(4), node.x(1), axis=0))
-    y = relax.layer_norm(total, node.x(5), node.x(6), epsilon=epsilon)
+        total = relax.add(total, number(4, relax.take(node.x(4), node.x(1), axis=0)))
+    return relax.layer_norm(total, number(5, node.x(5)), number(6, node.x(6)), epsilon=epsilon), total
+
+
+def _lengths(node) -> ir.Value:
+    """How many elements of each row of the mask are not 0."""
     i32 = np.dtype(np.int32)
-    if node.given(7):
-        kept = relax.astype(relax.not_equal(node.x(7), node.literal(0, node.dtype(7))), dtype=i32)
-        return y, relax.sum(kept, axis=[1]), total
-    return y, relax.broadcast_to(node.literal(0, i32), shape=node.dims(0)[:1]), total
+    if not node.given(7):
+        return relax.broadcast_to(node.literal(0, i32), shape=node.dims(0)[:1])
+    return relax.sum(relax.astype(relax.not_equal(node.x(7), node.literal(0, node.dtype(7))), dtype=i32), axis=[1])
 
 
-ENTRIES = (skip_layer_norm, skip_rms_norm, rms_norm, embed_layer_norm)
+@op("QEmbedLayerNormalization", 1, domain=_DOMAIN)
+def quantized_embed_layer_norm(node):
+    """EmbedLayerNormalization of parameters in bytes: each has a scale and a zero point. Only what is taken is dequantized."""
+    def dequantized(index: int, x: ir.Value) -> ir.Value:
+        scale, zero = (relax.reshape(node.x(at), shape=[]) for at in (index + 6, index + 11))
+        exact = relax.subtract(relax.astype(x, dtype=np.int32), relax.astype(zero, dtype=np.int32))
+        return relax.multiply(relax.astype(exact, dtype=node.dtype(index + 6)), scale)
+
+    if not (node.given(1) and node.given(4)):    # numbers of tables that are not there
+        for index in (4, 10, 15):
+            node.ignore_input(index)
+    y, _ = _embedded(node, dequantized, _NOWHERE)
+    return y, _lengths(node)
+
+
+ENTRIES = (skip_layer_norm, skip_rms_norm, rms_norm, embed_layer_norm, quantized_embed_layer_norm)

@@ -12,6 +12,8 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import product
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops import quantize
+from legato.frontends.onnx.ops.microsoft_attention import of_product
+from legato.frontends.onnx.ops.microsoft_images import channels_first, channels_last
 from legato.frontends.onnx.ops.pool import average_pool
 from legato.frontends.onnx.problems import Malformed, Refused
 
@@ -113,14 +115,6 @@ def qlinear_softmax(node):
     return _quantized(node, relax.reshape(flat, shape=sizes), 3, 4, node.dtype())
 
 
-def _channels_first(node, x: ir.Value) -> ir.Value:
-    return relax.permute_dims(x, axes=[0, node.rank() - 1, *range(1, node.rank() - 1)])
-
-
-def _channels_last(x: ir.Value) -> ir.Value:
-    return relax.permute_dims(x, axes=[0, *range(2, x.type.rank), 1])
-
-
 @op("QLinearGlobalAveragePool", 1, domain=_DOMAIN)
 def qlinear_global_average_pool(node):
     """The average over all axes but the batch and the channels."""
@@ -133,8 +127,8 @@ def qlinear_global_average_pool(node):
 def qlinear_average_pool(node):
     """AveragePool of a quantized tensor."""
     last, x, target = node.flag("channels_last"), _dequantized(node, 0, 1, 2), node.dtype()
-    y = average_pool.build(node.with_inputs(_channels_first(node, x) if last else x))
-    return _quantized(node, _channels_last(y) if last else y, 3, 4, target, last=True)
+    y = average_pool.build(node.with_inputs(channels_first(x) if last else x))
+    return _quantized(node, channels_last(y) if last else y, 3, 4, target, last=True)
 
 
 @op("QGemm", 1, domain=_DOMAIN)
@@ -173,17 +167,26 @@ def _per_column(node, index: int) -> ir.Value:
 @op("MatMulIntegerToFloat", 1, domain=_DOMAIN)
 def matmul_integer_to_float(node):
     """A matrix product of integers of 8 bits, scaled to floats."""
-    a = _integers(node, 0, 4, _row_zeros(node))
-    b = _integers(node, 1, 5, _per_column(node, 5) if node.given(5) else None)
-    scaled = relax.multiply(_as(relax.matmul(a, b), _F32), relax.multiply(_as(_single(node, 2, "scale of A"), _F32), _as(
-        _per_column(node, 3), _F32)))
-    target = node.dtype(2)
-    y = _as(scaled, target)
+    y = _scaled_product(node, scales=(2, 3), zeros=(4, 5))
     return relax.add(y, node.x(6)) if node.given(6) else y
 
 
-def _row_zeros(node) -> ir.Value | None:
-    return _single(node, 4, "zero point of A") if node.given(4) else None
+def _scaled_product(node, scales: tuple[int, int], zeros: tuple[int, int]) -> ir.Value:
+    """The product of inputs 0 and 1 of 8 bits, times their scales, in the type of the first of these. ``scales``, ``zeros``: the indices of
+    inputs that have one number for input 0, and one, or one for each column, for input 1."""
+    a = _integers(node, 0, zeros[0], _single(node, zeros[0], "zero point of A") if node.given(zeros[0]) else None)
+    b = _integers(node, 1, zeros[1], _per_column(node, zeros[1]) if node.given(zeros[1]) else None)
+    factor = relax.multiply(_as(_single(node, scales[0], "scale of A"), _F32), _as(_per_column(node, scales[1]), _F32))
+    return _as(relax.multiply(_as(relax.matmul(a, b), _F32), factor), node.dtype(scales[0]))
+
+
+@op("QAttention", 1, domain=_DOMAIN)
+def qattention(node):
+    """Attention whose queries, keys and values are a product of integers of 8 bits."""
+    node.dims(0, rank=3)
+    node.dims(1, rank=2)
+    x = relax.add(_scaled_product(node, scales=(3, 4), zeros=(6, 7)), node.x(2))
+    return of_product(node, x, mask=5, past=8, bias=None)
 
 
 def quantized_to_its_range(x: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -229,5 +232,6 @@ def dequantize_linear(node):
 
 ENTRIES: Sequence = (
     qlinear_add, qlinear_mul, qlinear_concat, qlinear_sigmoid, qlinear_leaky_relu, qlinear_softmax, qlinear_global_average_pool,
-    qlinear_average_pool, qgemm, matmul_integer_to_float, dynamic_quantize_matmul, qlinear_where, quantize_linear, dequantize_linear,
+    qlinear_average_pool, qgemm, matmul_integer_to_float, qattention, dynamic_quantize_matmul, qlinear_where, quantize_linear,
+    dequantize_linear,
 )

@@ -15,6 +15,11 @@ from legato.frontends.onnx.values import WIDENED, ConstantValue
 
 _DOMAIN = "com.microsoft"
 _IN_BYTES = 4   # the accuracy_level of bytes; of f32, f16 and bf16 it is 1 to 3
+# the tables of bitsandbytes (https://arxiv.org/abs/2305.14314): 4-bit floats, and quantiles of the normal distribution
+_FP4 = [sign * number / 12 for sign in (1, -1) for number in (0, 0.0625, 8, 12, 4, 6, 2, 3)]
+_NF4 = (-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+        -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434,
+        0.5626170039176941, 0.7229568362236023, 1.0)
 _BYTE, _F32 = np.dtype(np.uint8), np.dtype(np.float32)
 
 
@@ -97,6 +102,29 @@ def matmul_nbits(node):
     return relax.add(y, node.x(5)) if node.given(5) else y
 
 
+@op("MatMulBnb4", 1, domain=_DOMAIN)
+def matmul_bnb4(node):
+    """A matrix product by the transpose of a weight whose elements are numbers of one of two tables, times the greatest of each block of
+    the flattened weight."""
+    depth, columns, block, kind_ = node.integer("K"), node.integer("N"), _block_size(node), node.integer("quant_type")
+    node.ignore("training_mode")
+    node.only("transB", 1)
+    if kind_ not in (0, 1):
+        raise Malformed(f"quant_type = {kind_} must be 0, for FP4, or 1, for NF4")
+    count, (bytes_,) = depth * columns, node.dims(1, rank=1)
+    if node.dtype(1) != _BYTE or bytes_ != (count + 1) // 2:
+        raise Malformed(f"its weight must be {(count + 1) // 2} bytes, is {bytes_} of {node.dtype(1)}")
+    blocks = -(-count // block)
+    node.require_shape(2, "absmax", [blocks])
+    pairs = relax.expand_dims(node.x(1), axis=[1])      # the first of two elements is in the upper bits
+    places = relax.bitwise_and(relax.right_shift(pairs, node.literal(np.array([4, 0], np.uint8))), node.literal(np.uint8(15)))
+    table = node.literal(np.array((_FP4, _NF4)[kind_], np.float32))
+    values = relax.take(table, relax.astype(_cut(relax.reshape(places, shape=[2 * bytes_]), count), dtype=np.int32), axis=0)
+    w = relax.multiply(values, relax.take(_wide(node, 2), node.literal(np.arange(count) // block), axis=0))
+    y = relax.matmul(_as(node.x(), _F32), relax.permute_dims(relax.reshape(w, shape=[columns, depth]), axes=[1, 0]))
+    return _as(y, node.dtype())
+
+
 @op("GatherBlockQuantized", 1, domain=_DOMAIN)
 def gather_block_quantized(node):
     """Slices of a tensor of few bits, dequantized: only what is gathered."""
@@ -121,7 +149,7 @@ def gather_block_quantized(node):
     picked = relax.take(node.x(0), node.x(1), axis=axis)
     at = along + node.rank(1) - 1 if along > axis else along
     if not narrow and bits < 8:
-        picked = _unpacked_values(node, picked, bits)
+        picked = unpacked_values(node, picked, bits)
     groups = node.literal(np.arange(sizes[along]) // block)
 
     def of_blocks(value: ir.Value) -> ir.Value:
@@ -134,14 +162,14 @@ def gather_block_quantized(node):
         zeros = node.x(3)
         if not narrow and bits < 8:
             count = -(-sizes[along] // block)
-            zeros = _cut(_unpacked_values(node, zeros, bits), count)
+            zeros = _cut(unpacked_values(node, zeros, bits), count)
         wide = relax.subtract(wide, of_blocks(relax.astype(zeros, dtype=_F32)))
     elif not narrow:
         wide = relax.subtract(wide, node.literal(1 << (bits - 1), _F32))
     return _as(relax.multiply(wide, of_blocks(_wide(node, 2))), dtype)
 
 
-def _unpacked_values(node, x: ir.Value, bits: int) -> ir.Value:
+def unpacked_values(node, x: ir.Value, bits: int) -> ir.Value:
     """A tensor of bytes with several integers in each of the last axis, as one integer a byte."""
     shape = list(relax.dims.dims(x.type))
     shifts, mask = np.arange(0, 8, bits, dtype=np.uint8), np.uint8((1 << bits) - 1)
@@ -149,4 +177,4 @@ def _unpacked_values(node, x: ir.Value, bits: int) -> ir.Value:
     return relax.reshape(parts, shape=[*shape[:-1], shape[-1] * (8 // bits)])
 
 
-ENTRIES = (matmul_nbits, gather_block_quantized)
+ENTRIES = (matmul_nbits, matmul_bnb4, gather_block_quantized)

@@ -23,8 +23,8 @@ def _check_stash_type(node) -> None:
 def batch_norm(node):
     """BatchNormalization; in training mode (from opset 14) with the batch's statistics, and new running ones as outputs."""
     epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
-    if node.version < 9:
-        node.only("spatial", 1)
+    if node.version < 9 and not node.flag("spatial", True):
+        return _of_each_place(node, epsilon)
     training = node.flag("training_mode") if node.version >= 14 else any(node.used[1:])
     x = node.x()
     parameters = [_as(node, index) for index in range(1, 5)]
@@ -40,6 +40,18 @@ def batch_norm(node):
     kept, taken = node.literal(momentum, node.dtype()), node.literal(1 - momentum, node.dtype())
     running = [relax.add(relax.multiply(old, kept), relax.multiply(new, taken)) for old, new in ((mean, of_batch), (var, spread))]
     return relax.batch_norm(x, gamma, beta, of_batch, spread, epsilon=epsilon), *running
+
+
+def _of_each_place(node, epsilon: float) -> ir.Value:
+    """BatchNormalization whose parameters have a number for each element of an example."""
+    node.ignore("momentum")
+    if any(node.used[1:]):
+        raise Refused("training is not supported before opset 14: its outputs after the first are used")
+    for index, name in enumerate(("scale", "bias", "mean", "variance"), 1):
+        node.require_shape(index, name, node.dims()[1:])
+    gamma, beta, mean, var = (node.x(index) for index in range(1, 5))
+    spread = relax.sqrt(relax.add(var, node.literal(epsilon, node.dtype())))
+    return relax.add(relax.multiply(relax.divide(relax.subtract(node.x(), mean), spread), gamma), beta)
 
 
 def _as(node, index: int):
@@ -63,9 +75,17 @@ def layer_norm(node):
         y = relax.layer_norm(x, gamma, beta, axes=axes, epsilon=epsilon)
     if not any(node.used[1:]):
         return y
-    mean = relax.mean(x, axis=axes, keepdims=True)
-    variance = relax.mean(relax.square(relax.subtract(x, mean)), axis=axes, keepdims=True)
-    return y, mean, relax.rsqrt(relax.add(variance, node.literal(epsilon, node.dtype())))
+    mean, inverse = statistics(node, x, epsilon, axes)
+    return y, mean, inverse
+
+
+def statistics(node, x: ir.Value, epsilon: float, axes: Sequence[int], simple: bool = False) -> tuple[ir.Value | None, ir.Value]:
+    """The mean, and the inverse of the standard deviation (``simple``: of the root of the mean square), in f32."""
+    f32 = np.dtype(np.float32)
+    x = x if relax.TensorType.of(x.type).dtype == f32 else relax.astype(x, dtype=f32)
+    mean = None if simple else relax.mean(x, axis=axes, keepdims=True)
+    square = relax.mean(relax.square(x if mean is None else relax.subtract(x, mean)), axis=axes, keepdims=True)
+    return mean, relax.rsqrt(relax.add(square, node.literal(epsilon, f32)))
 
 
 def last_axes(node) -> list[int]:

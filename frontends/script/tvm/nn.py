@@ -127,14 +127,17 @@ def adaptive_avg_pool(rank: int) -> Any:
     return op
 
 
+_PAD_MODES = {"replicate": "edge", "circular": "wrap"}    # TVM's name: relax's name
+
+
 def pad(data: Any, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 0.0) -> ir.Value:
-    """Pads by ``pad_width``: begin and end of each axis in turn, flat or as pairs."""
+    """Pads by ``pad_width``: begin and end of each axis in turn, flat or as pairs. Modes have TVM's names, or relax's."""
     nested = isinstance(pad_width, (tuple, list)) and any(isinstance(p, (tuple, list)) for p in pad_width)
     flat = [n for pair in pad_width for n in ints(pair)] if nested else ints(pad_width)
     x = tensor(data)
     if len(flat) != 2 * x.type.rank:
         raise Misuse(f"pad_width has a begin and an end for each of {x.type.rank} axes; {len(flat)} numbers are given")
-    return relax.pad(x, pads=flat[0::2] + flat[1::2], mode=pad_mode, value=float(pad_value))
+    return relax.pad(x, pads=flat[0::2] + flat[1::2], mode=_PAD_MODES.get(pad_mode, pad_mode), value=float(pad_value))
 
 
 def pixel_shuffle(data: Any, upscale_factor: int) -> ir.Value:

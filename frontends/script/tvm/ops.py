@@ -123,17 +123,15 @@ def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest:
 
 
 def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: Any = "int32") -> ir.Value:
-    """The indices that sort an axis. Misuse where the size of the axis is a symbol."""
+    """The indices that sort an axis."""
     x = tensor(data)
     axis = axis_of(axis, x)
     size = dims.dims(x.type)[axis]
-    if not isinstance(size, int):
-        raise Misuse("an axis is sorted whose size is a number")
     return relax.astype(relax.topk(x, k=size, axis=axis, largest=descending), dtype_of(dtype))
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False) -> ir.Value:
-    """The elements in order along an axis. Misuse where the size of the axis is a symbol."""
+    """The elements in order along an axis."""
     return relax.gather_elements(tensor(x), argsort(x, axis, descending, "int64"), axis=axis)
 
 

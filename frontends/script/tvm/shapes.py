@@ -6,6 +6,8 @@ Each function implements the op ``R.<its name>``. Sizes are ints and expressions
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
@@ -39,13 +41,14 @@ def strided_slice(x: Any, axes: Any, begin: Any, end: Any, strides: Any = None, 
 
 
 def flip(data: Any, axis: int) -> ir.Value:
-    """Reverses an axis. Misuse where its size is a symbol."""
+    """Reverses an axis."""
     x = tensor(data)
     axis = axis_of(axis, x)
     size = dims.dims(x.type)[axis]
-    if not isinstance(size, int):
-        raise Misuse("R.flip takes an axis whose size is a number")
-    return relax.strided_slice(x, [size - 1], [-size - 1], [-1], [axis])
+    if isinstance(size, int):
+        return relax.strided_slice(x, [size - 1], [-size - 1], [-1], [axis])
+    ones = relax.broadcast_to(relax.constant(np.int64(1)), [size])
+    return relax.take(x, relax.subtract(relax.sum(ones, axis=[0], keepdims=True), relax.cumsum(ones, axis=0)), axis=axis)
 
 
 def gather_elements(data: Any, indices: Any, axis: int = 0) -> ir.Value:
@@ -80,8 +83,10 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int =
 # --- shapes ---
 
 def reshape(x: Any, shape: Any) -> ir.Value:
-    """The elements in row-major order in another shape."""
-    return relax.reshape(tensor(x), sizes(shape))
+    """The elements in row-major order in another shape, of which -1 is what is left, and 0 the size that x has there."""
+    x, wanted = tensor(x), sizes(shape)
+    own = dims.dims(x.type)
+    return relax.reshape(x, [own[axis] if size == 0 and axis < len(own) else size for axis, size in enumerate(wanted)])
 
 
 def flatten(x: Any) -> ir.Value:

@@ -145,7 +145,8 @@ FAMILIES = {
         "R.split(x, 3, axis=1)[1]": lambda v: v["x"][:, 1:2], "R.split(x, indices_or_sections=[1, 3], axis=2)[2]": lambda v: v["x"][..., 3:],
         "R.tile(x, (2, 1, 3))": lambda v: np.tile(v["x"], (2, 1, 3)), "R.tile(data=w, repeats=[2])": lambda v: np.tile(v["w"], [2]),
         "R.repeat(x, repeats=2, axis=1)": lambda v: np.repeat(v["x"], 2, 1), "R.repeat(w, 3)": lambda v: np.repeat(v["w"], 3),
-        "R.flip(x, axis=2)": lambda v: v["x"][..., ::-1],
+        "R.flip(x, axis=2)": lambda v: v["x"][..., ::-1], "R.reshape(x, (0, -1))": lambda v: v["x"].reshape(2, 12),
+        "R.reshape(x, (1, 0, 8))": lambda v: v["x"].reshape(1, 3, 8),
     }),
     "parts": ({"x": (5, 6), "i": ((3,), "int64"), "at": ((2, 6), "int64"), "pairs": ((3, 2), "int64"), "u": (2, 6), "r": (3,)}, {
         "R.take(x, i, axis=1)": lambda v: v["x"][:, v["i"]], "R.take(x, i, 0)": lambda v: v["x"][v["i"]],
@@ -196,6 +197,10 @@ FAMILIES = {
         "R.nn.pad(x, [0, 0, 1, 0, 2, 1, 0, 0], pad_value=3.0)": lambda v: np.pad(v["x"], ((0, 0), (1, 0), (2, 1), (0, 0)), constant_values=3),
         "R.nn.pad(x, pad_width=((0, 0), (0, 0), (1, 2), (3, 0)), pad_mode='reflect')":
             lambda v: np.pad(v["x"], ((0, 0), (0, 0), (1, 2), (3, 0)), mode="reflect"),
+        "R.nn.pad(x, [0, 0, 0, 0, 1, 2, 3, 0], pad_mode='replicate')":
+            lambda v: np.pad(v["x"], ((0, 0), (0, 0), (1, 2), (3, 0)), mode="edge"),
+        "R.nn.pad(x, [0, 0, 0, 0, 1, 2, 3, 0], pad_mode='circular')":
+            lambda v: np.pad(v["x"], ((0, 0), (0, 0), (1, 2), (3, 0)), mode="wrap"),
         "R.nn.pixel_shuffle(R.concat((x, x), 1), 2)":
             lambda v: np.concatenate([v["x"]] * 2, 1).reshape(1, 1, 2, 2, 8, 8).transpose(0, 1, 4, 2, 5, 3).reshape(1, 1, 16, 16),
         "R.nn.batch_flatten(x)": lambda v: v["x"].reshape(1, -1),
@@ -312,3 +317,18 @@ def names_of_ops(shapes, cases):
 def test_refusals(call, message):
     with pytest.raises(legato.LegatoError, match=message):
         parse(f'@R.function\ndef g(x: R.Tensor((3, 4), "float32")):\n    y = {call}\n    return y')
+
+
+SYMBOLIC = {
+    "R.flip(x, axis=1)": lambda x: x[:, ::-1], "R.flip(x, axis=0)": lambda x: x[::-1], "R.sort(x, axis=0)": lambda x: np.sort(x, 0),
+    "R.sort(x, descending=True)": lambda x: -np.sort(-x, 1), "R.argsort(x, axis=1)": lambda x: np.argsort(x, 1).astype(np.int32),
+    "R.reshape(x, (0, -1, 1))": lambda x: x[:, :, None],
+}
+
+
+@pytest.mark.parametrize("call", SYMBOLIC)
+def test_axes_of_symbolic_sizes(call):
+    exe = legato.compile(parse(f'@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    return {call}'))
+    for shape in ((3, 5), (1, 4), (0, 3)):
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        np.testing.assert_array_equal(exe(x), SYMBOLIC[call](x))

@@ -1,0 +1,95 @@
+"""Ops of com.microsoft on plain tensors and images, compiled, against onnxruntime."""
+import numpy as np
+import pytest
+from contrib import DOMAIN, check, model_of
+from thoroughly import first_of
+
+import legato
+
+RNG = np.random.default_rng(8)
+BOTH = first_of([True, False])
+
+
+def normal(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def scalar(value: float, dtype: type = np.float32) -> np.ndarray:
+    return np.array(value, dtype)
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_ops_that_onnx_has_too(symbolic):
+    x = normal(3, 4, 5)
+    check("Trilu", [x, scalar(1, np.int64)], symbolic=symbolic, upper=0)
+    check("GatherND", [x, np.array([[0, 1], [2, 3]], np.int32)], [1], symbolic=symbolic)
+    check("GridSample", [normal(2, 3, 5, 6), normal(2, 4, 3, 2)], symbolic=symbolic, features=[2], padding_mode="reflection")
+    check("Pad", [x, np.array([[1, 0, 2, 0, 1, 1]]), scalar(2.5)], [1, 2], symbolic=symbolic)
+    check("Pad", [x, np.array([1, 0, 2, 0, 1, 1])], [1], symbolic=symbolic, mode="reflect")
+    for axis in (0, 2, -1):
+        check("ExpandDims", [x, scalar(axis, np.int32)], [1], symbolic=symbolic)
+    check("Unique", [np.array([2, 1, 1, 3, 4, 3], np.float32)], outputs=["y", "which", "counts"], symbolic=symbolic)
+    for kept in ([], [0, 1]):
+        check("Range", [scalar(2), scalar(9), scalar(1.5)], kept, symbolic=symbolic)
+        check("Range", [scalar(2, np.int64), scalar(9, np.int64)], kept, symbolic=symbolic)
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_distances(symbolic):
+    for metric in ("sqeuclidean", "euclidean"):
+        check("CDist", [normal(5, 7), normal(4, 7)], metric=metric, symbolic=symbolic)
+    with pytest.raises(legato.LegatoError, match=r"its second matrix must have the shape \[4, 7\], has \[4, 6\]"):
+        legato.from_onnx(model_of("CDist", [normal(5, 7), normal(4, 6)], (), ["y"], False, DOMAIN))
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_windows(symbolic):
+    check("UnfoldTensor", [normal(2, 9, 3)], dim=1, size=3, step=2, symbolic=symbolic)
+    check("UnfoldTensor", [normal(2, 7)], size=2, symbolic=symbolic)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 12, 15])
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_repeated_sequences_of_tokens(symbolic, size):
+    """Also of a length that is less than that of a sequence."""
+    check("NGramRepeatBlock", [RNG.integers(0, 4, (3, 12)), normal(3, 6)], ngram_size=size, symbolic=symbolic)
+
+
+def test_products_of_integers_of_16_bits():
+    a, b = (RNG.integers(-2**15, 2**15, shape).astype(np.int16) for shape in ((2, 3, 4), (2, 4, 5)))
+    check("MatMulInteger16", [a, b // 64])
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_inverses(symbolic):
+    for shape, dtype, tolerance in (((5, 5), np.float32, 1e-4), ((3, 2, 4, 4), np.float64, 1e-10), ((3, 3), np.float16, 1e-2)):
+        x = (normal(*shape) / 4 + np.eye(shape[-1])).astype(dtype)
+        check("Inverse", [x], symbolic=symbolic, tolerance=tolerance)
+    check("Inverse", [np.array([[0, 0, 3], [2, 0, 0], [0, 4, 0]], np.float32)], symbolic=symbolic)
+    with pytest.raises(legato.LegatoError, match=r"must be square matrices, has the shape \[2, 3\]"):
+        legato.from_onnx(model_of("Inverse", [normal(2, 3)], (), ["y"], False, DOMAIN))
+
+
+@pytest.mark.parametrize("crop", [(3, 4), (1, 4), (5, 1)])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_crops(mode, crop):
+    corners = np.array([[0, 0, 1, 1], [.2, .1, .7, .9], [-.3, .2, 1.4, .5], [.9, .8, .1, .2]], np.float32)
+    inputs = [normal(2, 3, 6, 7), corners, np.array([0, 1, 1, 0], np.int32), np.array(crop, np.int32)]
+    for symbolic, kept in ((False, [3]), (True, [3]), (False, [])):
+        check("CropAndResize", inputs, kept, mode=mode, extrapolation_value=2.5, symbolic=symbolic)
+
+
+def bytes_of(*shape: int, dtype: type = np.uint8) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return RNG.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_channels_last(symbolic):
+    check("NhwcMaxPool", [bytes_of(2, 7, 6, 3)], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1], symbolic=symbolic)
+    check("NhwcMaxPool", [bytes_of(2, 7, 3, dtype=np.int8)], kernel_shape=[2], strides=[3], ceil_mode=1, symbolic=symbolic)
+    scales = [scalar(.05), np.uint8(120)], [np.abs(normal(8)) / 50, np.zeros(8, np.int8)], [scalar(.3), np.uint8(100)]
+    w, bias = bytes_of(8, 2, 3, 3, dtype=np.int8), RNG.integers(-99, 99, 8).astype(np.int32)
+    for last, x in ((0, bytes_of(1, 4, 6, 5)), (1, bytes_of(1, 6, 5, 4))):
+        inputs = [x, *scales[0], w, *scales[1], *scales[2], bias]
+        check("QLinearConv", inputs, range(1, 9), group=2, pads=[1, 0, 1, 1], channels_last=last, unit=1, symbolic=symbolic, features=[4])
