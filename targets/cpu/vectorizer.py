@@ -229,11 +229,13 @@ class Vectorizer:
         self._static += [fill, join]
         if extent < 0 or extent % width:
             part, rest = self.peel(around)
+            if extent < 0:      # of any number of elements: vectors of one register, the last under a mask
+                rest, _ = self.tile(rest, [lanes if i == loop else 0 for i in range(len(extents))])
             rest = self.tile(rest, others)[0]
             if extent >= 0 and is_power_of_two(extent % width):  # a single element leaves no loop to mask
                 self._static.append(rest)
             else:
-                self._masked.append((rest, (width,)))
+                self._masked.append((rest, (width if extent >= 0 else lanes,)))
         self._static.append(self.tile(part, others)[0])
         return True
 
