@@ -49,9 +49,10 @@ def divided(module: ir.Module) -> Division:
         called = sorted(moved & {used for name in symbols.ops.keys() - moved for used in symbols.uses(name)})
         outer = {name: PREFIX + name for name in called}
         later = [MAIN_PROFILED] if symbols.is_later(MAIN_PROFILED, moved) else []
+        blocks = {name for root in later for name in symbols.blocks_of(root)}
         outer |= {name: PREFIX + name for name in later}
         tables = symbols.tables() if any(MODEL in symbols.needs(group, outer) for group in [*groups, later]) else []
-        main = symbols.module_of(symbols.ops.keys() - moved - set(later), outer, external=tables)
+        main = symbols.module_of(symbols.ops.keys() - moved - {*later, *blocks}, outer, external=tables)
         shared = symbols.module_of(tables, {}, exported=tables) if tables else None
         profiled = _part(module, symbols, later, outer, tables, _slot_text(outer[MAIN_PROFILED])) if later else None
         for name in later:
@@ -183,14 +184,24 @@ class _Symbols:
     def is_later(self, name: str, moved: Collection[str]) -> bool:
         """Whether there is a function of this name, which need not be compiled at once, and is so large that it is worth that."""
         op = self.ops.get(name)
-        return (op is not None and is_defined(op) and self.sizes[name] >= PART // 2 and name not in self._foreign
+        return (op is not None and is_defined(op) and name not in self._foreign
+                and sum(self.sizes[one] for one in [name, *self.blocks_of(name)]) >= PART // 2
                 and all(used in moved or self._is_copyable(used) for used in self.uses(name)))
+
+    def blocks_of(self, name: str) -> list[str]:
+        """The functions that tir-split-blocks has made of blocks of a function: internal ones, which nothing else uses."""
+        own = [used for used in self.uses(name) if self._is_internal(used) and PRIM_FUNC not in self.ops[used].attributes]
+        return [used for used in own if not any(used in uses for other, uses in self._uses.items() if other != name)]
 
     def _is_copyable(self, name: str) -> bool:
         """Whether several modules may have a function or global: it is free, or a function that uses only what is."""
+        return self._is_free(name) or (self._is_internal(name) and name not in self._foreign
+                                       and all(map(self._is_copyable, self.uses(name) - {name})))
+
+    def _is_internal(self, name: str) -> bool:
+        """Whether a name is that of an internal function."""
         op = self.ops.get(name)
-        is_own = op is not None and op.name == "llvm.func" and is_defined(op) and str(op.attributes["linkage"]) == INTERNAL
-        return self._is_free(name) or (is_own and name not in self._foreign and all(map(self._is_copyable, self.uses(name) - {name})))
+        return op is not None and op.name == "llvm.func" and is_defined(op) and str(op.attributes["linkage"]) == INTERNAL
 
     def needs(self, group: Collection[str], elsewhere: Collection[str]) -> set[str]:
         """What functions use that is not ``elsewhere``, and what that uses, without the functions: the model's list is itself only."""

@@ -110,7 +110,7 @@ def cpu_stages(target: "Target") -> Stages:
                        "tir-profile-main"),
         ("llvm", f"tir-hoist-accumulators{{vectors=true}},tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
-                 f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},{entry}"),
+                 f"{down},{CLEAN},tir-check-lowered,tir-split-blocks,tir-mark-functions{{target=%s}},{entry}"),
     )
 
 

@@ -39,6 +39,11 @@ class Requirement:
             return (Room(self.size),)
         return (self.size,) if self.equal is None else (self.size, self.equal)
 
+    @property
+    def marker(self) -> str:
+        """The name of main's attribute that has its row."""
+        return BYTES if self.is_bytes else REGION_REQUIRES if self.in_region else REQUIRES
+
     def symbols(self) -> set[str]:
         """The symbols in its sizes."""
         return {name for size in (self.size, self.equal) if size is not None for name in symbols(size)}
@@ -65,19 +70,25 @@ def _rows(op: ir.OpView, name: str, **kind: bool) -> list[Requirement]:
 
 
 def require(main: ir.OpView, rows: Sequence[Requirement]) -> None:
-    """Records requirements on main in place of those that are there."""
-    kinds = {BYTES: [row for row in rows if row.is_bytes], REGION_REQUIRES: [row for row in rows if row.in_region]}
-    kinds[REQUIRES] = [row for row in rows if not row.is_bytes and not row.in_region]
-    for name, kept in kinds.items():
+    """Records requirements on main in place of those of their kinds that are there."""
+    for name in (BYTES, REGION_REQUIRES, REQUIRES):
+        kept = [row.attribute() for row in rows if row.marker == name]
         if kept:
-            main.operation.attributes[name] = ir.ArrayAttr.get([row.attribute() for row in kept])
+            main.operation.attributes[name] = ir.ArrayAttr.get(kept)
+
+
+def require_too(main: ir.OpView, row: Requirement) -> None:
+    """Records one requirement on main, behind those that are there."""
+    attributes = main.operation.attributes
+    before = ir.ArrayAttr(attributes[row.marker]) if row.marker in attributes else ()
+    attributes[row.marker] = ir.ArrayAttr.get([*before, row.attribute()])
 
 
 def require_here(main: func.FuncOp, row: Requirement) -> None:
     """Records a requirement of what stands at the insertion point: on main, or in the branch or loop there, whose symbols are known."""
     block = ir.InsertionPoint.current.block
     if block == main.body.blocks[0]:
-        require(main, [*requirements(main), row])
+        require_too(main, row)
         return
     operands = [materialize(size, main, unchecked=True) for size in row.sizes]
     call_of(f"{REQUIRE}_{len(operands)}", operands).attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute()])

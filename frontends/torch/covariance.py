@@ -1,18 +1,10 @@
 """``torch.cov`` and ``torch.corrcoef``, whose kernels look at the data of weights and sizes, so that torch cannot export them."""
-from contextlib import AbstractContextManager
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
 
-def covariance_kernels() -> list[AbstractContextManager[None]]:
-    """What makes ``torch.cov``, and with it ``torch.corrcoef``, ops that torch exports. AttributeError of a torch that has no such way."""
-    from torch.export import _patches  # pyright: ignore[reportMissingImports]
-
-    return [_patches._register_rnn_while_loop_decomposition(torch.ops.aten.cov.default, _covariance)]
-
-
-def _covariance(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def covariance(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """[variables, variables] of x: [variables, observations]; a number of one variable. Weights that are negative are not refused."""
     x = x if x.ndim == 2 else x.reshape(1, -1)
     given = [weights for weights in (fweights, aweights) if weights is not None]

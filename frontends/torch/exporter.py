@@ -2,7 +2,7 @@
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
@@ -23,12 +23,13 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
     cannot be exported."""
     import torch  # pyright: ignore[reportMissingImports]
 
+    from legato.frontends.torch.kernels import own_kernels
     from legato.frontends.torch.plain_recurrent import recurrent_translations
 
     translations = size_operators() | recurrent_translations()
     options: dict[str, Any] = {"dynamo": True, "optimize": False, "verbose": False, "custom_translation_table": translations}
     # with gradients, torch computes attention otherwise
-    with warnings.catch_warnings(), torch.no_grad(), _decomposing(), _own_kernels():
+    with warnings.catch_warnings(), torch.no_grad(), _decomposing(), own_kernels():
         warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
@@ -63,35 +64,6 @@ def _decomposing() -> Iterator[None]:
             yield
         finally:
             _decomp.create_onnx_friendly_decomposition_table = of_torch
-
-
-@contextmanager
-def _own_kernels() -> Iterator[None]:
-    """Replaces kernels by which torch finds the sizes of results. Those of LSTM, GRU and RNN become loops: others unroll the steps, and fix
-    their number; torch's exporter has it so while it captures a module, but torch keeps a kernel that it has called before. Those of
-    covariances look at no data."""
-    import torch  # pyright: ignore[reportMissingImports]
-
-    from legato.frontends.torch.covariance import covariance_kernels
-    from legato.frontends.torch.plain_recurrent import plain_recurrent_loops
-
-    aten = torch.ops.aten
-    ops = aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input, aten.cov.default
-    try:
-        from torch.export import _patches  # pyright: ignore[reportMissingImports]
-        of_torch = _patches.register_lstm_while_loop_decomposition, _patches.register_gru_while_loop_decomposition
-        kernels = [*(loop() for loop in of_torch), *plain_recurrent_loops(), *covariance_kernels()]
-    except (ImportError, AttributeError):
-        yield
-        return
-    with ExitStack() as stack:
-        for op in ops:
-            stack.callback(getattr(op, "_dispatch_cache", {}).clear)
-        for kernel in kernels:
-            stack.enter_context(kernel)
-        for op in ops:
-            getattr(op, "_dispatch_cache", {}).clear()
-        yield
 
 
 def _reason(error: BaseException) -> str:

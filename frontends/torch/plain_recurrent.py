@@ -1,6 +1,5 @@
 """Layers of ``torch.nn.RNN``: ONNX's RNN, which torch's exporter does not write, so that it unrolls the steps and fixes their number."""
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -37,11 +36,9 @@ def _translation(activation: str) -> Callable[..., Any]:
     return layers
 
 
-def plain_recurrent_loops() -> list[AbstractContextManager[None]]:
-    """What makes the layers loops, where torch finds the sizes of their results. AttributeError of a torch without such loops."""
-    from torch.export import _patches  # pyright: ignore[reportMissingImports]
-
-    return [_patches._register_rnn_while_loop_decomposition(op, _loops(function)) for op, (_, function) in _LAYERS.items()]
+def recurrent_loops() -> dict[Any, Callable[..., Any]]:
+    """What the layers are as loops, by their ops, where torch finds the sizes of results. ImportError of a torch without such loops."""
+    return {op: _loops(function) for op, (_, function) in _LAYERS.items()}
 
 
 def _loops(activation: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -13,12 +13,12 @@ from typing import ClassVar
 from legato.core.ir_helpers import find, terminator, walk
 from legato.core.mlir import ir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import PRIM_FUNC, THREADS
+from legato.dialects.tir.markers import THREADS
+from legato.passes.cpu.outlining import call, declare, declare_part, is_constant, short_type
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 PARALLEL = "legato.parallel"   # (code, context, steps): codegen/entry/pool.py
 Use = tuple[ir.Operation, int]     # an op, and the number of its operand
-CONSTANTS = ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class OutlineParallel(ModulePass):
                     outline(module.module, region, loop, number)
             if regions and not any(_symbol(op) == PARALLEL for op in module.body.operations):
                 with ir.InsertionPoint(module.body):
-                    _declare(PARALLEL, "!llvm.func<void (ptr, ptr, i64)>")
+                    declare(PARALLEL, "!llvm.func<void (ptr, ptr, i64)>")
 
 
 def loop_of(region: ir.Operation) -> ir.Operation | None:
@@ -58,8 +58,8 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
     bounds = [list(loop.operands)[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
     with ir.InsertionPoint(module.body):
         part = _part(caller, region, number)
-    kept = [value for value in captured if not _is_constant(value)]
-    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(_short(value.type) for value in kept)})>")
+    kept = [value for value in captured if not is_constant(value)]
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(short_type(value.type) for value in kept)})>")
 
     i64 = ir.IntegerType.get_signless(64)
     entry = ir.Block.create_at_start(part.regions[0], [_pointer(), i64, i64])
@@ -76,18 +76,14 @@ def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number:
         steps = counts[0]
         for count in counts[1:]:
             steps = _binary("llvm.mul", steps, count)
-        _call(PARALLEL, [code, context, steps])
+        call(PARALLEL, [code, context, steps])
     _run_steps(entry, first, end, list(loop.regions[0].blocks), lambda step: _indices(step, own, inner_counts))
     region.erase()
 
 
 def _part(caller: ir.Operation, region: ir.Operation, number: int) -> ir.Operation:
-    """A function, at the insertion point, for the steps of a region: compiled as its caller is, and marked with the threads asked for."""
-    part = _declare(f"{caller.attributes['sym_name'].value}_part_{number}", "!llvm.func<void (ptr, i64, i64)>")
-    for name in ("target_cpu", "target_features", "passthrough", "prefer_vector_width", PRIM_FUNC):
-        if name in caller.attributes:
-            part.attributes[name] = caller.attributes[name]
-    part.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+    """A function, at the insertion point, for the steps of a region, marked with the threads asked for."""
+    part = declare_part(caller, f"part_{number}", "!llvm.func<void (ptr, i64, i64)>")
     asked = [op.owner.attributes["value"].value for op in region.operands]
     part.attributes[THREADS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), max(asked, default=1))
     return part
@@ -157,10 +153,6 @@ def _replace(value: ir.Value, by: ir.Value, but: Iterable[Use]) -> None:
         op.operands[number] = value
 
 
-def _is_constant(value: ir.Value) -> bool:
-    return not isinstance(value.owner, ir.Block) and value.owner.name in CONSTANTS
-
-
 def _stored(values: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
     """Memory of a type on the stack, with the values."""
     i64 = ir.IntegerType.get_signless(64)
@@ -175,7 +167,7 @@ def _loaded(captured: Iterable[ir.Value], memory: ir.Value, type_: ir.Type) -> l
     """The captured values, each with itself at the insertion point: a copy of a constant, or from memory."""
     found, number = [], 0
     for value in captured:
-        if _is_constant(value):
+        if is_constant(value):
             found.append((value, value.owner.operation.clone().results[0]))
             continue
         place = _field(memory, type_, number)
@@ -207,20 +199,6 @@ def _indices(step: ir.Value, bounds: Sequence[Sequence[ir.Value]], counts: Seque
     return found[::-1]
 
 
-def _declare(symbol: str, type_: str) -> ir.Operation:
-    return ir.Operation.create("llvm.func", [], [], {"sym_name": ir.StringAttr.get(symbol), "function_type": ir.TypeAttr.get(
-        ir.Type.parse(type_)), "linkage": ir.Attribute.parse("#llvm.linkage<external>"), "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
-        "visibility_": _integer(0, 64)}, regions=1)
-
-
-def _call(symbol: str, operands: Sequence[ir.Value]) -> None:
-    attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol), "fastmathFlags": ir.Attribute.parse("#llvm.fastmath<none>"),
-                  "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"), "TailCallKind": ir.Attribute.parse("#llvm.tailcallkind<none>"),
-                  "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-                  "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
-    ir.Operation.create("llvm.call", [], operands, attributes)
-
-
 def _branch(to: ir.Block, values: Sequence[ir.Value]) -> None:
     ir.Operation.create("llvm.br", [], values, {}, [to])
 
@@ -244,10 +222,6 @@ def _integer(value: int, bits: int = 64) -> ir.Attribute:
 
 def _pointer() -> ir.Type:
     return ir.Type.parse("!llvm.ptr")
-
-
-def _short(type_: ir.Type) -> str:
-    return str(type_).removeprefix("!llvm.") if str(type_).startswith("!llvm.") else str(type_)
 
 
 def _symbol(op: ir.OpView) -> str | None:

@@ -1,5 +1,6 @@
 """relax-fold-constants: computes ops on constants by the dialect's numpy semantics."""
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,15 @@ def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
     constants.erase(op)
     constants.erase_unused(operands)
     return True
+
+
+def fold_made(value: ir.Value, constants: Constants) -> None:
+    """Replaces a value of any size that graph ops compute from constants by a constant, and erases these; raises what ``fold`` does."""
+    op = defining_op(value)
+    if op is not None and op.name != CONSTANT:
+        for number in range(len(op.operands)):      # which folding the one in front may have replaced
+            fold_made(op.operands[number], constants)
+        fold(op, constants, sys.maxsize)
 
 
 def _replace(op: ir.Operation, inputs: list[np.ndarray], name: str, constants: Constants) -> None:

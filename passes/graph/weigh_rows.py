@@ -14,6 +14,8 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
+from legato.dialects.relax.taps import read_taps
+from legato.passes.graph.fold_constants import fold_made
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, has_one_use, is_used, relax_functions, replace_uses
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
@@ -44,12 +46,13 @@ class WeighRows(ModulePass):
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Sums of rows of ``x`` along ``axis``: [taps, count] indices and weights."""
+    """Sums of rows of ``x`` along ``axis``: [taps, count] indices and weights, and which rows, of weight 0, are not read."""
 
     x: ir.Value
     axis: int
     indices: np.ndarray
     weights: np.ndarray
+    is_unread: np.ndarray
 
     @classmethod
     def of(cls, op: ir.Operation, constants: Constants) -> "WeightedRows | None":
@@ -65,10 +68,8 @@ class WeightedRows:
         first = terms[0]
         wide = np.float64 if first.weights.dtype == np.float64 else np.float32
         indices, weights = np.stack([one.indices for one in terms]), np.stack([one.weights for one in terms]).astype(wide)
-        for number, one in enumerate(terms):
-            if one.left_out:
-                _share(indices, weights, number)
-        found = cls(first.x, first.axis, indices, weights)
+        is_unread = (weights == 0) & np.array([[one.left_out] for one in terms])
+        found = cls(first.x, first.axis, indices, weights, is_unread)
         return found if isinstance(found.width, int) else None
 
     @property
@@ -81,18 +82,14 @@ class WeightedRows:
         sizes = list(dims.dims(self.x.type))
         with ir.InsertionPoint(op), op.location:
             rows = relax.reshape(self.x, [dims.product(sizes[:self.axis]), sizes[self.axis], self.width])
-            taps = [constants.build(array[None], name) for array, name in ((self.indices, "rows"), (self.weights, "weights"))]
+            indices, weights = constants.build(self.indices[None], "rows"), constants.build(self.weights[None], "weights")
+            if self.is_unread.any():
+                indices, weights = read_taps(indices, weights, relax.constant(self.is_unread[None]))
+            sums = relax.gather_weighted(rows, indices, weights)
             sizes[self.axis] = self.indices.shape[1]
-            replace_uses(op.results[0], relax.reshape(relax.gather_weighted(rows, *taps), sizes))
-
-
-def _share(indices: np.ndarray, weights: np.ndarray, tap: int) -> None:
-    """Gives a tap, where its weight is 0 and its row is not to be read, half the weight of the heaviest tap, and its row: a row that is NaN
-    or infinite stays where it is, and the sum of both halves is exact."""
-    places = np.flatnonzero(weights[tap] == 0)
-    heaviest = np.abs(weights[:, places]).argmax(0)
-    weights[heaviest, places] /= 2
-    weights[tap, places], indices[tap, places] = weights[heaviest, places], indices[heaviest, places]
+            replace_uses(op.results[0], relax.reshape(sums, sizes))
+        for number in (1, 2):
+            fold_made(sums.owner.operands[number], constants)
 
 
 @dataclass(frozen=True)

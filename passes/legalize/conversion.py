@@ -55,6 +55,10 @@ class Conversion:
         """Whether the rule is one of those to apply."""
         return True
 
+    def may_apply(self, op: str, rules: Sequence[RuleLike]) -> bool:
+        """Whether the module may have an op of this name that one of the rules takes; False saves asking each rule about each op."""
+        return True
+
     def convert(self, names: Iterable[str] | None = None) -> bool:
         """Runs the conversion once, with the rules for these ops (None: for all). Returns whether anything changed."""
         chosen = None if names is None else set(names)
@@ -67,8 +71,8 @@ class Conversion:
         converter.add_conversion(identity)
         patterns, keep = rewrite.RewritePatternSet(), []
         for op, rules in by_op.items():
-            if not self.module.context.is_registered_operation(op):
-                continue  # its dialect is not loaded
+            if not self.module.context.is_registered_operation(op) or not self.may_apply(op, [rule for _, rule in rules]):
+                continue  # its dialect is not loaded, or no value has a type that they know
             for place, (target, rule) in enumerate(rules):
                 keep.append(self._pattern(target, rule))
                 patterns.add_conversion(op, keep[-1], converter, benefit=len(rules) - place)

@@ -5,9 +5,10 @@ of the device or a library function. Ops without a rule are left to upstream's c
 upstream does not know, are an error.
 """
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from legato.core import search
 from legato.core.errors import Refusal
 from legato.core.halves import is_half
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
@@ -98,6 +99,7 @@ class Intrinsics(Conversion):
         self.moment = moment
         self.title = f"tir-{moment}-intrinsics"
         self.machine = target.machine
+        self.elements: set[str] = set()     # the element types of the module's values, at the beginning of a round
         # if a nearer target lowers an op, the device supports it: legalizations of its ancestors do not apply
         self.depths = {t.name: depth for depth, t in enumerate(target.chain())}
         self.has: dict[str, list[tuple[TargetLike, RuleLike]]] = {}
@@ -113,6 +115,18 @@ class Intrinsics(Conversion):
 
     def takes(self, rule: RuleLike) -> bool:
         return rule.form == "intrinsic"
+
+    def convert(self, names: Iterable[str] | None = None) -> bool:
+        functions = (one for one in find(self.module, *FUNCTIONS) if len(one.regions[0].blocks))
+        arguments = (value.type for one in functions for value in one.regions[0].blocks[0].arguments)
+        self.elements = {str(element_of(type_)) for type_ in {*search.by.result_types(self.module.operation), *arguments}}
+        return super().convert(names)
+
+    def may_apply(self, op: str, rules: Sequence[RuleLike]) -> bool:
+        known = {dtype for rule in rules for dtype in rule.dtypes}
+        if not all(rule.dtypes for rule in rules) or "f32" in known or not known.isdisjoint(self.elements):
+            return True
+        return op in unknown_upstream()     # complain says why each rule refuses it
 
     def key(self, op: Any) -> Any:
         operation = op.operation
@@ -149,10 +163,14 @@ class Intrinsics(Conversion):
 
     def complain(self) -> None:
         """RuleError with all remaining ops of dialects that upstream does not know."""
-        names = {op.OPERATION_NAME for d in ext.Dialect.__subclasses__() for op in d.operations if hasattr(op, "OPERATION_NAME")}
-        left = find(self.module, *{op.name for op in kinds(self.module)} & names - set(LATER), inner_first=True)
+        left = find(self.module, *{op.name for op in kinds(self.module)} & unknown_upstream() - set(LATER), inner_first=True)
         if left:
             raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
+
+
+def unknown_upstream() -> set[str]:
+    """The names of ops of tir, relax and users' dialects."""
+    return {op.OPERATION_NAME for d in ext.Dialect.__subclasses__() for op in d.operations if hasattr(op, "OPERATION_NAME")}
 
 
 def enclosing(op: ir.Operation) -> str | None:

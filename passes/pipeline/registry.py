@@ -177,6 +177,7 @@ PASSES: dict[str, str] = {
     "tir-expand-metadata": "passes.cpu.expand_metadata:ExpandMetadata",
     "tir-device-functions": "passes.gpu.device_functions:DeviceFunctions",
     "tir-check-lowered": "passes.legalize.check_lowered:CheckLowered",
+    "tir-split-blocks": "passes.cpu.split_blocks:SplitBlocks",
     "tir-mark-functions": "passes.cpu.mark_functions:MarkFunctions",
     "tir-emit-entry": "codegen.emit_entry:EmitEntry",
 }

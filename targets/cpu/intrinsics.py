@@ -19,7 +19,6 @@ from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics import wide, wide_inverse
 from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.generic import cos, expression, polynomial, sin
-from legato.targets.predicates import dtype
 from legato.targets.rule import Rule, intrinsic
 
 SEGMENTS = {"math.tanh": segments.TANH, "math.erf": segments.ERF}
@@ -52,7 +51,7 @@ def remainder(op, x, y):
     return exact_remainder(x, y)
 
 
-@intrinsic("math.fma", when=dtype("f16", "bf16"))
+@intrinsic("math.fma", dtypes=("f16", "bf16"))
 def half_fma(op, a, b, c):
     """In f32, where the product is exact; LLVM would use f64 and call a function that not every system has."""
     wide = op.promoted()

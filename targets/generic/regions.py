@@ -16,53 +16,102 @@ from legato.targets.rule import kernel
 @kernel("relax.roi_align")
 def roi_align(k, x, regions, images, out):
     """The mean or maximum of the points of each bin that are not outside the image; those that are, which are 0, are not visited."""
+
+    def points_of_region(e: Element, region: ir.Value) -> Bins:
+        image, lines = region_of(k, x, regions, images, region)
+        return lambda row, column, pixel: _points(k, e, lines(0, row), lines(1, column), lambda *at: pixel(image, *at))
+
+    return _each_bin(k, x, out, points_of_region)
+
+
+@kernel("relax.roi_pool")
+def roi_pool(k, x, regions, images, out):
+    """The maximum of the pixels of each bin."""
+
+    def pixels_of_region(e: Element, region: ir.Value) -> Bins:
+        image, bins = bins_of(k, x, regions, images, region)
+        return lambda row, column, pixel: _maximum(e, bins(0, row), bins(1, column), lambda *at: pixel(image, *at))
+
+    return _each_bin(k, x, out, pixels_of_region)
+
+
+Bins = Callable[..., ir.Value]      # of a region: the value of (row, column, pixel), where ``pixel(image, row, column)`` reads a channel
+
+
+def _each_bin(k, x: ir.Value, out: ir.Value, bins_of_region: Callable[[Element, ir.Value], Bins]) -> ir.Value:
+    """The bins of all regions, one channel of one bin after the other."""
     if is_empty(x):
         return compute(out, "r, a, b, c", [], lambda *_: Element(out.type.element_type).const(0))
     kind, last = element(k.input_types[0]), k.attrs["channels_last"]
-    e, channels = kind.wide, 3 if last else 1
 
     def body(*_: ir.Value) -> ir.Value:
         indices = [loop_index(n) for n in range(4)]
-        channel, region = indices.pop(channels), indices[0]
-        image, lines = region_of(k, x, regions, images, region)
-        rows, columns = lines(0, indices[1]), lines(1, indices[2])
-        points, zero = e.mul(rows.count, columns.count), e.const(0)
-        least = zero
-        if k.attrs["mode"] == "max":
-            least = arith.select(arith.ori(rows.skips, columns.skips), zero, e.const(e.lowest))
+        channel, (region, row, column) = indices.pop(3 if last else 1), indices
 
-        def pixel(vertical: ir.Value, horizontal: ir.Value) -> ir.Value:
+        def pixel(image: ir.Value, vertical: ir.Value, horizontal: ir.Value) -> ir.Value:
             places = [image, vertical, horizontal, channel] if last else [image, channel, vertical, horizontal]
             return read(extract(x, places), kind)
 
-        def of_row(y: ir.Value, found: ir.Value) -> list[ir.Value]:
-            row = rows.tap(y)
-
-            def of_point(at: ir.Value, found: ir.Value) -> list[ir.Value]:
-                column = columns.tap(at)
-                parts = [e.mul(pixel(vertical, horizontal), e.mul(height, width))
-                         for vertical, height in row.pixels for horizontal, width in column.pixels]
-                combine = e.add if k.attrs["mode"] == "avg" else e.max
-                value = combine(combine(parts[0], parts[1]), combine(parts[2], parts[3]))
-                return [combine(found, arith.select(arith.andi(row.is_inside, column.is_inside), value, zero))]
-
-            return looped(columns.last, [found], of_point, columns.first)
-
-        (found,) = looped(rows.last, [least], of_row, rows.first)
-        if k.attrs["mode"] == "avg":
-            found = arith.divf(found, e.max(points, e.const(1)))
-        return stored(arith.select(e.compare("gt", points, zero), found, zero), kind, out.type.element_type)
+        return stored(bins_of_region(kind.wide, region)(row, column, pixel), kind, out.type.element_type)
 
     return compute(out, "r, h, w, c" if last else "r, c, h, w", [], body)
 
 
+def _points(k, e: Element, rows: "Line", columns: "Line", pixel: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+    """The mean or maximum of a bin's points. ``pixel(row, column)``: what the image has there."""
+    points, zero, is_mean = e.mul(rows.count, columns.count), e.const(0), k.attrs["mode"] == "avg"
+    combine, least = e.add if is_mean else e.max, zero
+    if not is_mean:
+        least = arith.select(arith.ori(rows.skips, columns.skips), zero, e.const(e.lowest))
+
+    def of_row(y: ir.Value, found: ir.Value) -> list[ir.Value]:
+        row = rows.tap(y)
+
+        def of_point(at: ir.Value, found: ir.Value) -> list[ir.Value]:
+            column = columns.tap(at)
+            parts = [e.mul(pixel(vertical, horizontal), e.mul(height, width))
+                     for vertical, height in row.pixels for horizontal, width in column.pixels]
+            value = combine(combine(parts[0], parts[1]), combine(parts[2], parts[3]))
+            return [combine(found, arith.select(arith.andi(row.is_inside, column.is_inside), value, zero))]
+
+        return looped(columns.last, [found], of_point, columns.first)
+
+    (found,) = looped(rows.last, [least], of_row, rows.first)
+    if is_mean:
+        found = arith.divf(found, e.max(points, e.const(1)))
+    return arith.select(e.compare("gt", points, zero), found, zero)
+
+
+def _maximum(e: Element, rows: "Pixels", columns: "Pixels", pixel: Callable[[ir.Value, ir.Value], ir.Value]) -> ir.Value:
+    """The maximum of a bin's pixels. ``pixel(row, column)``: what the image has there."""
+    (top, bottom), (left, right) = rows, columns
+
+    def of_row(row: ir.Value, found: ir.Value) -> list[ir.Value]:
+        return looped(right, [found], lambda column, found: [e.max(found, pixel(row, column))], left)
+
+    (found,) = looped(bottom, [e.const(e.lowest)], of_row, top)
+    return arith.select(has_pixels(rows, columns), found, e.const(0))
+
+
+def _region(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
+    """The number of a region's image, and the region's corners x1, y1, x2, y2 in pixels."""
+    e = element(k.input_types[0]).wide
+    image = place(extract(images, [region]), element(k.input_types[2]), dim(x, 0))
+    return image, [e.mul(read(extract(regions, [region, index_value(n)]), element(k.input_types[1])), e.const(k.attrs["scale"]))
+                   for n in range(4)]
+
+
+def _extent(k, x: ir.Value, axis: int) -> ir.Value:
+    """The pixels of an image along an axis: 0 for rows, 1 for columns."""
+    return index_value(dim(x, axis + (1 if k.attrs["channels_last"] else 2)))
+
+
 def region_of(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, Callable[[int, ir.Value], "Line"]]:
     """The number of a region's image, and the points of one of its bins, by their number, along an axis: 0 for rows, 1 for columns."""
-    e, first = element(k.input_types[0]).wide, 1 if k.attrs["channels_last"] else 2
-    image = place(extract(images, [region]), element(k.input_types[2]), dim(x, 0))
-    corners = [e.sub(e.mul(read(extract(regions, [region, index_value(n)]), element(k.input_types[1])), e.const(k.attrs["scale"])),
-                     e.const(0.5 if k.attrs["aligned"] else 0)) for n in range(4)]
-    return image, lambda n, bin_: _line(e, k, corners[1 - n], corners[3 - n], bin_, k.attrs["size"][n], index_value(dim(x, first + n)))
+    e = element(k.input_types[0]).wide
+    image, corners = _region(k, x, regions, images, region)
+    corners = [e.sub(corner, e.const(0.5 if k.attrs["aligned"] else 0)) for corner in corners]
+    return image, lambda n, bin_: _line(e, k, corners[1 - n], corners[3 - n], bin_, k.attrs["size"][n], _extent(k, x, n))
 
 
 @dataclass(frozen=True)
@@ -140,33 +189,6 @@ def _as_index(number: ir.Value, e: Element) -> ir.Value:
     return arith.index_cast(ir.IndexType.get(), e.cast(number, i64))
 
 
-@kernel("relax.roi_pool")
-def roi_pool(k, x, regions, images, out):
-    """The maximum of the pixels of each bin."""
-    if is_empty(x):
-        return compute(out, "r, a, b, c", [], lambda *_: Element(out.type.element_type).const(0))
-    kind, last = element(k.input_types[0]), k.attrs["channels_last"]
-    e, channels = kind.wide, 3 if last else 1
-
-    def body(*_: ir.Value) -> ir.Value:
-        indices = [loop_index(n) for n in range(4)]
-        channel, region = indices.pop(channels), indices[0]
-        image, bins = bins_of(k, x, regions, images, region)
-        (top, bottom), (left, right) = bins(0, indices[1]), bins(1, indices[2])
-
-        def of_pixel(row: ir.Value, column: ir.Value, found: ir.Value) -> ir.Value:
-            places = [image, row, column, channel] if last else [image, channel, row, column]
-            return e.max(found, read(extract(x, places), kind))
-
-        def of_row(row: ir.Value, found: ir.Value) -> list[ir.Value]:
-            return looped(right, [found], lambda column, found: [of_pixel(row, column, found)], left)
-
-        (found,) = looped(bottom, [e.const(e.lowest)], of_row, top)
-        return stored(arith.select(has_pixels((top, bottom), (left, right)), found, e.const(0)), kind, out.type.element_type)
-
-    return compute(out, "r, h, w, c" if last else "r, c, h, w", [], body)
-
-
 Pixels = tuple[ir.Value, ir.Value]
 
 
@@ -177,18 +199,15 @@ def has_pixels(rows: Pixels, columns: Pixels) -> ir.Value:
 
 def bins_of(k, x, regions, images, region: ir.Value) -> tuple[ir.Value, Callable[[int, ir.Value], Pixels]]:
     """The number of a region's image, and the pixels of one of its bins, by their number, along an axis: 0 for rows, 1 for columns."""
-    e, i64, first = element(k.input_types[0]).wide, Element(ir.IntegerType.get_signless(64)), 1 if k.attrs["channels_last"] else 2
-    image = place(extract(images, [region]), element(k.input_types[2]), dim(x, 0))
-    corners = []
-    for number in range(4):
-        corner = e.mul(read(extract(regions, [region, index_value(number)]), element(k.input_types[1])), e.const(k.attrs["scale"]))
-        corners.append(e.cast(math.round(e.at_most(e.at_least(corner, -FAR_PIXELS), FAR_PIXELS)), i64))
+    e, i64 = element(k.input_types[0]).wide, Element(ir.IntegerType.get_signless(64))
+    image, scaled = _region(k, x, regions, images, region)
+    corners = [e.cast(math.round(e.at_most(e.at_least(corner, -FAR_PIXELS), FAR_PIXELS)), i64) for corner in scaled]
 
     def pixels(axis: int, number: ir.Value) -> Pixels:
         start, end = corners[1 - axis], corners[3 - axis]
         length = arith.maxsi(arith.addi(arith.subi(end, start), i64.const(1)), i64.const(1))
         length = e.div(arith.sitofp(e.type, length), e.const(k.attrs["size"][axis]))
-        extent = index_value(dim(x, first + axis))
+        extent = _extent(k, x, axis)
 
         def bound(number: ir.Value, around: Callable[[ir.Value], ir.Value]) -> ir.Value:
             at = arith.addi(start, e.cast(around(e.mul(_as_float(number, e), length)), i64))

@@ -181,14 +181,18 @@ def test_modules_of_dialects_are_not_searched_for(monkeypatch):
     assert not searched
 
 
+def layers(count):
+    """Products of [3, 8] by as many matrices, which are 1 and 2 in turns."""
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(count)]
+    weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32) * (1 + i % 2), f"w{i}") for i in range(count)]
+    infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8])] for name in ("x0", f"x{count}")]
+    graph = helper.make_graph(nodes, "g", infos[0], infos[1], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def test_a_large_main_leaves_what_records_a_profile_also_where_kernels_are_few(monkeypatch):
     """Hundreds of equal layers have one set of kernels; LLVM's time for main and its copy was quadratic in their number."""
-    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(60)]
-    weights = [numpy_helper.from_array(np.eye(8, dtype=np.float32) * (1 + i % 2), f"w{i}") for i in range(60)]
-    infos = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8])] for name in ("x0", "x60")]
-    graph = helper.make_graph(nodes, "g", infos[0], infos[1], weights)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    lowered = legato.lower(legato.from_onnx(proto), "llvm")
+    lowered = legato.lower(legato.from_onnx(layers(60)), "llvm")
     symbols = parts._Symbols(lowered.module)
     size = symbols.sizes["main_profiled"]
     assert sum(symbols.sizes[name] for name in symbols.ops if symbols.is_movable(name)) < size
@@ -200,3 +204,16 @@ def test_a_large_main_leaves_what_records_a_profile_also_where_kernels_are_few(m
     executable = jit(lowered.module, lowered.weights)
     assert (np.asarray(executable(x)) == x * 2.0 ** 30).all()
     assert len(legato.profile(executable, x, runs=1).events) == 60
+
+
+def test_what_records_a_profile_leaves_with_the_parts_of_its_blocks(tmp_path):
+    """LLVM's time for the copy of main, which has three times its ops, was quadratic in the number of layers."""
+    lowered = legato.lower(legato.from_onnx(layers(400)), "llvm")
+    division = divided(lowered.module)
+    assert division.profiled is not None and "@main_profiled_block_1" in str(lowered.module) and "main_profiled" not in str(division.main)
+    x = np.arange(24, dtype=np.float32).reshape(3, 8) * 2.0 ** -100
+    executable = jit(lowered.module, lowered.weights)
+    executable.save(tmp_path / "layers.legato")
+    for model in (executable, legato.load(tmp_path / "layers.legato")):
+        assert (np.asarray(model(x)) == x * np.float32(2) ** 100 * np.float32(2) ** 100).all()
+        assert len(legato.profile(model, x, runs=1).events) == 400

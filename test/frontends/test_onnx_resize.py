@@ -157,6 +157,14 @@ def test_neighbours_without_weight_are_not_read():
     np.testing.assert_array_equal(legato.compile(legato.from_onnx(proto))(x, np.ones(2, np.float32)), x)
 
 
+@pytest.mark.parametrize("shape", [X.shape, ("n", "c", "h", "w")])
+def test_cubic_places_on_elements_are_the_elements(shape):
+    """Three neighbours of weight 0 share the weight of the fourth; their sum is exact."""
+    x = np.random.default_rng(0).standard_normal((1, 8, 40, 48)).astype(np.float32)
+    proto = proto_of({"mode": "cubic"}, "scales", (3, 3), (1, 8, 40, 48) if shape == X.shape else shape, constant=True)
+    np.testing.assert_array_equal(legato.compile(legato.from_onnx(proto))(x)[..., 1::3, 1::3], x)
+
+
 @pytest.mark.parametrize("attributes", [{"mode": "linear"}, {"mode": "cubic", "exclude_outside": 1}])
 def test_infinite_neighbours_of_axes_known_at_run_time(attributes):
     """Rows of an image with its channels last are weighted, none of which has weight 0: what it would be multiplied by is not read, as

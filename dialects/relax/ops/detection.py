@@ -1,5 +1,7 @@
 """Detection of objects: which boxes are kept, and what is in them."""
 
+from typing import Any
+
 import numpy as np
 
 from legato.core.errors import InferenceError
@@ -68,23 +70,33 @@ def _overlaps(box, others):
     return np.where(valid, common / np.where(valid, union, 1), -np.inf)
 
 
-def _bins_of_regions(x: TensorType, regions: TensorType, images: TensorType, size, channels_last: bool) -> TensorType:
-    """The type of regions of images that are brought to one size."""
-    if x.rank != 4:
-        raise InferenceError(f"operand 'x' must have rank 4, {'NHWC' if channels_last else 'NCHW'}, has {list(x.dims)}")
-    if regions.rank != 2 or not assume_equal(regions.dims[1], 4, "the number of a region's coordinates"):
-        raise InferenceError(f"operand 'regions' must be corners [regions, 4], has {list(regions.dims)}")
-    if images.rank != 1 or not assume_equal(images.dims[0], regions.dims[0], "the number of regions"):
-        raise InferenceError(f"operand 'images' is {list(images.dims)}, expected a number for each of the regions {list(regions.dims)}")
-    if len(size) != 2 or min(size) < 1:
-        raise InferenceError(f"attribute 'size' is {list(size)}, expected two numbers of bins, 1 or more")
-    return x.with_dims((regions.dims[0], *size, x.dims[3]) if channels_last else (regions.dims[0], x.dims[1], *size))
+class RegionOp(RelaxOp):
+    """Regions of images, brought to one size. x and the result are NCHW, or NHWC with `channels_last`."""
+
+    x = Operand(FLOAT)
+    regions = Operand(FLOAT, "corners of each region, [regions, 4]")
+    images = Operand(INTEGER, "the number of each region's image, [regions]; negative ones count from the end", own_dtype=True)
+    size = Ints(doc="the number of bins along height and width")
+    scale = Float(1.0)
+    channels_last = Bool(False)
+
+    @staticmethod
+    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, channels_last, **attrs: Any) -> TensorType:
+        if x.rank != 4:
+            raise InferenceError(f"operand 'x' must have rank 4, {'NHWC' if channels_last else 'NCHW'}, has {list(x.dims)}")
+        if regions.rank != 2 or not assume_equal(regions.dims[1], 4, "the number of a region's coordinates"):
+            raise InferenceError(f"operand 'regions' must be corners [regions, 4], has {list(regions.dims)}")
+        if images.rank != 1 or not assume_equal(images.dims[0], regions.dims[0], "the number of regions"):
+            raise InferenceError(f"operand 'images' is {list(images.dims)}, expected a number for each of the regions {list(regions.dims)}")
+        if len(size) != 2 or min(size) < 1:
+            raise InferenceError(f"attribute 'size' is {list(size)}, expected two numbers of bins, 1 or more")
+        return x.with_dims((regions.dims[0], *size, x.dims[3]) if channels_last else (regions.dims[0], x.dims[1], *size))
 
 
 FAR_POINTS = float(2**62)    # along an axis of a bin; one with so many has none
 
 
-class RoiAlign(RelaxOp, name="roi_align"):
+class RoiAlign(RegionOp, name="roi_align"):
     """Regions of images, brought to one size by sampling between the pixels.
 
     x and the result are NCHW, or NHWC with `channels_last`. A region has the corners (x1, y1, x2, y2), which times `scale` are pixels:
@@ -99,27 +111,20 @@ class RoiAlign(RelaxOp, name="roi_align"):
     ```
     """
 
-    x = Operand(FLOAT)
-    regions = Operand(FLOAT, "corners of each region, [regions, 4]")
-    images = Operand(INTEGER, "the number of each region's image, [regions]; negative ones count from the end", own_dtype=True)
-    size = Ints(doc="the number of bins along height and width")
-    scale = Float(1.0)
     sampling = Int(0)
     aligned = Bool(True)
     mode = Str("avg", ("avg", "max"))
-    channels_last = Bool(False)
 
     @staticmethod
-    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, sampling, aligned, mode,
-                    channels_last) -> TensorType:
-        if sampling < 0:
-            raise InferenceError(f"attribute 'sampling' is {sampling}, expected 0 or more")
-        return _bins_of_regions(x, regions, images, size, channels_last)
+    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, channels_last, **attrs: Any) -> TensorType:
+        if attrs["sampling"] < 0:
+            raise InferenceError(f"attribute 'sampling' is {attrs['sampling']}, expected 0 or more")
+        return RegionOp.result_type(x, regions, images, size, channels_last)
 
     @staticmethod
-    def compute(x, regions, images, size, scale, sampling, aligned, mode, channels_last):
+    def compute(x, regions, images, size, scale, channels_last, sampling, aligned, mode):
         if channels_last:
-            first = RoiAlign.compute(np.moveaxis(x, 3, 1), regions, images, size, scale, sampling, aligned, mode, False)
+            first = RoiAlign.compute(np.moveaxis(x, 3, 1), regions, images, size, scale, False, sampling, aligned, mode)
             return np.moveaxis(first, 1, 3)
         result = np.zeros((len(regions), x.shape[1], *size), x.dtype)
         kind = np.float32 if x.dtype.itemsize == 2 else x.dtype.type
@@ -162,7 +167,7 @@ def _points(start, length, bins: int, number: int, sampling: int, extent: int):
 FAR_PIXELS = float(2**31)    # corners beyond are taken for it
 
 
-class RoiPool(RelaxOp, name="roi_pool"):
+class RoiPool(RegionOp, name="roi_pool"):
     """Regions of images, brought to one size by the maximum of the pixels of each bin.
 
     x and the result are NCHW, or NHWC with `channels_last`. A region has the corners (x1, y1, x2, y2), which times `scale` are rounded to
@@ -174,17 +179,6 @@ class RoiPool(RelaxOp, name="roi_pool"):
         : (tensor<2x16x50x60xf32>, tensor<9x4xf32>, tensor<9xi64>) -> tensor<9x16x7x7xf32>
     ```
     """
-
-    x = Operand(FLOAT)
-    regions = Operand(FLOAT, "corners of each region, [regions, 4]")
-    images = Operand(INTEGER, "the number of each region's image, [regions]; negative ones count from the end", own_dtype=True)
-    size = Ints(doc="the number of bins along height and width")
-    scale = Float(1.0)
-    channels_last = Bool(False)
-
-    @staticmethod
-    def result_type(x: TensorType, regions: TensorType, images: TensorType, size, scale, channels_last) -> TensorType:
-        return _bins_of_regions(x, regions, images, size, channels_last)
 
     @staticmethod
     def compute(x, regions, images, size, scale, channels_last):

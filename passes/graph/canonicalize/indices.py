@@ -13,8 +13,14 @@ def gathered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """``gather_elements`` at indices that are repeated along all other axes: slices are taken."""
     x, indices = op.operands
     axis = relax.attributes_of(op)["axis"] % x.type.rank
-    vector = _of_slices(r, indices, axis, x)
-    return None if vector is None else relax.take(x, vector, axis=axis)
+    repeated = _repeated(r, indices, x)
+    if repeated is None:
+        return None
+    given, sizes, of_x = (dims(value.type) for value in (repeated, indices, x))
+    others = [a for a in range(len(sizes)) if a != axis]
+    if given[axis] != sizes[axis] or any(given[a] != 1 or sizes[a] != of_x[a] for a in others):
+        return None
+    return relax.take(x, relax.reshape(repeated, [given[axis]]), axis=axis)
 
 
 def gathered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -28,18 +34,8 @@ def gathered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return None if tuples is None else relax.gather_nd(x, tuples, batch_dims=axis)
 
 
-def scattered_slices(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """``scatter_elements`` along the first axis likewise: slices are stored, or combined."""
-    x, indices, updates = op.operands
-    attributes = relax.attributes_of(op)
-    vector = _of_slices(r, indices, 0, x) if attributes["axis"] % x.type.rank == 0 and dims(updates.type) == dims(indices.type) else None
-    if vector is None:
-        return None
-    return relax.scatter_nd(x, relax.expand_dims(vector, axis=[1]), updates, reduction=attributes["reduction"])
-
-
 def scattered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """``scatter_elements`` likewise: rows are stored, or combined, in the same order."""
+    """``scatter_elements`` at indices that are repeated likewise: rows are stored, or combined, in the same order."""
     x, indices, updates = op.operands
     attributes = relax.attributes_of(op)
     if dims(updates.type) != dims(indices.type):
@@ -51,14 +47,14 @@ def scattered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 def _of_rows(r: GraphRewriter, indices: ir.Value, axis: int, first: int, x: ir.Value) -> ir.Value | None:
     """Where indices along an axis are repeated along the last axes, which are those of x: the tuples of indices of these rows, for the axes
     from ``first`` on. Along other axes than ``axis``, whose sizes must be known, the index is the place itself."""
-    repeated = r.find(indices, "broadcast_to")
-    if repeated is None or repeated.operands[0].type.rank != x.type.rank:
+    repeated = _repeated(r, indices, x)
+    if repeated is None:
         return None
-    given, sizes, of_x = (dims(value.type) for value in (repeated.operands[0], indices, x))
+    given, sizes, of_x = (dims(value.type) for value in (repeated, indices, x))
     rows = next((a + 1 for a in reversed(range(len(sizes))) if given[a] != 1 or a == axis or sizes[a] != of_x[a]), 0)
-    if UNKNOWN in (*given, *sizes) or all(size == 1 for size in sizes[rows:]):
+    if all(size == 1 for size in sizes[rows:]):
         return None
-    at = relax.reshape(relax.broadcast_to(repeated.operands[0], [*sizes[:rows], *given[rows:]]), [*sizes[:rows], 1])
+    at = relax.reshape(relax.broadcast_to(repeated, [*sizes[:rows], *given[rows:]]), [*sizes[:rows], 1])
     tuples = []
     for a, size in enumerate(sizes[first: rows], first):
         if a == axis:
@@ -71,16 +67,12 @@ def _of_rows(r: GraphRewriter, indices: ir.Value, axis: int, first: int, x: ir.V
     return tuples[0] if len(tuples) == 1 else relax.concat(tuples, axis=rows)
 
 
-def _of_slices(r: GraphRewriter, indices: ir.Value, axis: int, x: ir.Value) -> ir.Value | None:
-    """The indices along an axis, if they are the same at all places of the other axes, which are those of x."""
-    repeated = r.find(indices, "broadcast_to")
-    if repeated is None or repeated.operands[0].type.rank != x.type.rank:
+def _repeated(r: GraphRewriter, indices: ir.Value, x: ir.Value) -> ir.Value | None:
+    """What is repeated along its own axes to ``indices`` of the elements of x; None where that is no broadcast, or sizes have no names."""
+    op = r.find(indices, "broadcast_to")
+    if op is None or op.operands[0].type.rank != x.type.rank or UNKNOWN in (*dims(op.operands[0].type), *dims(indices.type)):
         return None
-    given, sizes, of_x = (dims(value.type) for value in (repeated.operands[0], indices, x))
-    others = [a for a in range(len(sizes)) if a != axis]
-    if given[axis] != sizes[axis] or UNKNOWN in (*given, *sizes) or any(given[a] != 1 or sizes[a] != of_x[a] for a in others):
-        return None
-    return relax.reshape(repeated.operands[0], [given[axis]])
+    return op.operands[0]
 
 
 def best_element(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -96,4 +88,4 @@ def best_element(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 
 PATTERNS = (("topk", best_element), ("gather_elements", gathered_slices), ("gather_elements", gathered_rows),
-            ("scatter_elements", scattered_slices), ("scatter_elements", scattered_rows))
+            ("scatter_elements", scattered_rows))
