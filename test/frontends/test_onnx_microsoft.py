@@ -46,9 +46,9 @@ def test_embeddings():
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_embeddings_of_bytes(symbolic):
     ids, which = RNG.integers(0, 20, (3, 5)).astype(np.int32), RNG.integers(0, 2, (3, 5)).astype(np.int32)
-    tables = [RNG.integers(0, 256, shape).astype(np.uint8) for shape in ((20, 8), (6, 8), (2, 8), (8,), (8,))]
-    scales = [np.float32(one) for one in (.02, .03, .04, .01, .02)]
-    zeros = [np.uint8(one) for one in (128, 120, 125, 12, 100)]
+    tables: list[np.ndarray | None] = [RNG.integers(0, 256, shape).astype(np.uint8) for shape in ((20, 8), (6, 8), (2, 8), (8,), (8,))]
+    scales: list[np.float32 | None] = [np.float32(one) for one in (.02, .03, .04, .01, .02)]
+    zeros: list[np.uint8 | None] = [np.uint8(one) for one in (128, 120, 125, 12, 100)]
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 0, 0]], np.int32)
     how = {"outputs": ["y", "index"], "symbolic": symbolic, "tolerance": 1e-4}
     every = [2, 3, 4, 5, 6, *range(8, 18)]
