@@ -281,3 +281,19 @@ def assembled(text):
     assert done.returncode == 0, done.stderr
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
     assert spills and all(one == ("0", "0") for one in spills), done.stderr
+
+
+ONE_FILTER = [conv(1, 24, (40, 33), 1, 3, pad=1, then="Sigmoid"), conv("b", 136, ("h", "h"), 1, 1), conv("b", 16, ("h", "h"), 1, 3),
+              conv(2, 132, (40, 41), 1, 1, then="Relu")]
+
+
+@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+def test_one_filter_is_a_row_for_a_warp(on):
+    """A convolution with one filter, as of a map of scores: neighbouring threads read neighbouring channels."""
+    module = legato.from_onnx(model(ONE_FILTER))
+    used = [kernel.schedule for kernel in legato.explain(module, on).kernels]
+    assert sum(one in ("rows", "register_rows") for one in used) == len(ONE_FILTER)
+    exe = standin.compiled(module) if on == "nvvm" else legato.compile(module, on)
+    for sizes in ({"b": 2, "h": 5}, {"b": 1, "h": 3}, {"b": 0, "h": 4}):
+        given = feeds(ONE_FILTER, **sizes)
+        check(ONE_FILTER, exe(**given), given)
