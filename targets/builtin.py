@@ -36,6 +36,7 @@ from legato.targets.gpu.attention import fuses_attention
 from legato.targets.gpu.count import RULES as GPU_COUNT
 from legato.targets.gpu.cumulative import RULES as GPU_CUMULATIVE
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.pads import RULES as GPU_PADS
 from legato.targets.gpu.quantized import RULES as GPU_QUANTIZED
 from legato.targets.gpu.scatter import RULES as GPU_SCATTER
 from legato.targets.gpu.suppression import RULES as GPU_SUPPRESSION
@@ -133,7 +134,7 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *
                   "flush-denormals=true for numbers below the normal ones as zeros, "
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False,
-             rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_QUANTIZED, *GPU_SCATTER, *GPU_SUPPRESSION, *GPU_TOPK),
+             rules=(*GPU_ARG_REDUCTIONS, *GPU_CUMULATIVE, *GPU_COUNT, *GPU_PADS, *GPU_QUANTIZED, *GPU_SCATTER, *GPU_SUPPRESSION, *GPU_TOPK),
              doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_instructions.NVIDIA),
               options={"approx": False, "chip": "sm_80", "schedules": True, "matmul-precision": None, "graphs": False, "cubin": True},

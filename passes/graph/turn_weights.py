@@ -1,12 +1,16 @@
 """relax-turn-weights: constant right factors of products are stored with their depth along rows, for instructions that take only such.
 
 Warpgroups multiply tiles of f32, rounded to tf32, whose rows are along the depth on both sides (wgmma has no other layout for 32 bits).
+Asynchronous copies, of threads and of the copy engine, move 16 bytes: rows of halves that are no multiple of that, as of 50,257 words,
+are copied in smaller pieces, or one by one, through registers, while rows along the depth may be such a multiple.
 """
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from legato.core.halves import is_half
+from legato.core.interfaces import GpuMachine
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
@@ -17,37 +21,40 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 LEAST = 64      # rows, and columns, of a warpgroup's product
 STEP = 32       # of the depth, that a tile has
 PIECE = 4       # elements of 16 bytes, of which the copy engine takes rows
+HALVES = 8      # likewise, halves; also the fewest columns of a product in tiles
 
 
 @dataclass(frozen=True)
 class TurnWeights(ModulePass):
-    """Exchanges the last two axes of constants of f32 that one product reads, where the device's warpgroups multiply f32. To be run after
-    constants are folded."""
+    """Exchanges the last two axes of constants that one product reads: of f32, where warpgroups multiply it, and of halves whose
+    rows asynchronous copies do not take as they lie. To be run after constants are folded."""
 
     name: ClassVar[str] = "relax-turn-weights"
-    target: TargetText = option("nvvm", "the target whose device may have warpgroups that multiply f32")
+    target: TargetText = option("nvvm", "the target whose device may have warpgroups that multiply f32, and asynchronous copies")
 
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.gpu(self.target)
-        if not machine.warpgroups or "f32" not in machine.matrix_types:
-            return
         constants = Constants(module)
         for function in relax_functions(module):
             for op in graph_ops(function):
-                if op.name == "relax.matmul" and is_turned(op):
+                if op.name == "relax.matmul" and is_turned(op, machine):
                     turn(op, constants)
             erase_dead(function, constants)
 
 
-def is_turned(op: ir.Operation) -> bool:
-    """Whether warpgroups may multiply the factors of a product, if the right one is turned."""
+def is_turned(op: ir.Operation, machine: GpuMachine) -> bool:
+    """Whether the factors of a product are multiplied by instructions on tiles, or by better ones, if the right one is turned."""
     left, right = op.operands
-    if str(right.type.element_type) != "f32" or not right.type.has_static_shape or right.type.rank < 2 or not has_one_use(right):
+    element = str(right.type.element_type)
+    if element not in machine.matrix_types or not right.type.has_static_shape or right.type.rank < 2 or not has_one_use(right):
         return False
     depth, columns = right.type.shape[-2:]
+    if is_half(right.type):
+        return machine.async_copies and columns > HALVES and columns % HALVES != 0 and depth % HALVES == 0
     outer = dims.dims(left.type)[:-1]
     rows = dims.product(outer if right.type.rank == 2 else outer[-1:])
-    return columns >= LEAST and depth > STEP and depth % PIECE == 0 and not (isinstance(rows, int) and rows < LEAST)
+    return element == "f32" and machine.warpgroups and (
+        columns >= LEAST and depth > STEP and depth % PIECE == 0 and not (isinstance(rows, int) and rows < LEAST))
 
 
 def turn(op: ir.Operation, constants: Constants) -> None:

@@ -21,7 +21,8 @@ LAYOUT = ("permutation_map", "in_bounds")   # of vectors
 
 @dataclass(frozen=True)
 class HoistAccumulators(ModulePass):
-    """Carries what each step of a loop reads and writes at one place in registers: one load in front of the loop and one store after it.
+    """Carries what each step of a loop reads and writes at one place in registers: one load in front of the loop and one store after it. A
+    condition of all steps, as that a thread has a column, goes around the loop.
 
     Two parameters of a kernel, and a parameter and a buffer of its own, are different memory.
     """
@@ -39,11 +40,34 @@ class HoistAccumulators(ModulePass):
 
 def hoist(loop: ir.Operation, names: list[str]) -> None:
     """Hoists all accumulators of one loop that ops of these names store. The loop is replaced by another then."""
+    if (guard := guard_of(loop)) and any(accumulator(loop, op) for op in body(guard.regions[0].blocks[0]) if op.name in names):
+        exchange(loop, guard)
     stores = [op for op in body(loop.regions[0].blocks[0]) if op.name in names]
     for store in stores:
         loads = accumulator(loop, store)
         if loads:
             loop = carried(loop, store, loads)
+
+
+def guard_of(loop: ir.Operation) -> ir.Operation | None:
+    """The condition that holds in all steps of a loop or in none, without which they do nothing."""
+    *before, last = body(loop.regions[0].blocks[0]) or [None]
+    if last is None or last.name != "scf.if" or loop.results or last.results or len(last.regions[1].blocks):
+        return None
+    if is_made_in(last.operands[0], loop) or not all(op.name.startswith("arith.") for op in before):
+        return None
+    return last
+
+
+def exchange(loop: ir.Operation, guard: ir.Operation) -> None:
+    """Puts a loop into the condition that is in it."""
+    with ir.InsertionPoint(loop), loop.location:
+        around = scf.IfOp(guard.operands[0])
+        with ir.InsertionPoint(around.then_block):
+            end = scf.YieldOp([]).operation
+    move_before(body(guard.regions[0].blocks[0]), guard)
+    guard.erase()
+    move_before([loop], end)
 
 
 def place_of(op: ir.Operation) -> list[ir.Value]:

@@ -73,7 +73,7 @@ def strided_slice(k, x, out):
     """A copy of a slice; negative strides by computed indices."""
     rank = x.type.rank
     if is_empty(x):
-        return filled(out, _memory(element(k.input_types[0]), x).const(0))
+        return filled(out, memory_of(element(k.input_types[0]), x).const(0))
     begins, strides = k.attrs["begin"], k.attrs["strides"] or [1] * len(k.attrs["begin"])
     axes = range(len(begins)) if k.attrs["axes"] is None else [a % rank for a in k.attrs["axes"]]
     offsets: list[Size] = [0] * rank
@@ -112,7 +112,7 @@ def pad(k, x, out):
     source = window(x, cut[:rank], kept) if any(cut) else x
     if mode == "constant":
         kind = element(k.input_types[0])
-        return put(source, filled(out, _memory(kind, x).const(k.attrs["value"])), begins)
+        return put(source, filled(out, memory_of(kind, x).const(k.attrs["value"])), begins)
 
     def pick(_) -> ir.Value:
         places = []
@@ -126,7 +126,7 @@ def pad(k, x, out):
     return compute(out, ", ".join(names(rank)), [], pick)
 
 
-def _memory(kind: Element, x: ir.Value) -> Element:
+def memory_of(kind: Element, x: ir.Value) -> Element:
     """The element of x's memory, where a boolean may be a byte."""
     return kind if x.type.element_type == kind.type else Element(x.type.element_type)
 
@@ -151,7 +151,7 @@ def triangle(k, x, out):
     """Elements on one side of a diagonal, else 0."""
     rank, diagonal = x.type.rank, k.attrs["k"]
     inside = "ge" if k.name == "relax.triu" else "le"
-    e = _memory(element(k.input_types[0]), x)
+    e = memory_of(element(k.input_types[0]), x)
 
     def body(x: ir.Value) -> ir.Value:
         right = arith.subi(loop_index(rank - 1), loop_index(rank - 2))

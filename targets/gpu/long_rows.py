@@ -32,6 +32,7 @@ LEAST_THREADS = 1 << 15
 LEAST_COLUMN = 64   # elements of a part of a column
 LEAST_EACH = 32     # the same, where a thread reduces them alone
 MUCH = 1 << 21      # elements of all columns, from which on a second launch costs less than it saves
+MUCH_EACH = 1 << 16     # the same, of the columns of one block, which one multiprocessor reads: 40 GB/s or so (estimated)
 WARP = 32
 
 
@@ -81,7 +82,7 @@ def shared_reduction(block: KernelBlock, series: bool, machine: Gpu) -> SharedRe
         return None
     most = MANY_PARTS if machine.async_copies else PARTS
     if fast_axis(block) not in block.reduced and rows > FEW_ROWS:
-        return None if length is None or rows * length < MUCH else shared_columns(block, rows, length, most, machine)
+        return None if length is None or not is_much(block, rows, length) else shared_columns(block, rows, length, most, machine)
     if length is None and (series or len(block.reduced) > 1 or rows > FEW_ROWS):
         return None
     if rows > MOST_ROWS or (length is not None and length < max(LONG_SERIES if series else LONG, LONG_EACH * rows)):
@@ -90,6 +91,17 @@ def shared_reduction(block: KernelBlock, series: bool, machine: Gpu) -> SharedRe
     if even >= LEAST_PARTS:
         return SharedReduction(block, axis, even, (block.extents[axis] or 1) // even)
     return SharedReduction(block, axis, max(most // rows, LEAST_PARTS), None) if len(block.reduced) == 1 else None
+
+
+def is_much(block: KernelBlock, columns: int, length: int) -> bool:
+    """Whether columns of so many elements take longer in one launch than in two."""
+    return columns * length >= min(MUCH, MUCH_EACH * column_groups(block, columns))
+
+
+def column_groups(block: KernelBlock, columns: int) -> int:
+    """The blocks of threads of so many columns: each has some that are next to each other in memory."""
+    beside = block.extents[block.spatial[-1]] or 1
+    return -(-beside // COLUMNS) * (columns // beside)
 
 
 def most_parts(block: KernelBlock, most: int) -> tuple[int, int]:
@@ -103,9 +115,9 @@ def shared_columns(block: KernelBlock, columns: int, length: int, most: int, mac
     last = block.spatial[-1]
     if fast_axis(block) != last:
         return None
-    beside, lanes = block.extents[last] or 1, lanes_beside([block], machine)
+    lanes = lanes_beside([block], machine)
     alone = min(most, length // LEAST_EACH, COLUMN_THREADS * lanes // columns)
-    together = min(PARTS, length // LEAST_COLUMN, COLUMN_BLOCKS // (-(-beside // COLUMNS) * (columns // beside)))
+    together = min(PARTS, length // LEAST_COLUMN, COLUMN_BLOCKS // column_groups(block, columns))
     for parts, taken in ((alone, lanes), (together, 0)):
         axis, even = most_parts(block, parts)
         if even >= LEAST_PARTS and taken != 1 and even * columns >= LEAST_THREADS * taken:

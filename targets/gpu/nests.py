@@ -24,6 +24,8 @@ UNKNOWN_ROWS = 4096
 FULL = 1 << 15         # threads from which on a grid keeps a device busy
 BUSY = 1 << 17         # the same, of large devices
 FEW_ROWS = 1024        # results that read the same elements, from which on each is computed by a thread
+LONG_WINDOW = 128      # elements of a window, neighbours among them, from which on a warp computes it, as of a convolution with one filter
+WINDOW_THREADS = 128   # of a block of such warps
 LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
 MOST_ROW_THREADS = 512
 WARP = 32
@@ -113,8 +115,11 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
     fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
     along = any(axis in block.reduced for block, axis in fast)
     whole = all(len({a for load in block.loads for a in block.axes_of(load)} - {None}) and reads_all(block) for block in reductions)
-    if length < 2 or (rows >= busy and not along) or (rows >= FEW_ROWS and not whole):
+    again = rows >= FEW_ROWS and not whole      # as of windows: a warp at most, where these are long
+    if length < 2 or (rows >= busy and not along) or (again and not (along and length >= LONG_WINDOW)):
         return one_each
+    if along and again:
+        return RowThreads(max(1, min(WINDOW_THREADS // WARP, power(last))), WARP, True, neighbours(group, WARP, machine))
     if along:
         across = max(min(power(-(-length // LOADS_EACH)), MOST_ROW_THREADS), min(power(length), WARP))
         lanes = neighbours(group, across, machine)

@@ -95,6 +95,8 @@ SMALL = (ProductTiles(8, 32, 32, 1, 4), ProductTiles(16, 32, 32, 2, 4), ProductT
 FAST = (ProductTiles(128, 128, 8, 16, 8, unrolled=8, turned=True, warped=True), ProductTiles(128, 64, 8, 8, 8, unrolled=8, warped=True),
         ProductTiles(64, 64, 16, 8, 4, unrolled=16, warped=True, stages=3),
         ProductTiles(32, 32, 16, 4, 4, warped=True, stages=3), *reversed(SMALL[:2]))
+# for few columns, as those of a group of filters; the narrowest first
+NARROW = tuple(ProductTiles(128, columns, 16, 4, 4, stages=3) for columns in (4, 8, 16))
 LARGE = FAST[:3]   # which blocks may have for parts of the depth
 REGISTER = 4       # bytes
 FILE = 64 << 10    # registers of a multiprocessor
@@ -112,6 +114,8 @@ def choose(form: ProductForm) -> ProductTiles:
     found = largest(form, TILES, FILLED)
     if found is not None:
         return found
+    if (few := narrow(form.extent(form.columns))) and (rows is None or rows > SMALL[-1].rows):
+        return few[0]
     return next((tiles for tiles in SMALL if rows is not None and rows <= tiles.rows), SMALL[-1])
 
 
@@ -137,7 +141,7 @@ def fastest(form: ProductForm, machine: Gpu, may_split: bool, may_turn: bool) ->
     if len(known) < len(sizes) or not machine.async_copies or (known[-1] >= LONG and blocks_of(known, SMALL[0]) < ENOUGH // 4):
         return None
     width = element_bytes(form)
-    found = in_one_launch(machine, width, known[-1], may_turn)
+    found = in_one_launch(machine, width, known[-1], known[2], may_turn)
     best, shortest = least_time(known, found, machine, width)
     if may_split and known[-1] >= LONG:
         longest = form.block.extents[longest_depth(form)] or 1
@@ -154,13 +158,19 @@ def least_time(sizes: Sequence[int], tiles: Sequence[ProductTiles], machine: Gpu
     return tiles[times.index(min(times))], min(times)
 
 
-def in_one_launch(machine: Gpu, width: int, depth: int, may_turn: bool) -> list[ProductTiles]:
-    """The tiles for devices whose copies are asynchronous of products of elements of so many bytes and so many steps of depth, which
-    threads of a block may share, where there are registers for them, and memory for two steps. ``may_turn``: as of ``fastest``."""
-    table = [one for one in FAST if (may_turn or not one.turned) and registers_of(one, width) <= machine.registers]
+def in_one_launch(machine: Gpu, width: int, depth: int, columns: int | None, may_turn: bool) -> list[ProductTiles]:
+    """The tiles for devices whose copies are asynchronous of products of elements of so many bytes, so many steps of depth, which threads
+    of a block may share, and so many columns, or of an unknown number, where there are registers for them, and memory for two steps.
+    ``may_turn``: as of ``fastest``."""
+    table = [one for one in (*FAST, *narrow(columns)) if (may_turn or not one.turned) and registers_of(one, width) <= machine.registers]
     found = [replace(one, slices=slices) for one in table for slices in (1, 2, 4)
              if slices == 1 or (slices * prod(one.threads) <= SHARED and depth >= slices * LEAST_PART)]
     return [one for one in found if stages_of(machine, one, width) > 1]
+
+
+def narrow(columns: int | None) -> Sequence[ProductTiles]:
+    """The narrowest tiles that have so many columns; none where they are many, or their number is not known."""
+    return [one for one in NARROW if columns is not None and columns <= one.columns][:1]
 
 
 def element_bytes(form: ProductForm) -> int:

@@ -137,12 +137,15 @@ def place_along(form: IndexForm, inner: Sequence[int]) -> int:
 
 
 def copy_of(group: LaunchGroup, read: RowRead, rank: int) -> RowCopy | None:
-    """The copy of what a thread reads: one element for each of the row's, along ``rank`` axes, or one for all; None for other reads."""
+    """The copy of what a thread reads: one element for each of the row's, along ``rank`` axes, or one for all; None for other reads, and
+    where what it reads along several dimensions of unknown sizes, as of images, has no layout as one."""
     inner = [place for place in read.places if place != OUTER]
     if inner and inner != list(range(rank)):
         return None
     readers = tuple(block for block in group.blocks if block in read.readers)
     along = tuple(dim for dim, place in enumerate(read.places) if place != OUTER)
+    if any(read.buffer.type.is_dynamic_dim(dim) for dim in along[1:]):
+        return None
     return RowCopy(buffer_name(read.buffer), readers, len(read.places), along, joined(read.buffer.type, along))
 
 

@@ -36,7 +36,7 @@ def tiles_by_size(form: ProductForm, machine: Gpu, may_turn: bool) -> Sequence[T
     unknown = sum(form.extent(axes) is None for axes in sides)
     if not machine.async_copies or (unknown == 0 and depth is not None):
         return ()
-    found = in_one_launch(machine, element_bytes(form), depth or 0, may_turn)
+    found = in_one_launch(machine, element_bytes(form), depth or 0, form.extent(form.columns), may_turn)
     tried = product(*(numbers(form, axes, unknown, most) for axes, most in zip(sides, MOST)))
     ratios = together(list(compared(form, found, tried, DEPTH if depth is None else depth, machine)))
     most, part = OF_MATMULS if sum(form.block.extents[axis] != 1 for axis in form.rows) <= 1 else OF_IMAGES

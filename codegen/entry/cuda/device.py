@@ -13,7 +13,6 @@ from legato.codegen.entry.cuda.driver import (
     cuDevicePrimaryCtxRelease,
     cuDevicePrimaryCtxRetain,
     cuInit,
-    cuMemAlloc,
     cuMemcpyHtoDAsync,
     cuMemFree,
     cuModuleGetFunction,
@@ -26,6 +25,7 @@ from legato.codegen.entry.cuda.driver import (
 )
 from legato.codegen.entry.cuda.lanes import free_lanes, round_up_on_device
 from legato.codegen.entry.cuda.layouts import CUBIN, DRIVER, KERNELS, MODEL, PTX, WEIGHTS, CudaDevice
+from legato.codegen.entry.cuda.memory import device_memory, join_users, leave_users
 from legato.codegen.entry.cuda.refusals import (
     NO_DEVICE,
     refuse_allocation,
@@ -38,7 +38,7 @@ from legato.codegen.entry.cuda.refusals import (
 )
 from legato.codegen.entry.layouts import COUNTS, STRINGS, Instance
 from legato.codegen.entry.messages import refuse_memory
-from legato.codegen.native.language import Pointer, Text, Words, address, model_has, size_of, stack
+from legato.codegen.native.language import Int32, Pointer, Text, Words, address, code_of, model_has, size_of, stack, use_model
 
 NAME_BYTES = 256
 LOG_BYTES = 1024
@@ -66,6 +66,8 @@ def open_device(instance: Instance) -> int:
     done = load_kernels(device)
     if done == 0:
         done = load_weights(instance, device)
+    if done == 0:
+        done = join_users(instance, device, code_of(give_up_lanes))
     leave_context()
     return done
 
@@ -156,7 +158,7 @@ def load_weights(instance: Instance, device: CudaDevice) -> int:
         total += round_up_on_device(WEIGHTS[w].size)
     if total == 0:
         return 0
-    code = cuMemAlloc(DRIVER.cuMemAlloc_v2, address(device.weights), total)
+    code = device_memory(device, address(device.weights), total)
     if code != 0:
         device.weights = 0
         return refuse_allocation("the weights", total, device.ordinal, code)
@@ -177,6 +179,7 @@ def close_device(instance: Instance) -> None:
     device = CudaDevice(instance.device)
     if not device:
         return
+    leave_users(device)
     if device.context:
         if cuCtxPushCurrent(DRIVER.cuCtxPushCurrent_v2, device.context) == 0:
             free_lanes(instance)
@@ -187,6 +190,15 @@ def close_device(instance: Instance) -> None:
             leave_context()
         cuDevicePrimaryCtxRelease(DRIVER.cuDevicePrimaryCtxRelease_v2, device.handle)
     free(device)
+
+
+def give_up_lanes(instance: Instance) -> Int32:
+    """Frees the memory that an instance keeps for later calls; a call of any model that finds none left asks for it. 0."""
+    use_model(instance.model)
+    if cuCtxPushCurrent(DRIVER.cuCtxPushCurrent_v2, CudaDevice(instance.device).context) == 0:
+        free_lanes(instance)
+        leave_context()
+    return 0
 
 
 def leave_context() -> None:

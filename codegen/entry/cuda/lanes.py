@@ -7,7 +7,6 @@ from legato.codegen.entry.cuda.driver import (
     cuEventCreate,
     cuEventDestroy,
     cuEventRecord,
-    cuMemAlloc,
     cuMemFree,
     cuStreamCreate,
     cuStreamDestroy,
@@ -15,7 +14,8 @@ from legato.codegen.entry.cuda.driver import (
 )
 from legato.codegen.entry.cuda.graphs import free_graphs
 from legato.codegen.entry.cuda.layouts import DRIVER, CudaDevice, CudaRun, Lane
-from legato.codegen.entry.cuda.refusals import OUT_OF_MEMORY, refuse_allocation, refuse_driver
+from legato.codegen.entry.cuda.memory import device_memory
+from legato.codegen.entry.cuda.refusals import refuse_allocation, refuse_driver
 from legato.codegen.entry.layouts import ARENAS, Instance
 from legato.codegen.entry.messages import refuse_memory
 from legato.codegen.native.language import Pointer, address, size_of, store_if_null
@@ -63,10 +63,7 @@ def take_lane(instance: Instance, device: CudaDevice, size: int) -> Lane:
     if not lane or lane.size >= size:
         return lane
     free_memory(lane)
-    code = cuMemAlloc(DRIVER.cuMemAlloc_v2, address(lane.memory), size)
-    if code == OUT_OF_MEMORY:
-        free_lanes(instance)
-        code = cuMemAlloc(DRIVER.cuMemAlloc_v2, address(lane.memory), size)
+    code = device_memory(device, address(lane.memory), size)
     if code != 0:
         lane.memory = 0
         refuse_allocation("a call's buffers", size, device.ordinal, code)

@@ -106,10 +106,29 @@ GRAPH_FUNCTIONS = 9
 DRIVER = OF_MODEL.table(Driver, "legato.cuda_driver")
 
 
-class CudaDevice(Struct):
-    """What an instance has on its device. ``ordinal``: DLPack's and CUDA's number of the device; ``handle``: the driver's. ``weights``:
-    their memory. ``functions``: the kernels."""
+class MemoryUser(Struct):
+    """An instance in the list of those that use memory of devices (memory.py). ``code``: its function that gives up what it keeps, or null
+    where the instance is not in the list."""
 
+    next: "MemoryUser"
+    before: "MemoryUser"
+    ordinal: int
+    instance: Pointer
+    code: Pointer
+
+
+class MemoryUsers(Struct):
+    """That list. ``locked``: 1 while a thread uses it."""
+
+    locked: int
+    first: MemoryUser
+
+
+class CudaDevice(Struct):
+    """What an instance has on its device. ``user``: in the list of those that use memory. ``ordinal``: DLPack's and CUDA's number of the
+    device; ``handle``: the driver's. ``weights``: their memory. ``functions``: the kernels."""
+
+    user: Annotated[MemoryUser, Inline(1)]
     ordinal: int
     handle: int
     multiprocessors: int

@@ -18,12 +18,12 @@ from legato.codegen.entry.cuda.driver import (
     cuCtxPushCurrent,
     cuDevicePrimaryCtxRelease,
     cuDevicePrimaryCtxRetain,
-    cuMemAlloc,
     cuMemcpyDtoDAsync,
     cuMemcpyDtoHAsync,
     cuMemFree,
 )
 from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, CudaDevice, CudaResult, CudaRun
+from legato.codegen.entry.cuda.memory import device_memory, forget_error, make_room
 from legato.codegen.entry.cuda.refusals import refuse_allocation, refuse_driver
 from legato.codegen.entry.layouts import COUNTS, OUTPUTS, Instance
 from legato.codegen.entry.messages import refuse_memory
@@ -51,7 +51,12 @@ def make_output(instance: Instance, run: CudaRun, number: int, shape: Words) -> 
         prototype.shape = shape
         prototype.strides = Words(0)
         prototype.byte_offset = 0
-        return TVMFFIEnvTensorAlloc(prototype, address(to.value))
+        code = TVMFFIEnvTensorAlloc(prototype, address(to.value))
+        if code != 0:       # it does not say why: mostly for want of memory
+            forget_error()
+            make_room(run.device)
+            code = TVMFFIEnvTensorAlloc(prototype, address(to.value))
+        return code
     return own_output(instance, run.device, number, shape, size, to)
 
 
@@ -75,7 +80,7 @@ def own_output(instance: Instance, device: CudaDevice, number: int, shape: Words
         return refuse_memory(size)
     made = CudaResult(block + head)
     room = size if size > 0 else 1      # the driver does not allocate nothing
-    code = cuMemAlloc(DRIVER.cuMemAlloc_v2, address(made.memory), room)
+    code = device_memory(device, address(made.memory), room)
     if code != 0:
         free(block)
         return refuse_allocation("a result", size, device.ordinal, code)

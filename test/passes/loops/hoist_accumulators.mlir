@@ -28,10 +28,10 @@ func.func private @sum(%x: memref<8x8xf32>, %y: memref<4xf32> {tir.out}, %i: ind
   return
 }
 
-// A step that reads another element of the buffer, too, needs it in memory; so does a condition, and a part of it that is read by a view.
+// A step that reads another element of the buffer, too, needs it in memory; so does a part of it that is read by a view.
 // CHECK-LABEL: func.func private @stays
 // CHECK-NOT: iter_args
-func.func private @stays(%y: memref<4xf32> {tir.out}, %c: i1, %i: index) attributes {tir.prim_func} {
+func.func private @stays(%y: memref<4xf32> {tir.out}, %i: index) attributes {tir.prim_func} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -40,13 +40,6 @@ func.func private @stays(%y: memref<4xf32> {tir.out}, %c: i1, %i: index) attribu
     %1 = memref.load %y[%j] : memref<4xf32>
     %2 = arith.addf %0, %1 : f32
     memref.store %2, %y[%i] : memref<4xf32>
-  }
-  scf.for %j = %c0 to %c4 step %c1 {
-    scf.if %c {
-      %0 = memref.load %y[%i] : memref<4xf32>
-      %1 = arith.addf %0, %0 : f32
-      memref.store %1, %y[%i] : memref<4xf32>
-    }
   }
   %v = memref.cast %y : memref<4xf32> to memref<?xf32>
   scf.for %j = %c0 to %c4 step %c1 {
@@ -113,6 +106,68 @@ func.func private @other_lanes(%x: memref<8x?xf32>, %y: memref<?xf32> {tir.out},
     %0 = vector.transfer_read %y[%c0], %any, %own {in_bounds = [true]} : memref<?xf32>, vector<16xf32>
     %1 = arith.addf %0, %0 : vector<16xf32>
     vector.transfer_write %1, %y[%c0], %own {in_bounds = [true]} : vector<16xf32>, memref<?xf32>
+  }
+  return
+}
+
+// A condition that no step changes goes around the loops.
+// CHECK-LABEL: func.func private @guarded
+// CHECK: scf.if %arg2 {
+// CHECK-NEXT: %[[BEFORE:.*]] = memref.load %arg1[%arg3]
+// CHECK-NEXT: %[[ALL:.*]] = scf.for {{.*}} iter_args({{.*}} = %[[BEFORE]])
+// CHECK-NEXT: scf.for
+// CHECK-NOT: scf.if
+// CHECK: memref.store %[[ALL]], %arg1[%arg3]
+// CHECK-NOT: memref.store
+// CHECK: return
+func.func private @guarded(%x: memref<8x8xf32>, %y: memref<4xf32> {tir.out}, %has: i1, %i: index) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %j = %c0 to %c8 step %c1 {
+    scf.for %k = %c0 to %c8 step %c1 {
+      %at = arith.addi %k, %c1 : index
+      scf.if %has {
+        %0 = memref.load %y[%i] : memref<4xf32>
+        %1 = memref.load %x[%j, %at] : memref<8x8xf32>
+        %2 = arith.addf %0, %1 : f32
+        memref.store %2, %y[%i] : memref<4xf32>
+      }
+    }
+  }
+  return
+}
+
+// One that steps change, and one beside which steps do something else, stay.
+// CHECK-LABEL: func.func private @guarded_otherwise
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: memref.store
+// CHECK-NEXT: scf.if
+func.func private @guarded_otherwise(%x: memref<8xf32>, %y: memref<4xf32> {tir.out}, %has: memref<8xi1>, %i: index)
+    attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %some = memref.load %has[%i] : memref<8xi1>
+  scf.for %j = %c0 to %c8 step %c1 {
+    %this = memref.load %has[%j] : memref<8xi1>
+    scf.if %this {
+      %0 = memref.load %y[%i] : memref<4xf32>
+      %1 = memref.load %x[%j] : memref<8xf32>
+      %2 = arith.addf %0, %1 : f32
+      memref.store %2, %y[%i] : memref<4xf32>
+    }
+  }
+  scf.for %j = %c0 to %c8 step %c1 {
+    memref.store %some, %has[%j] : memref<8xi1>
+    scf.if %some {
+      %0 = memref.load %y[%i] : memref<4xf32>
+      %1 = memref.load %x[%j] : memref<8xf32>
+      %2 = arith.addf %0, %1 : f32
+      memref.store %2, %y[%i] : memref<4xf32>
+    }
   }
   return
 }

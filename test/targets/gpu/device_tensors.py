@@ -13,6 +13,8 @@ capsule_of.restype, capsule_of.argtypes = ctypes.py_object, [ctypes.c_void_p, ct
 DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
+FAIL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+
 
 class Tensor(ctypes.Structure):
     """DLTensor."""
@@ -122,14 +124,29 @@ def address(tensor):
 
 
 @ALLOCATE
-def allocate(prototype, to, _, __):
+def allocate(prototype, to, context, fail):
     """What a framework gives tvm-ffi: makes a tensor like the prototype."""
     like = Tensor.from_address(prototype)
     kind = {number: kind for kind, number in CODES.items()}[like.code]
-    made = allocated([like.shape[i] for i in range(like.rank)], f"{kind}{like.bits // 8}", like.device_id, versioned=True)
+    try:
+        made = allocated([like.shape[i] for i in range(like.rank)], f"{kind}{like.bits // 8}", like.device_id, versioned=True)
+    except AssertionError:
+        FAIL(fail)(context, b"MemoryError", b"the framework has none left")
+        return -1
     ctypes.c_void_p.from_address(to).value = ctypes.addressof(made)
     ALLOCATED.append(made.tensor.data)
     return 0
 
 
 ALLOCATED = []
+
+
+@contextmanager
+def framework():
+    """A framework's allocator is that of this thread, as tvm-ffi has it while torch's tensors are passed."""
+    library, before = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi()), ctypes.c_void_p()
+    library.TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, ctypes.byref(before))
+    try:
+        yield
+    finally:
+        library.TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, None)

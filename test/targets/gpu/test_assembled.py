@@ -13,6 +13,7 @@ from thoroughly import thorough
 
 import legato
 from legato.codegen.cubin import find_ptxas
+from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
 from legato.targets.gpu import unknown_sizes
@@ -64,6 +65,16 @@ def test_ragged_sizes(chip):
 def test_the_largest_tiles_of_floats(node):
     """A multiprocessor runs two of their blocks where a thread has 128 registers: ptxas would rather spill for it."""
     check(legato.from_onnx(model([node])), "sm_90a")
+
+
+def test_the_filters_of_a_group_fill_tiles():
+    """ResNeXt's 4 filters of each of 32 groups: a tile has no columns that are not theirs."""
+    module = legato.from_onnx(model([conv(1, 128, (56, 56), 128, 3, pad=1, groups=32)]))
+    lowered = legato.lower(module, "nvvm{approx=true}", last="outlined")
+    launch, = (one for one in find(lowered.operation, "gpu.launch_func") if "conv" in str(one.attributes["kernel"]))
+    grid = [value.owner.attributes["value"].value for value in list(launch.operands)[:3]]
+    assert grid == [-(-56 * 56 // 128), 1, 32]
+    check(legato.from_onnx(model([conv(1, 128, (56, 56), 128, 3, pad=1, groups=32), matmul(4096, 13, 768)])), "sm_80")
 
 
 @pytest.mark.parametrize("tiles", [FAST[0], *thorough(FAST[1:], names=1)])

@@ -6,6 +6,7 @@ import pytest
 from standin import compiled
 
 import legato
+from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.targets.catalog import Catalog
 from legato.targets.gpu import nests
@@ -54,3 +55,17 @@ def test_against_numpy(name, dtype, monkeypatch):
 def test_few_columns_have_a_thread_each():
     text = ptx(legato.lower(module_of("a softmax", np.float16), "nvvm"), Catalog().resolve("nvvm"))
     assert {bits for bits in re.findall(r"ld\.global\S*\.b(\d+)", text)} == {"16"}
+
+
+@pytest.mark.parametrize("shape", [(9, 100_003), (3, 9, 50_001)])
+def test_columns_that_do_not_fill_blocks_are_summed_in_registers(shape):
+    """A thread beyond the last column does nothing; that is asked once, and not in each step."""
+    axis = len(shape) - 2
+    x, out = (f"tensor<{'x'.join(map(str, sizes))}xf32>" for sizes in (shape, shape[:axis] + shape[axis + 1:]))
+    module = legato.Module.parse(f'func.func @main(%x: {x}) -> {out} {{\n'
+                                 f'%0 = "relax.sum"(%x) {{axis = array<i64: {axis}>}} : ({x}) -> {out}\nreturn %0 : {out} }}')
+    lowered = legato.lower(module, "nvvm", last="outlined")
+    loops = find(lowered.operation, "scf.for")
+    assert loops and not any(find(loop, "memref.store") for loop in loops)
+    given = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    np.testing.assert_allclose(compiled(lowered)(given), given.sum(axis), rtol=1e-5, atol=1e-5)

@@ -1,5 +1,4 @@
 """Models for NVIDIA's GPUs, from their own host code to their kernels, on a stand-in for the driver (standin.py)."""
-import ctypes
 import subprocess
 import sys
 
@@ -9,7 +8,7 @@ import pytest
 import test_onnx_loops as loops
 import test_onnx_region_requirements as region_requirements
 import tvm_ffi
-from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
+from device_tensors import ALLOCATED, address, context, framework, on_device, on_host, stream, wait
 from emulate import inputs
 from in_threads import in_threads
 from onnx_check import assert_same, reference
@@ -182,15 +181,10 @@ def test_the_callers_stream(lowered):
 def test_the_callers_allocator(lowered):
     """A framework's memory for results, as tvm-ffi has it while torch's tensors are passed."""
     exe = instance(lowered)
-    library = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
     x, w = operands(7)
     here = on_device(x), on_device(w)
-    before = ctypes.c_void_p()
-    library.TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, ctypes.byref(before))
-    try:
+    with framework():
         results = exe(*here)
-    finally:
-        library.TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, None)
     assert [address(one) for one in results] == ALLOCATED[-2:]
     check([on_host(one) for one in results], x, w)
 

@@ -85,6 +85,11 @@ def test_blocks_share_rows_of_several_axes(target):
     check(PLANES, target)
 
 
+@EACH
+def test_blocks_share_pools_of_large_images(target):
+    check([("mean", (1, 3136, 64), 1), ("max", (1, 4900, 40), 1)], target)
+
+
 def check(cases, target):
     """Two launches for each of the reductions, results against numpy."""
     lowered = legato.lower(module_of(cases), target, last="outlined")
@@ -112,8 +117,11 @@ def test_several_reductions_of_long_rows(name, target, monkeypatch):
 
 
 @pytest.mark.parametrize("shape, axis, launches",
-                         [((32768, 1024), 0, 2), ((100, 1024), 0, 1), ((2048, 1 << 18), 0, 1), ((1024, 4096), 1, 1)])
+                         [((32768, 1024), 0, 2), ((100, 1024), 0, 1), ((2048, 1 << 18), 0, 1), ((1024, 4096), 1, 1),
+                          ((1, 12544, 32), 1, 2), ((1, 3136, 64), 1, 2), ((1, 784, 240), 1, 1), ((1, 49, 1280), 1, 1),
+                          ((8, 12544, 32), 1, 2)])
 def test_where_columns_keep_a_device_busy(shape, axis, launches):
+    """Pools of whole images among them: a few channels of large ones are the columns of one block of threads, or two."""
     lowered = legato.lower(module_of([("sum", shape, axis)]), "nvvm", last="outlined")
     assert len(find(lowered.operation, "gpu.launch_func")) == launches
 

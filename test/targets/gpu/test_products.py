@@ -21,8 +21,10 @@ STATIC = [matmul(37, 41, 29), matmul(130, 68, 32, then="Relu"), gemm(65, 34, 20,
           matmul(40, 36, 20, INT), matmul(9, 40, 33), batched((2, 1), (1, 3), 33, 40, 20), conv(2, 3, (17, 17), 20, 7, 2, 3),
           conv(2, 8, (10, 10), 12, 3, pad=1, groups=2), conv(1, 24, (9, 9), 20, 3, pad=1, groups=2),
           conv(1, 24, (8, 7), 8, 3, 2, 1, groups=4), matmul(20, 33, 1536, then="Relu"),
+          matmul(150, 13, 40, then="Relu"), matmul(140, 7, 25), conv(1, 16, (13, 11), 16, 3, pad=1, groups=4),
           without_bias(conv(1, 24, (9, 9), 20, 3, pad=1, groups=2)), without_bias(conv(1, 6, (9,), 16, 3, pad=1, groups=2, then="Sigmoid"))]
-SYMBOLIC = [matmul("n", 48, 40, then="Relu"), matmul("n", "m", 33), batched(("b",), ("b",), 33, 20, "k"),
+SYMBOLIC = [matmul("n", 48, 40, then="Relu"), matmul("n", 12, 40), matmul("n", "m", 33),
+            batched(("b",), ("b",), 33, 20, "k"),
             batched((3,), (3,), "n", "n", "k"), conv("b", 4, ("h", "h"), 20, 3, pad=1),
             without_bias(conv("b", 4, ("h", "h"), 20, 3, pad=1, groups=2))]
 SIZES = [{"n": 5, "m": 7, "k": 9, "b": 2, "h": 8}, {"n": 100, "m": 70, "k": 33, "b": 3, "h": 11}, {"n": 1, "m": 1, "k": 1, "b": 1, "h": 3},
@@ -279,3 +281,19 @@ def assembled(text):
     assert done.returncode == 0, done.stderr
     spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
     assert spills and all(one == ("0", "0") for one in spills), done.stderr
+
+
+ONE_FILTER = [conv(1, 24, (40, 33), 1, 3, pad=1, then="Sigmoid"), conv("b", 136, ("h", "h"), 1, 1), conv("b", 16, ("h", "h"), 1, 3),
+              conv(2, 132, (40, 41), 1, 1, then="Relu")]
+
+
+@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+def test_one_filter_is_a_row_for_a_warp(on):
+    """A convolution with one filter, as of a map of scores: neighbouring threads read neighbouring channels."""
+    module = legato.from_onnx(model(ONE_FILTER))
+    used = [kernel.schedule for kernel in legato.explain(module, on).kernels]
+    assert sum(one in ("rows", "register_rows") for one in used) == len(ONE_FILTER)
+    exe = standin.compiled(module) if on == "nvvm" else legato.compile(module, on)
+    for sizes in ({"b": 2, "h": 5}, {"b": 1, "h": 3}, {"b": 0, "h": 4}):
+        given = feeds(ONE_FILTER, **sizes)
+        check(ONE_FILTER, exe(**given), given)

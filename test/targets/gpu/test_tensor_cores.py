@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import standin
 import standin_matrices
+from onnx import helper, numpy_helper
 from product_models import HALF, batched, check, conv, feeds, gemm, matmul, model, product
 
 import legato
@@ -152,6 +153,39 @@ def test_the_instructions_suffice(llvmlite):
     bf16 = ptx(legato.lower(product("bfloat16"), "nvvm"), Catalog().resolve("nvvm"))
     assert "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in bf16
     assembled(bf16, registers=96, shared=20480)
+
+
+def weighted(rows, columns, depth, given="n"):
+    """A product of halves by a constant, and its result of random operands, in f64. ``given``: the rows that the model says."""
+    random = np.random.default_rng(5)
+    x, w = random.standard_normal((rows, depth)).astype(np.float16), (random.standard_normal((depth, columns)) / 8).astype(np.float16)
+    module = legato.from_onnx(helper.make_model(
+        helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "weighted",
+                          [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), [given, depth])],
+                          [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(x.dtype), None)],
+                          [numpy_helper.from_array(w, "w")]), opset_imports=[helper.make_opsetid("", 19)], ir_version=9))
+    return module, x, x.astype(np.float64) @ w.astype(np.float64)
+
+
+@pytest.mark.parametrize("columns", [57, 60])
+@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize("chip", [80, 90])
+def test_weights_of_any_number_of_columns(chip, rows, columns, monkeypatch):
+    """Rows of halves that are no multiple of 16 bytes: the weights are turned, also for the copy engine of warpgroups."""
+    monkeypatch.setenv("STANDIN_CHIP", str(chip))
+    target = "nvvm{approx=true chip=sm_90a}" if chip == 90 else standin.TARGET
+    module, x, right = weighted(rows, columns, 72)
+    lowered = outlined(module, target)
+    assert any("matmul_turned" in kernel.attributes["sym_name"].value for kernel in find(lowered.operation, "gpu.func"))
+    np.testing.assert_allclose(standin.compiled(lowered, target)(x), right, rtol=1e-3, atol=1e-3)
+
+
+def test_weights_of_an_odd_number_of_columns_are_copied_whole(llvmlite):
+    """As of any other number: 16 bytes at once, asynchronously."""
+    text, warpgroups = (ptx(legato.lower(weighted(128, 1001, 512, 128)[0], target), Catalog().resolve(target))
+                        for target in ("nvvm", "nvvm{chip=sm_90a}"))
+    assert "cp.async.cg" in text and "wgmma.mma_async" in warpgroups
+    assert not re.search(r"ld\.global|cp\.async\.ca", text + warpgroups)
 
 
 @pytest.fixture

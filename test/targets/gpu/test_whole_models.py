@@ -10,6 +10,9 @@ from onnx import helper
 from onnx_check import model, value
 from vulkan_driver import needs_vulkan
 
+import legato
+from legato.core.ir_helpers import find
+
 pytest.importorskip("llvmlite")
 
 
@@ -33,6 +36,15 @@ def test_a_model_is_right(target, tmp_path, monkeypatch, capsys):
     assert whole_models.main([str(tmp_path), "--targets", target]) == 0
     line = capsys.readouterr().out
     assert re.search(r"small +\S.* error +\d\.\de[+-]\d\d  launches +2 / 2 ", line) and "WRONG" not in line
+
+
+def test_one_branch_of_a_condition_counts():
+    """A kernel of an unknown number of rows has forms, of which a run launches one."""
+    x, out = (f'tensor<?x{columns}xf32, #relax.dims<["n", {columns}]>>' for columns in (64, 96))
+    lowered = legato.lower(legato.Module.parse(f"""func.func @main(%x: {x}, %w: tensor<64x96xf32>) -> {out} {{
+      %0 = "relax.matmul"(%x, %w) : ({x}, tensor<64x96xf32>) -> {out}
+      return %0 : {out} }}"""), "nvvm", last="outlined")
+    assert len(find(lowered.operation, "gpu.launch_func")) > 1 and whole_models.counts(lowered) == (1, 1)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ import legato
 from legato.codegen.cubin import assembled, find_ptxas, spilled
 from legato.codegen.jit import jit
 from legato.core.ir_helpers import find
+from legato.core.mlir import ir
 
 TARGETS = ("vulkan", "nvvm{approx=true}", "nvvm{approx=true chip=sm_90a}")
 CLOSE = 1e-4
@@ -111,11 +112,18 @@ def distance(found: object, expected: Sequence[np.ndarray]) -> float:
 
 
 def counts(outlined: legato.Module) -> tuple[int, int]:
-    """The launches and the kernels of a run; those of a loop once."""
+    """The launches and the kernels of a run; those of a loop once, and of a condition's branches those of the one that has most."""
     functions = {f.attributes["sym_name"].value: f for f in find(outlined.operation, "func.func")}
     called = [functions[call.attributes["callee"].value] for call in find(functions["main"], "func.call")]
-    each = [number for kernel in called if (number := len(find(kernel, "gpu.launch_func")))]
+    each = [number for kernel in called if (number := launches(kernel))]
     return sum(each), len(each)
+
+
+def launches(op: ir.Operation | ir.OpView) -> int:
+    """The launches of an op in a run."""
+    inside = [sum(launches(one) for block in region.blocks for one in block.operations) for region in op.regions]
+    most = max(inside, default=0) if op.operation.name == "scf.if" else sum(inside)
+    return most + (op.operation.name == "gpu.launch_func")
 
 
 def chip_of(target: str) -> str:
