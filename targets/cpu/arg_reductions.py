@@ -1,15 +1,19 @@
 """argmax and argmin along the last axis: each lane of a long vector keeps the best of its elements; at the end the lanes are compared.
 
-The last vector of a row overlaps the one before it, if the row is no multiple of vectors: what is compared twice has one index.
+The last vector of a row overlaps the one before it, if the row is no multiple of vectors: what is compared twice has one index. Of a row
+whose size only the call knows, it is read under a mask.
 """
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from legato.core.errors import Refusal
-from legato.core.mlir import arith, ir, tensor, vector
+from legato.core.mlir import arith, ir, scf, tensor, vector
 from legato.core.vector_loops import part
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element
-from legato.targets.builders.sizes import dims
+from legato.targets.builders.sizes import Size, dims, quotient
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import looped
 from legato.targets.builders.vectors import read_vector
@@ -21,43 +25,78 @@ from legato.targets.rule import kernel
 REGISTERS = 4   # of a vector: comparisons that do not wait for each other
 FEWEST = 4      # lanes
 I32 = 32
+LIMIT = 1 << 31     # elements of a row whose places fit
 
 
 @kernel("relax.argmax", "relax.argmin")
 def arg_reduction(k, x, out):
     """Of f32 and integers of 32 bits. NaN beats every number, as in numpy."""
-    axis, size = k.attrs["axis"] % x.type.rank, x.type.shape[-1]
+    axis, size = k.attrs["axis"] % x.type.rank, dims(x)[-1]
     kind, position = element(k.input_types[0]), element(k.output_types[0])
     if not isinstance(k.machine, Machine) or kind.wide != kind or kind.bits != I32:
         return Refusal("its elements are not of 32 bits")
-    if axis != x.type.rank - 1 or not FEWEST <= size < 1 << 31:
-        return Refusal(f"it is not along rows of a known size, from {FEWEST} to 2**31 elements")
-    lanes = min(REGISTERS * k.machine.lanes(I32), 1 << size.bit_length() - 1)
+    if axis != x.type.rank - 1 or (isinstance(size, int) and not FEWEST <= size < LIMIT):
+        return Refusal(f"it is not along rows of {FEWEST} to 2**31 elements")
     order = _Contest(kind, k.name == "relax.argmax", k.attrs["select_last"])
-    i32 = ir.IntegerType.get_signless(I32)
-    of_elements, of_places = ir.VectorType.get([lanes], kind.type), ir.VectorType.get([lanes], i32)
+    lanes = REGISTERS * k.machine.lanes(I32)
 
     def row(at: list[ir.Value], result: ir.Value) -> ir.Value:
-        def after(first: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value) -> tuple[ir.Value, ir.Value]:
-            values = read_vector(x, [*at, first], lanes, kind.const(0))
+        there = [*at, *([index_value(0)] if out.type.rank == x.type.rank else [])]
+        return tensor.InsertOp(place(at), result, there).result
+
+    def place(at: list[ir.Value]) -> ir.Value:
+        if isinstance(size, int):
+            return position_of(_Row(x, at, size, min(lanes, 1 << size.bit_length() - 1), I32))
+        short = arith.cmpi(arith.CmpIPredicate.slt, size, index_value(LIMIT))
+        either = scf.IfOp(short, [position.type], has_else=True)
+        for block, made in ((either.then_block, _Row(x, at, size, lanes, I32)), (either.else_block, _Row(x, at, size, 1, 2 * I32))):
+            with ir.InsertionPoint(block):
+                scf.YieldOp([position_of(made)])
+        return either.results[0]
+
+    def position_of(made: _Row) -> ir.Value:
+        return Element(ir.IntegerType.get_signless(made.bits)).cast(made.best_place(order), position)
+
+    k.writes_all()
+    return rows(dims(x)[:-1], [], out, row)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of ``size`` elements of a tensor, at these indices, of which so many ``lanes`` are compared at once; ``bits``: of places."""
+
+    x: ir.Value
+    at: list[ir.Value]
+    size: Size
+    lanes: int
+    bits: int
+
+    def best_place(self, order: _Contest) -> ir.Value:
+        """The place of the element that beats all others."""
+        size, lanes = self.size, self.lanes
+        integer = ir.IntegerType.get_signless(self.bits)
+        of_elements, of_places = ir.VectorType.get([lanes], order.kind.type), ir.VectorType.get([lanes], integer)
+
+        def after(first: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value, beyond: ir.Value | None = None) -> list[ir.Value]:
+            values = read_vector(self.x, [*self.at, first], lanes, order.kind.const(order.worst), beyond is None)
             wins = order.replaces(values, best)
-            return arith.select(wins, values, best), arith.select(wins, here, places)
+            wins = wins if beyond is None else arith.andi(wins, beyond)
+            return [arith.select(wins, values, best), arith.select(wins, here, places)]
 
         def step(number: ir.Value, best: ir.Value, places: ir.Value, here: ir.Value) -> Sequence[ir.Value]:
             return [*after(arith.muli(number, index_value(lanes)), best, places, here), arith.addi(here, splat_of(of_places, lanes))]
 
-        start = vector.BroadcastOp(of_elements, kind.const(order.worst)).result
+        start = vector.BroadcastOp(of_elements, order.kind.const(order.worst)).result
         counted = arith.ConstantOp(of_places, ir.DenseElementsAttr.get(
-            [ir.IntegerAttr.get(i32, lane) for lane in range(lanes)], of_places)).result
-        best, places, _ = looped(size // lanes, [start, splat_of(of_places, 0), counted], step)
-        if size % lanes:
+            [ir.IntegerAttr.get(integer, lane) for lane in range(lanes)], of_places)).result
+        best, places, here = looped(quotient(size, lanes), [start, splat_of(of_places, 0), counted], step)
+        if not isinstance(size, int):    # the last lanes may lie behind the row's end
+            end = vector.BroadcastOp(of_places, arith.index_cast(integer, size)).result
+            first = arith.muli(quotient(size, lanes), index_value(lanes))
+            best, places = after(first, best, places, here, arith.cmpi(arith.CmpIPredicate.slt, here, end))
+        elif size % lanes:
             best, places = after(index_value(size - lanes), best, places, arith.addi(counted, splat_of(of_places, size - lanes)))
-        _, place = order.of_lanes(best, places)
-        there = [*at, *([index_value(0)] if out.type.rank == x.type.rank else [])]
-        return tensor.InsertOp(Element(i32).cast(place, position), result, there).result
-
-    k.writes_all()
-    return rows(dims(x)[:-1], [], out, row)
+        return order.of_lanes(best, places)[1]
 
 
 class _Contest:

@@ -117,8 +117,10 @@ class Contraction:
         x = self.reader.activation(self.op.operands[0])
         if x is None or (result != F32 and (x.scale is not None or weight.scale is not None)):
             return None
-        integers, zeros = signed(weight)
-        if not self.is_matmul and (zeros.any() or (any(self.attrs["padding"]) and self.depth_last and not self._has_constant_zero(x))):
+        integers, zeros = weight.signed() if self.shorts is None else (weight.differences(), np.zeros_like(weight.zero))
+        if not self.is_matmul and zeros.any() and not self._sums_windows():
+            return None
+        if not self.is_matmul and any(self.attrs["padding"]) and self.depth_last and not self._has_constant_zero(x):
             return None
         return self._build(x, integers, zeros, weight.scale)
 
@@ -140,6 +142,11 @@ class Contraction:
         """Whether a convolution of images of sizes known only at run time becomes a product of their windows: of one group, on CPUs."""
         channels = dims.dims(self.op.operands[0].type)[1]
         return self.machine is not None and self.rank < 3 and self.attrs["groups"] == 1 and isinstance(channels, int)
+
+    def _sums_windows(self) -> bool:
+        """Whether the elements of windows are summed, as zero points of weights ask for: by one more filter, which costs little beside many
+        of them."""
+        return self.machine is not None and self.attrs["groups"] == 1 and self.rank < 3
 
     def _takes_groups(self) -> bool:
         """Whether integers of the convolution's groups are multiplied."""
@@ -229,7 +236,7 @@ class Contraction:
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
         made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
                                     groups=self.attrs["groups"], pad_value=zero if in_kernel and isinstance(zero, int) else 0)
-        return made if self.rank == 2 else relax.reshape(made, sizes)
+        return made if self.rank == 2 else relax.reshape(made, [sizes[0], w.shape[0], *sizes[2:]])
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
         """The input as bytes of the signs that instructions take, or widened, and its zero point: a number where it is constant."""
@@ -258,7 +265,8 @@ class Contraction:
         """The sums less those of the zero points: sum((x - zx)(w - zw)) = sum(x w) - zx sum(w) - zw sum(x) + n zx zw."""
         of_columns = w.sum(axis=self._summed(), dtype=np.int64).reshape(-1)
         zeros = np.broadcast_to(zeros.reshape(-1), of_columns.shape)
-        per_zero = self._along_columns(of_columns - zeros.astype(np.int64) * w.shape[0] if zeros.any() else of_columns).astype(I32)
+        count = math.prod(w.shape[axis] for axis in self._summed())
+        per_zero = self._along_columns(of_columns - zeros.astype(np.int64) * count if zeros.any() else of_columns).astype(I32)
         if isinstance(zero, int):
             if zero:
                 sums = relax.subtract(sums, relax.constant((per_zero.astype(np.int64) * zero).astype(I32)))
@@ -268,9 +276,15 @@ class Contraction:
                 of_all = relax.broadcast_to(of_all, shape=list(dims.dims(sums.type)))
             sums = relax.subtract(sums, relax.multiply(of_all, zero))
         if zeros.any():
-            of_rows = relax.sum(relax.astype(x, dtype=I32), axis=[-1], keepdims=True)
-            sums = relax.subtract(sums, relax.multiply(of_rows, relax.constant(zeros.astype(I32))))
+            of_columns = relax.constant(self._along_columns(zeros).astype(I32))
+            sums = relax.subtract(sums, relax.multiply(self._summed_rows(x, zero, w), of_columns))
         return sums
+
+    def _summed_rows(self, x: ir.Value, zero: ir.Value | int, w: np.ndarray) -> ir.Value:
+        """The sums of the elements of x that each element of the result is made of, the same for all columns or features."""
+        if self.is_matmul:
+            return relax.sum(relax.astype(x, dtype=I32), axis=[-1], keepdims=True)
+        return self._convolved(x, zero, np.ones((1, *w.shape[1:]), w.dtype))
 
     def _scales(self, of_x: ir.Value | None, of_w: np.ndarray | None) -> list[ir.Value]:
         """What the sums are multiplied by: one factor, where the input's scale is constant."""
@@ -281,15 +295,3 @@ class Contraction:
         if of_x is None or known is None:
             return [*([] if of_x is None else [of_x]), relax.constant(factor)]
         return [relax.constant((known.astype(F32) * factor).astype(F32))]
-
-
-def signed(weight: Weight) -> tuple[np.ndarray, np.ndarray]:
-    """A weight's integers as signed bytes, and the zero points that are left: 0 where the differences from them are signed bytes."""
-    if weight.integers.dtype == np.int8 and not weight.zero.any():
-        return weight.integers, weight.zero
-    differences = weight.differences()
-    if differences.size == 0 or (differences.min() >= -128 and differences.max() <= 127):
-        return differences.astype(np.int8), np.zeros_like(weight.zero)
-    if weight.integers.dtype == np.int8:
-        return weight.integers, weight.zero
-    return (weight.integers.astype(np.int32) - 128).astype(np.int8), weight.zero - 128

@@ -43,6 +43,17 @@ class Weight:
         """The integers less their zero point, in i32."""
         return self.integers.astype(np.int32) - self.zero
 
+    def signed(self) -> tuple[np.ndarray, np.ndarray]:
+        """The integers as signed bytes, and the zero points that are left: 0 where the differences from them are signed bytes."""
+        if self.integers.dtype == np.int8 and not self.zero.any():
+            return self.integers, self.zero
+        differences = self.differences()
+        if differences.size == 0 or (differences.min() >= -128 and differences.max() <= 127):
+            return differences.astype(np.int8), np.zeros_like(self.zero)
+        if self.integers.dtype == np.int8:
+            return self.integers, self.zero
+        return (self.integers.astype(np.int32) - 128).astype(np.int8), self.zero - 128
+
 
 def dtype_of(value: ir.Value) -> np.dtype:
     """The element type of a value."""

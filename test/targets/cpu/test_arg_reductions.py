@@ -80,3 +80,19 @@ def test_rows_in_several_dimensions_and_of_a_number_that_the_call_knows():
     largest, least = net.run(x, x)
     np.testing.assert_array_equal(largest, np.argmax(x, 2))
     np.testing.assert_array_equal(least, np.argmin(x, 2))
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+def test_rows_of_a_length_that_the_call_knows(target, op):
+    """One executable for all lengths: from one element on, also of fewer than a vector has lanes."""
+    cases = [(dtype, last) for dtype in TYPES for last in (False, True)]
+    net = Net(TARGETS[target], first=None)
+    for number, (dtype, last) in enumerate(cases):
+        net.output(net.op(f"relax.{op}", [net.input((6, f"n{number}"), NAMES[np.dtype(dtype)])], axis=1, select_last=last))
+    executable = net.executable
+    for size in (*SIZES, 15, 17, 127, 129):
+        arrays = [rows(size, dtype, "special") for dtype, _ in cases]
+        for (dtype, last), x, found in zip(cases, arrays, executable(*arrays), strict=True):
+            np.testing.assert_array_equal(np.asarray(found), right(op, x, last), err_msg=f"{op} {size} {dtype.__name__} last={last}")
+    assert "vector<" in str(net.lowered("scheduled").operation)

@@ -1,5 +1,6 @@
 """What a machine, a device or its driver cannot do is an error with numbers; nothing is lost, and the next call works."""
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
@@ -237,15 +238,17 @@ def test_models_make_room_for_others(lowered, monkeypatch, tmp_path):
     """What a model keeps for later calls is given up where another finds no memory, for buffers and for results on the device, whether
     models are compiled or loaded. Models that have ended are not asked."""
     models = [instance(lowered) for _ in range(4)]
-    for one in models:
-        call(one, 3)
+
+    def call_all(*models: Any, size: int) -> None:
+        for one in models:
+            call(one, size)
+
+    call_all(*models, size=3)
     path = models[0].save(tmp_path / "model.legato")
     monkeypatch.setenv("STANDIN_MEMORY", str(3 << 19))
-    for one in models:
-        call(one, 15_000)
-    del models[2], models[0], one
-    for one in (*models, legato.load(path), *models):
-        call(one, 15_000)
+    call_all(*models, size=15_000)
+    del models[2], models[0]
+    call_all(*models, legato.load(path), *models, size=15_000)
     x, w = operands(20_000)
     here = on_device(x), on_device(w)
     check([on_host(one) for one in models[0](*here)], x, w)
