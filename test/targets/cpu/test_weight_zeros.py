@@ -20,7 +20,8 @@ CASES = [
 ]
 
 
-def model(channels: int, features: int, zero: int, of_image: int | None, kernel: tuple[int, ...], attributes: dict, known: bool) -> bytes:
+def model(channels: int, features: int, zero: int, of_image: int | None, kernel: tuple[int, ...], attributes: dict, *,
+          known: bool) -> bytes:
     """A ConvInteger of images of known or unknown sizes."""
     w = RNG.integers(0, 256, (features, channels, *kernel)).astype(np.uint8)
     constants = {"w": w, "wz": np.uint8(zero)} | ({} if of_image is None else {"xz": np.uint8(of_image)})
@@ -36,7 +37,7 @@ def model(channels: int, features: int, zero: int, of_image: int | None, kernel:
 @pytest.mark.parametrize("target, known", [(TARGETS[0], False), *((target, True) for target in TARGETS)])
 def test_against_onnxruntime(target, known):
     for case in CASES:
-        bytes_ = model(*case, known)
+        bytes_ = model(*case, known=known)
         x = RNG.integers(0, 256, (2, case[0], 13, 11)[:2 + len(case[4])]).astype(np.uint8)
         given = {"x": x} | ({} if case[3] is not None else {"xz": np.asarray(77, np.uint8)})
         session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
