@@ -51,17 +51,17 @@ class ShuffledLoops(DirectLoops):
     def _shuffled(self, block: Size, channel: Size, groups: int, tile: Positions, start: Size, tap: Size, line: WindowLine,
                   sums: Sequence[ir.Value]) -> list[ir.Value]:
         """The sums with the products of a window's row, of ``groups`` groups, the first one's first channel being ``channel``."""
-        count = groups * self.form.channels
+        columns, found, count = self.columns_of(tile), list(sums), groups * self.form.channels
+        add = partial(self._add_products, block, groups, tap)
 
-        def add(columns: Columns, found: list[ir.Value]) -> None:
-            values = {column: self.values(count, *self.source_at(line, start, column, channel)) for column in columns}
-            self._add_products(block, groups, tap, values, columns, found)
+        def values_of(columns: Columns) -> dict[int, ir.Value]:
+            return {column: self.values(count, *self.source_at(line, start, column, channel)) for column in columns}
 
         if tile.clipped:
-            return self.add_columns(tile, start, sums, lambda column, uses, found: add({column: uses}, found))
-        found = list(sums)
+            return self.add_columns(tile, start, sums, lambda column, uses, found: add(values_of({column: uses}), {column: uses}, found))
+        values = values_of(columns)
         self.fetch_row(tile, start, line, channel, count)
-        add(self.columns_of(tile), found)
+        add(values, columns, found)
         return found
 
     def _add_products(self, block: Size, groups: int, tap: Size, values: Mapping[int, ir.Value], columns: Columns,
