@@ -20,12 +20,12 @@ from legato.passes.cpu.channel_loops import ChannelLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import into_loops
 from legato.passes.cpu.plane_pools import combined
-from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.row_tiles import MOST_TILES, Positions, tiles_of_any
 from legato.passes.cpu.window_loops import MOST_TAPS
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 
-POSITIONS = 4           # of a tile
+POSITIONS = 8           # of a tile, at most
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,19 @@ class ChannelPools(ModulePass):
                 form = PoolForm.of(context.kernels.of(kernel), channels_last=True)
                 if form is None or are_known(form.axes) or form.axes[-1].taps > MOST_TAPS or form.channels < machine.lanes(32):
                     continue
+                tiles = tiles_of_any(form.axes[-1], POSITIONS)
+                if len(tiles) > MOST_TILES:
+                    continue
                 if {form.source.type.element_type, form.result.type.element_type} != {ir.F32Type.get()}:
                     continue
                 tensors = [form.source, *(value for value, _ in form.reads)]
-                into_loops(kernel, form.heart.op.location, tensors, partial(build_loops, form, machine))
+                into_loops(kernel, form.heart.op.location, tensors, partial(build_loops, form, machine, tiles))
                 context.kernels.drop(kernel)
 
 
-def build_loops(form: PoolForm, machine: CpuMachine, buffers: Buffers) -> None:
+def build_loops(form: PoolForm, machine: CpuMachine, tiles: Sequence[Positions], buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    ChannelPoolLoops(form, machine, [Positions(0, POSITIONS)], buffers).build(form.channels)
+    ChannelPoolLoops(form, machine, tiles, buffers).build(form.channels)
 
 
 class ChannelPoolLoops(ChannelLoops):

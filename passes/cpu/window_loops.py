@@ -120,7 +120,7 @@ class WindowLoops(ABC):
         self.form, self.machine, self.tiles, self.buffers, self.units, self.pieces = form, machine, tiles, buffers, units, pieces
         self.vectors = Vectors(machine.lanes(32))
         self.source, self.out, self.terms, self.columns = buffers.of(form.source), buffers.of(out), form.terms, form.axes[-1]
-        self.has_known_sizes = are_known(form.axes)
+        self.has_known_sizes, self.has_known_width = are_known(form.axes), are_known([self.columns])
         axes = [SizedAxis.of(axis, self.source, self.out, place) for place, axis in enumerate(form.axes, 1)]
         self.across, self.row_axis = axes[:-1], axes[-1]
         self.rows = product_of(self.across)    # of an image
@@ -137,7 +137,6 @@ class WindowLoops(ABC):
             each = in_parallel
             self.shares = self._shares(threads) if self.units == self.pieces == 1 else 1
         each(times(times(images_of(self.source), self.rows), self.pieces * self.units * self.shares), self._row)
-
 
     def _shares(self, threads: int) -> int:
         if isinstance(self.rows, int) and self.has_known_sizes:
@@ -179,7 +178,7 @@ class WindowLoops(ABC):
 
     def each_tile(self, row: WindowRow, body: Callable[[Positions, Size], None]) -> None:
         """Builds ``body(tile, start)`` for the tiles of a row, or of its share."""
-        if not self.has_known_sizes:
+        if not self.has_known_width:
             tile, = self.tiles
             count, share = self.row_axis.count, row.share
             part = [quotient(times(place, count), self.shares) for place in (share, plus(share, 1))] if self.shares > 1 else [0, count]
@@ -219,9 +218,9 @@ class WindowLoops(ABC):
         return list(inside(WindowLine((), (row.image,)), *sums))
 
     def near(self, line: WindowLine, tile: Positions, start: Size) -> WindowLine:
-        """A row of an image of unknown size with the piece that a tile which starts at ``start`` reads. Its elements are constant distances
-        apart, which LLVM does not find out where those of rows are not constant."""
-        if self.has_known_sizes or tile.clipped or not self.columns_of(tile):
+        """A row of an image of unknown width with the piece that a tile which starts at ``start`` reads. Its elements are constant
+        distances apart, which LLVM does not find out where those of rows are not constant."""
+        if self.has_known_width or tile.clipped or not self.columns_of(tile):
             return line
         columns, channels, unknown = list(self.columns_of(tile)), self.source.type.shape[-1], ir.ShapedType.get_dynamic_size()
         first, outer = columns[0], [1] * len(line.places)
@@ -273,7 +272,7 @@ class WindowLoops(ABC):
         for position in range(tile.positions):
             for tap in range(axis.taps):
                 column = position * axis.stride + tap * axis.dilation
-                inside = 0 <= begin + column < axis.size if self.has_known_sizes else tile.before <= column < end - tile.after
+                inside = 0 <= begin + column < axis.size if self.has_known_width else tile.before <= column < end - tile.after
                 if tile.clipped or inside:
                     found.setdefault(column, []).append((position, tap))
         return dict(sorted(found.items()))
