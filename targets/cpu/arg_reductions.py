@@ -46,15 +46,15 @@ def arg_reduction(k, x, out):
 
     def place(at: list[ir.Value]) -> ir.Value:
         if isinstance(size, int):
-            return position_of(_Row(x, at, size, min(lanes, 1 << size.bit_length() - 1), I32))
+            return position_of(_LineUp(x, at, size, min(lanes, 1 << size.bit_length() - 1), I32))
         short = arith.cmpi(arith.CmpIPredicate.slt, size, index_value(LIMIT))
         either = scf.IfOp(short, [position.type], has_else=True)
-        for block, made in ((either.then_block, _Row(x, at, size, lanes, I32)), (either.else_block, _Row(x, at, size, 1, 2 * I32))):
+        for block, made in ((either.then_block, _LineUp(x, at, size, lanes, I32)), (either.else_block, _LineUp(x, at, size, 1, 2 * I32))):
             with ir.InsertionPoint(block):
                 scf.YieldOp([position_of(made)])
         return either.results[0]
 
-    def position_of(made: _Row) -> ir.Value:
+    def position_of(made: _LineUp) -> ir.Value:
         return Element(ir.IntegerType.get_signless(made.bits)).cast(made.best_place(order), position)
 
     k.writes_all()
@@ -62,7 +62,7 @@ def arg_reduction(k, x, out):
 
 
 @dataclass(frozen=True)
-class _Row:
+class _LineUp:
     """A row of ``size`` elements of a tensor, at these indices, of which so many ``lanes`` are compared at once; ``bits``: of places."""
 
     x: ir.Value
