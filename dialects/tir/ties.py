@@ -92,10 +92,11 @@ def _is_empty(value: ir.Value) -> bool:
 
 
 def _goes_back(op: ir.Operation) -> bool:
-    """Whether a reshape has an inverse whose sizes follow: it joins one unknown size at most with known ones."""
+    """Whether a reshape has an inverse whose sizes follow: it joins one unknown size at most with known ones, none of which is 0."""
+    if op.name != "tensor.collapse_shape":
+        return op.name in INVERSE
     type_ = op.operands[0].type
-    joins = op.name == "tensor.collapse_shape"
-    return op.name in INVERSE and not (joins and any(sum(map(type_.is_dynamic_dim, group)) > 1 for group in _groups(op)))
+    return 0 not in type_.shape and all(sum(map(type_.is_dynamic_dim, group)) <= 1 for group in _groups(op))
 
 
 def _groups(op: ir.Operation) -> list[list[int]]:
