@@ -25,24 +25,31 @@ class SplitBlocks(ModulePass):
 
     name: ClassVar[str] = "tir-split-blocks"
     rounding: ClassVar[Rounding] = EXACT
-    longest: int = option(1024, "ops of a block that stays as it is; of ResNet-50's main 130")
+    longest: int = option(1500, "ops of a block that stays as it is; of ResNet-50's main 130")
     part: int = option(600, "ops of a function that is made: more than of those that tir-emit-entry has LLVM optimize")
 
     def run(self, module: Module, context: PassContext) -> None:
+        functions = [op.operation for op in module.module.body.operations if op.operation.name == "llvm.func"]
+        kernels = {function.attributes["sym_name"].value for function in functions if PRIM_FUNC in function.attributes}
         with module.context, ir.Location.unknown():
-            for function in list(module.module.body.operations):
-                if function.operation.name == "llvm.func" and PRIM_FUNC not in function.operation.attributes:
+            for function in functions:
+                if PRIM_FUNC not in function.attributes:
                     number = 0
-                    for block in function.operation.regions[0].blocks:
+                    for block in function.regions[0].blocks:
                         ops = body(block)
-                        if len(ops) <= self.longest:
+                        if len(ops) <= self.longest or not any(callee(op) in kernels for op in ops):
                             continue
                         for part in list(parts(ops, self.part)):
-                            outline(function.operation, part, number)
+                            outline(function, part, number)
                             number += 1
                         for op in ops:
                             if op.name in CONSTANTS and next(iter(op.results[0].uses), None) is None:
                                 op.erase()
+
+
+def callee(op: ir.Operation) -> str | None:
+    """The function that an op calls by its name."""
+    return op.attributes["callee"].value if op.name == "llvm.call" and "callee" in op.attributes else None
 
 
 def parts(ops: Sequence[ir.Operation], size: int) -> Iterator[list[ir.Operation]]:

@@ -26,7 +26,7 @@
 // CHECK: %[[M:.*]] = llvm.alloca %[[C]]
 // CHECK: llvm.call @main_block_2(%[[M]], %[[A]], %[[X]])
 // CHECK: llvm.return
-llvm.func @kernel(!llvm.ptr, i64)
+llvm.func @kernel(!llvm.ptr, i64) attributes {tir.prim_func}
 llvm.func @main(%x: !llvm.ptr, %n: i64) {
   %two = llvm.mlir.constant(2 : i64) : i64
   %a = llvm.mul %n, %two : i64

@@ -186,5 +186,13 @@ ELSEWHERE = {**dict.fromkeys((f"legato.{op}" for op in OWN), "onnxruntime has no
              **dict.fromkeys(("ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement", "OptionalHasElement"),
                              "test_onnx_sequences"),
              **dict.fromkeys(("NonMaxSuppression", "MaxUnpool"), "test_onnx_detection"),
+             **dict.fromkeys(("Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"), "test_onnx_before_opset_7"),
+             **{f"com.microsoft.{name}": "test_onnx_microsoft_tensors" for name in (
+                 "CDist", "CropAndResize", "ExpandDims", "GatherND", "GridSample", "Inverse", "MatMulInteger16", "NGramRepeatBlock",
+                 "NhwcMaxPool", "Pad", "QLinearConv", "Range", "Trilu", "UnfoldTensor", "Unique")},
+             **{f"com.microsoft.{name}": "test_onnx_microsoft_experts" for name in ("MoE", "QMoE")},
+             "com.microsoft.MatMulBnb4": "test_onnx_nbits",
+             **{f"com.microsoft.{name}": "test_onnx_microsoft_attention" for name in ("MRotaryEmbedding", "QAttention")},
+             "com.microsoft.QEmbedLayerNormalization": "test_onnx_microsoft",
              "Constant": "has no inputs", "BitCast": "takes constants only",
              "If": "sizes of branches: test_onnx_compiled", "Loop": "test_onnx_loops", "Scan": "test_onnx_loops"}
