@@ -4,9 +4,9 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx import regions, run_time
+from legato.frontends.onnx.elimination import pivot_order, square_matrices
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import OnnxNode
-from legato.frontends.onnx.problems import Malformed
 
 UNROLLED = 4   # columns up to which each step is code of its own, on what is left of the matrix
 
@@ -14,13 +14,7 @@ UNROLLED = 4   # columns up to which each step is code of its own, on what is le
 @op("Det", 11, 22)
 def det(node):
     """Det: the product of the pivots, with the sign of the exchanges of rows."""
-    dims = list(node.dims())
-    if len(dims) < 2 or (all(isinstance(size, int) for size in dims[-2:]) and dims[-1] != dims[-2]):
-        raise Malformed(f"its input must be square matrices, has the shape {dims}")
-    *batch, rows, columns = dims
-    if rows != columns:
-        node.require_equal(rows, columns, f"square matrices, and has {rows} rows and {columns} columns")
-    x = relax.reshape(node.x(), shape=[relax.dims.product(batch), rows, rows])
+    x, batch, rows = square_matrices(node)
     found = relax.broadcast_to(node.literal(1, node.dtype()), shape=[relax.dims.product(batch)])
     if isinstance(rows, int) and rows <= UNROLLED:
         return relax.reshape(_unrolled(node, x, found, rows), shape=batch)
@@ -36,12 +30,10 @@ def det(node):
 
 def _step(node: OnnxNode, at: regions.Turn, x: ir.Value, found: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Clears a column below its pivot, x [columns, matrices, rows], and multiplies what is found by the pivot."""
-    one, zero, minus = (node.literal(value, node.dtype()) for value in (1, 0, -1))
+    one, zero = (node.literal(value, node.dtype()) for value in (1, 0))
     row = relax.expand_dims(run_time.counted(relax.TensorType.of(x.type).dims[2]), axis=[0])         # [1, rows]
     column = regions.slice_at(x, at.index)
-    best = relax.argmax(relax.where(relax.less(row, at.number), minus, relax.abs(column)), axis=1)
-    best = relax.expand_dims(best, axis=[1])                                                         # [matrices, 1]
-    order = relax.where(relax.equal(row, best), at.number, relax.where(relax.equal(row, at.number), best, row))
+    best, order = pivot_order(row, column, at)
     column = relax.gather_elements(column, order, axis=1)
     place = relax.broadcast_to(at.number, shape=relax.TensorType.of(best.type).dims)
     pivot = relax.gather_elements(column, place, axis=1)                                             # [matrices, 1]

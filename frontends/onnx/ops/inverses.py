@@ -2,22 +2,16 @@
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx import regions, run_time
+from legato.frontends.onnx.elimination import pivot_order, square_matrices
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import OnnxNode
 from legato.frontends.onnx.ops.halves import in_32_bits
-from legato.frontends.onnx.problems import Malformed
 
 
 @op("Inverse", 1, domain="com.microsoft")
 def inverse(node):
     """The inverses of square matrices. Elements of those that have none are infinite or NaN."""
-    sizes = list(node.dims())
-    if len(sizes) < 2 or (all(isinstance(size, int) for size in sizes[-2:]) and sizes[-1] != sizes[-2]):
-        raise Malformed(f"its input must be square matrices, has the shape {sizes}")
-    *batch, rows, columns = sizes
-    if rows != columns:
-        node.require_equal(rows, columns, f"square matrices, and has {rows} rows and {columns} columns")
-    x = relax.reshape(node.x(), shape=[relax.dims.product(batch), rows, rows])
+    x, batch, rows = square_matrices(node)
     return relax.reshape(in_32_bits(_inverses)(x, node), shape=[*batch, rows, rows])
 
 
@@ -38,13 +32,10 @@ def _inverses(x: ir.Value, node: OnnxNode) -> ir.Value:
 
 def _step(at: regions.Turn, x: ir.Value) -> ir.Value:
     """Makes a column that of a unit matrix: the row of its greatest element from the diagonal on comes to the diagonal, divided by that."""
-    shape, dtype = relax.TensorType.of(x.type).dims, relax.TensorType.of(x.type).dtype
+    shape = relax.TensorType.of(x.type).dims
     row = relax.expand_dims(run_time.counted(shape[2]), axis=[0])                                     # [1, rows]
     column = regions.slice_at(x, at.index)                                                            # [matrices, rows]
-    minus = relax.constant(dtype.type(-1))
-    best = relax.argmax(relax.where(relax.less(row, at.number), minus, relax.abs(column)), axis=1)
-    best = relax.expand_dims(best, axis=[1])                                                          # [matrices, 1]
-    order = relax.where(relax.equal(row, best), at.number, relax.where(relax.equal(row, at.number), best, row))
+    _, order = pivot_order(row, column, at)
     x = relax.gather_elements(x, relax.broadcast_to(order, shape=shape), axis=2)
     column = relax.gather_elements(column, order, axis=1)
     on_diagonal = relax.equal(row, at.number)

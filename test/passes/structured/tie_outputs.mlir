@@ -79,6 +79,17 @@ func.func private @reshaped_unknown(%x: tensor<?x?x2x3xf32>, %n: index, %m: inde
   return %c : tensor<?xf32>
 }
 
+// Nothing is divided by the 0 elements of a row.
+// CHECK-LABEL: func.func private @reshaped_empty(
+// CHECK-NOT: arith.divui
+func.func private @reshaped_empty(%x: tensor<?x0x3xf32>, %n: index, %out: tensor<?xf32> {tir.out}) -> tensor<?xf32> attributes {tir.prim_func} {
+  %e = tensor.empty(%n) : tensor<?x0x3xf32>
+  %a = linalg.exp ins(%x : tensor<?x0x3xf32>) outs(%e : tensor<?x0x3xf32>) -> tensor<?x0x3xf32>
+  %b = tensor.collapse_shape %a [[0], [1, 2]] : tensor<?x0x3xf32> into tensor<?x0xf32>
+  %c = tensor.collapse_shape %b [[0, 1]] : tensor<?x0xf32> into tensor<?xf32>
+  return %c : tensor<?xf32>
+}
+
 // -----
 
 // A view of an input is no new tensor: tir-tie-results ties it.
