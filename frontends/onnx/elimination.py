@@ -20,7 +20,7 @@ def square_matrices(node: OnnxNode) -> tuple[ir.Value, list[Size], Size]:
 
 def pivot_order(row: ir.Value, column: ir.Value, at: Turn) -> tuple[ir.Value, ir.Value]:
     """The row of each matrix whose element in a column is the greatest, from the step's own row on, [matrices, 1], and the rows in the
-    order in which these two have changed places, [matrices, rows]. ``row``: the numbers of rows, [1, rows]; ``column``: [matrices, rows]."""
+    order in which these two have changed places, [matrices, rows]. ``row``: the rows' numbers, [1, rows]; ``column``: [matrices, rows]."""
     minus = relax.constant(relax.TensorType.of(column.type).dtype.type(-1))
     best = relax.argmax(relax.where(relax.less(row, at.number), minus, relax.abs(column)), axis=1)
     best = relax.expand_dims(best, axis=[1])
