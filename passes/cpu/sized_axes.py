@@ -10,6 +10,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, below, if_else, least, loop, minus, most, plus, quotient, times, value_of, when
 from legato.passes.cpu.row_tiles import Positions
 
+TileBody = Callable[[Positions, Size], None]
 MOST_REACHES = 2    # of the windows at the end of a row out of it, for which tiles are written out
 
 
@@ -38,44 +39,77 @@ class SizedAxis:
         room = minus(plus(self.size, self.begin + self.stride), (self.taps - 1) * self.dilation + 1)
         return first, least(most(quotient(most(room, 0), self.stride), first), self.count)
 
-    def each_tile(self, positions: int, body: Callable[[Positions, Size], None], low: Size, high: Size) -> None:
-        """Builds ``body(tile, start)`` for the tiles of a row, or of its positions from ``low`` to ``high``: whole ones, of so many
-        positions whose windows lie inside of the input, of which the last may begin before the one before it ends; one at each end of the
-        row, whose windows reach out of it; and clipped ones of single positions, where the row has no room for these."""
-        first, end = (least(most(place, low), high) for place in self.inside())
-        whole, single = Positions(0, positions), Positions(0, 1, clipped=True)
-        before, last, at_end = first, minus(high, positions), minus(end, positions)
-        if self.begin and positions > -(-self.begin // self.stride):
-            opens = below(minus(plus(low, positions), 1), end)
-            if low != 0:
-                opens = arith.andi(opens, below(low, 1))
-            if_else(opens, lambda: body(replace(whole, before=self.begin), low), lambda: loop(low, first, 1, partial(body, single)))
-            before = arith.select(opens, value_of(plus(low, positions)), value_of(first))
-        elif self.begin:
-            loop(low, first, 1, partial(body, single))
-        is_wide = below(minus(first, 1), at_end)
-        stop, closes, reaches = end, None, range(max(1, self.end - self.stride + 1), self.end + 1)
-        reach = minus(plus(times(minus(self.count, 1), self.stride), (self.taps - 1) * self.dilation + 1 - self.begin), self.size)
-        reached = [arith.cmpi(arith.CmpIPredicate.eq, value_of(reach), value_of(known)) for known in reaches]
-        if 0 < len(reaches) <= MOST_REACHES:
-            has_room = arith.ori(is_wide, below(minus(last, 1), before))    # between this tile and those before it
-            fits = arith.andi(below(minus(first, 1), last), below(last, plus(end, 1)))
-            is_last = [] if high is self.count else [below(minus(self.count, 1), high)]
-            closes = reduce(arith.andi, [below(end, high), fits, has_room, reduce(arith.ori, reached), *is_last])
-            stop = arith.select(closes, value_of(last), value_of(end))
-        when(is_wide, lambda: loop(before, stop, positions, lambda start: body(whole, least(start, at_end))))
+    def each_tile(self, positions: int, body: TileBody, low: Size, high: Size) -> None:
+        """Builds ``body(tile, start)`` for the tiles of a row, or of its positions from ``low`` to ``high``."""
+        _Tiling(self, positions, body, low, high).build()
 
-        def close() -> None:
-            for known, is_it in zip(reaches, reached, strict=True):
-                when(is_it, lambda known=known: body(replace(whole, after=known), last))
+
+class _Tiling:
+    """Builds the tiles of a row: whole ones, of so many positions whose windows lie inside of the input, of which the last may begin before
+    the one before it ends; one at each end of the row, whose windows reach out of it; and clipped ones of single positions, where the row
+    has no room for these."""
+
+    def __init__(self, axis: SizedAxis, positions: int, body: TileBody, low: Size, high: Size):
+        self.axis, self.positions, self.body, self.low, self.high = axis, positions, body, low, high
+        self.first, self.end = (least(most(place, low), high) for place in axis.inside())
+        self.tile, self.single = Positions(0, positions), partial(body, Positions(0, 1, clipped=True))
+        self.last = minus(high, positions)      # where the tile at the row's end begins
+        self.last_inside = minus(self.end, positions)
+
+    def build(self) -> None:
+        """Builds them from left to right."""
+        begin = self._open()
+        is_wide = below(minus(self.first, 1), self.last_inside)
+        closings = self._closings()
+        closes = self._closes(closings, arith.ori(is_wide, below(minus(self.last, 1), begin))) if closings else None
+        stop = self.end if closes is None else arith.select(closes, value_of(self.last), value_of(self.end))
+        when(is_wide, lambda: loop(begin, stop, self.positions, lambda at: self.body(self.tile, least(at, self.last_inside))))
 
         def one_by_one() -> None:
-            loop(arith.select(is_wide, value_of(end), value_of(before)), high, 1, partial(body, single))
+            loop(arith.select(is_wide, value_of(self.end), value_of(begin)), self.high, 1, self.single)
 
         if closes is None:
             one_by_one()
         else:
-            if_else(closes, close, one_by_one)
+            if_else(closes, lambda: self._close(closings), one_by_one)
+
+    def _open(self) -> Size:
+        """The row's begin, whose windows reach out of it: one tile where it has room, and the row is not entered further on. Returns where
+        the tiles that lie inside begin."""
+        axis, outside = self.axis, -(-self.axis.begin // self.axis.stride)
+        if not axis.begin:
+            return self.first
+        if self.positions <= outside:
+            loop(self.low, self.first, 1, self.single)
+            return self.first
+        after = plus(self.low, self.positions)
+        opens = below(minus(after, 1), self.end)
+        if self.low != 0:
+            opens = arith.andi(opens, below(self.low, 1))
+        if_else(opens, lambda: self.body(replace(self.tile, before=axis.begin), self.low),
+                lambda: loop(self.low, self.first, 1, self.single))
+        return arith.select(opens, value_of(after), value_of(self.first))
+
+    def _closings(self) -> dict[int, ir.Value]:
+        """The numbers of columns by which the last window may reach out of the row, and whether it does; none where they are many."""
+        axis = self.axis
+        reaches = range(max(1, axis.end - axis.stride + 1), axis.end + 1)
+        if len(reaches) > MOST_REACHES:
+            return {}
+        span = (axis.taps - 1) * axis.dilation + 1 - axis.begin
+        reach = minus(plus(times(minus(axis.count, 1), axis.stride), span), axis.size)
+        return {known: arith.cmpi(arith.CmpIPredicate.eq, value_of(reach), value_of(known)) for known in reaches}
+
+    def _closes(self, closings: dict[int, ir.Value], has_room: ir.Value) -> ir.Value:
+        """Whether one tile holds the row's end. ``has_room``: between it and those before it."""
+        high, last = self.high, self.last
+        fits = arith.andi(below(minus(self.first, 1), last), below(last, plus(self.end, 1)))
+        is_end = [] if high is self.axis.count else [below(minus(self.axis.count, 1), high)]
+        return reduce(arith.andi, [below(self.end, high), fits, has_room, reduce(arith.ori, closings.values()), *is_end])
+
+    def _close(self, closings: dict[int, ir.Value]) -> None:
+        for known, is_it in closings.items():
+            when(is_it, lambda known=known: self.body(replace(self.tile, after=known), self.last))
 
 
 def product_of(axes: Sequence[SizedAxis]) -> Size:
