@@ -38,6 +38,7 @@ from legato.passes.cpu.direct.spread import SpreadLoops, pieces_of
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
 from legato.passes.cpu.row_tiles import MOST_TILES, Positions, shares_of, tiles_of, tiles_of_any
+from legato.passes.cpu.sized_axes import are_far
 from legato.passes.cpu.window_loops import MOST_TAPS
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -131,9 +132,11 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         return _integers(form, machine, blocks, units, plan)
     if blocks.together > 1:
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters), clips=False)
+    fewest = -(-IN_FLIGHT // blocks.vectors)
     overlap = any(axis.stride < axis.taps for axis in form.axes)
     short = known and streams_filters(form, machine)
-    tiled = form.groups == 1 and (machine.registers < MANY or not overlap or not known) and not short
+    far = not known and are_far(columns, tiles_of_any(columns, positions, fewest=fewest)[0].positions)
+    tiled = form.groups == 1 and (machine.registers < MANY or not (overlap if known else far)) and not short
     if prod(axis.taps for axis in form.axes) == 1 or tiled:
         return None
     parts = parts_of(form, machine, blocks)
@@ -141,7 +144,7 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
         return None
     pieces = pieces_of(form, machine, positions)
     return plan(lambda tiles, buffers, filters: SpreadLoops(form, machine, tiles, blocks, buffers, filters, units, parts, pieces),
-                pieces=pieces, fewest=-(-IN_FLIGHT // blocks.vectors))
+                pieces=pieces, fewest=fewest)
 
 
 def sums_channels(form: DirectForm, lanes: int) -> bool:

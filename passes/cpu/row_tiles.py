@@ -14,8 +14,8 @@ LEAST_TILES = 4         # of a share
 @dataclass(frozen=True)
 class Positions:
     """Neighbouring positions of a row of the result. ``repeats``: how many such tiles follow each other; ``clipped``: whether branches
-    leave out the columns beside the image. All windows of other repeated tiles lie inside of it. ``before``, ``after``: columns of the
-    tile that lie before an image of unknown size, and after it."""
+    leave out the columns beside the image, of unknown size those of taps that lie beside it for all positions. All windows of other
+    repeated tiles lie inside of it. ``before``, ``after``: columns of the tile that lie before an image of unknown size, and after it."""
 
     start: int
     positions: int

@@ -7,7 +7,22 @@ from functools import partial, reduce
 
 from legato.analysis.structured.window import WindowAxis
 from legato.core.mlir import arith, ir, memref
-from legato.core.vector_loops import Size, below, if_else, least, loop, minus, most, plus, quotient, times, value_of, when
+from legato.core.vector_loops import (
+    Size,
+    below,
+    if_else,
+    least,
+    loop,
+    minus,
+    most,
+    plus,
+    quotient,
+    repeated,
+    rounded_up,
+    times,
+    value_of,
+    when,
+)
 from legato.passes.cpu.row_tiles import Positions
 
 TileBody = Callable[[Positions, Size], None]
@@ -47,7 +62,8 @@ class SizedAxis:
 class _Tiling:
     """Builds the tiles of a row: whole ones, of so many positions whose windows lie inside of the input, of which the last may begin before
     the one before it ends; one at each end of the row, whose windows reach out of it; and clipped ones of single positions, where the row
-    has no room for these."""
+    has no room for these. Where taps are far apart, the pieces of a row of whose windows the same taps lie inside of the input have tiles
+    each, or single positions."""
 
     def __init__(self, axis: SizedAxis, positions: int, body: TileBody, low: Size, high: Size):
         self.axis, self.positions, self.body, self.low, self.high = axis, positions, body, low, high
@@ -58,6 +74,9 @@ class _Tiling:
 
     def build(self) -> None:
         """Builds them from left to right."""
+        if are_far(self.axis, self.positions):
+            repeated([value_of(self.low)], lambda at: below(at, self.high), lambda at: [self._piece(at)])
+            return
         begin = self._open()
         is_wide = below(minus(self.first, 1), self.last_inside)
         closings = self._closings()
@@ -72,6 +91,25 @@ class _Tiling:
             one_by_one()
         else:
             if_else(closes, lambda: self._close(closings), one_by_one)
+
+    def _piece(self, begin: ir.Value) -> ir.Value:
+        """The tiles of the piece of a row that begins at a position. Returns its end."""
+        axis, end = self.axis, value_of(self.high)
+        for tap in range(axis.taps):
+            first = axis.begin - tap * axis.dilation
+            for bound in (first, plus(axis.size, first)):   # where windows begin that have the tap inside
+                position = rounded_up(most(bound, 0), axis.stride)
+                ends = arith.andi(below(begin, position), below(position, end))
+                end = arith.select(ends, value_of(position), end)
+        last = minus(end, self.positions)
+
+        def tiles(tile: Positions) -> None:
+            loop(begin, end, self.positions, lambda at: self.body(tile, least(at, last)))
+
+        is_inside = arith.andi(below(minus(self.first, 1), begin), below(begin, self.end))
+        if_else(below(last, begin), lambda: loop(begin, end, 1, self.single),
+                lambda: if_else(is_inside, lambda: tiles(self.tile), lambda: tiles(replace(self.tile, clipped=True))))
+        return end
 
     def _open(self) -> Size:
         """The row's begin, whose windows reach out of it: one tile where it has room, and the row is not entered further on. Returns where
@@ -110,6 +148,11 @@ class _Tiling:
     def _close(self, closings: dict[int, ir.Value]) -> None:
         for known, is_it in closings.items():
             when(is_it, lambda known=known: self.body(replace(self.tile, after=known), self.last))
+
+
+def are_far(axis: WindowAxis | SizedAxis, positions: int) -> bool:
+    """Whether the columns that so many neighbouring windows read for one tap are none that they read for another."""
+    return axis.taps > 1 and (positions - 1) * axis.stride < axis.dilation and axis.dilation > 1
 
 
 def product_of(axes: Sequence[SizedAxis]) -> Size:

@@ -41,6 +41,8 @@ from legato.passes.cpu.sized_axes import SizedAxis, product_of
 MOST_TAPS = 11          # of a window's row, which are written out
 WORTH_IT = 1 << 18      # multiply-adds from which on several threads pay
 
+Columns = dict[int, list[tuple[int, int]]]      # of a tile, each with the positions and taps that take it
+
 
 class WindowedForm(Protocol):
     """What the loops ask of a convolution's form."""
@@ -88,12 +90,14 @@ class WindowRow:
 @dataclass(frozen=True)
 class WindowLine:
     """A row of the image that a row of a window takes. ``taps``: the latter's place in the window; ``places``: the image, and the row's
-    position in it; ``piece``: the columns that a tile reads of it, from its column ``first`` on, as a buffer of their own."""
+    position in it; ``pieces``: the columns that a tile reads of it, from its column ``first`` on, as buffers of their own, of which each
+    begins ``apart`` columns after the one before."""
 
     taps: tuple[Size, ...]
     places: tuple[Size, ...]
-    piece: ir.Value | None = None
+    pieces: tuple[ir.Value, ...] = ()
     first: int = 0
+    apart: int = 0
 
 
 def span_of(axis: WindowAxis | SizedAxis, at: Size) -> WindowSpan:
@@ -218,24 +222,33 @@ class WindowLoops(ABC):
         return list(inside(WindowLine((), (row.image,)), *sums))
 
     def near(self, line: WindowLine, tile: Positions, start: Size) -> WindowLine:
-        """A row of an image of unknown width with the piece that a tile which starts at ``start`` reads. Its elements are constant
-        distances apart, which LLVM does not find out where those of rows are not constant."""
-        if self.has_known_width or tile.clipped or not self.columns_of(tile):
+        """A row of an image of unknown width with the pieces that a tile which starts at ``start`` reads: one, or of a clipped tile one for
+        each tap. Their elements are constant distances apart, which LLVM does not find out where those of rows are not constant."""
+        columns = list(self.columns_of(tile))
+        if self.has_known_width or not columns or (tile.clipped and tile.positions == 1):
             return line
-        columns, channels, unknown = list(self.columns_of(tile)), self.source.type.shape[-1], ir.ShapedType.get_dynamic_size()
-        first, outer = columns[0], [1] * len(line.places)
-        shape = [columns[-1] + 1 - first, channels]
+        first, end, apart = columns[0], columns[-1] + 1, self.columns.dilation
+        if not tile.clipped:
+            return replace(line, pieces=(self._piece(line, start, first, end),), first=first, apart=end - first)
+        width = end - (self.columns.taps - 1) * apart
+        pieces = tuple(self._piece(line, start, tap * apart, tap * apart + width) for tap in range(self.columns.taps))
+        return replace(line, pieces=pieces, apart=apart)
+
+    def _piece(self, line: WindowLine, start: Size, first: int, end: int) -> ir.Value:
+        channels, unknown, outer = self.source.type.shape[-1], ir.ShapedType.get_dynamic_size(), [1] * len(line.places)
+        shape = [end - first, channels]
         layout = ir.StridedLayoutAttr.get(ir.ShapedType.get_dynamic_stride_or_offset(), [channels, 1])
         places = [value_of(place) for place in (*line.places, self._column_at(start, first))]
         type_ = ir.MemRefType.get(shape, self.source.type.element_type, layout)
-        piece = memref.SubViewOp(type_, self.source, places, [], [], [unknown] * len(places) + [0], outer + shape, [1] * (len(outer) + 2))
-        return replace(line, piece=piece.result, first=first)
+        return memref.SubViewOp(type_, self.source, places, [], [], [unknown] * len(places) + [0], outer + shape,
+                                [1] * (len(outer) + 2)).result
 
     def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> tuple[ir.Value, list[Size]]:
         """The buffer and the place in it of an element of the image; ``column``: from the first window's begin on, of a tile that starts at
         ``start``."""
-        if line.piece is not None:
-            return line.piece, [column - line.first, channel]
+        if line.pieces:
+            piece, place = divmod(column - line.first, line.apart)
+            return line.pieces[piece], [place, channel]
         return self.source, [*line.places, self._column_at(start, column), channel]
 
     def _column_at(self, start: Size, column: int) -> Size:
@@ -245,30 +258,38 @@ class WindowLoops(ABC):
                     add: Callable[[int, list[tuple[int, int]], list[ir.Value]], None]) -> list[ir.Value]:
         """The sums of a tile that starts at ``start``, as many for each position, position by position, with those of each column of the
         image added. ``add(column, uses, sums)`` changes those of its ``uses``, positions and taps."""
-        found, each = list(sums), len(sums) // tile.positions
-        for column, uses in self.columns_of(tile).items():
-            if not tile.clipped:
+        found, each, columns = list(sums), len(sums) // tile.positions, self.columns_of(tile)
+        if not tile.clipped:
+            for column, uses in columns.items():
                 add(column, uses, found)
-                continue
-            changed = [position * each + number for position, _ in uses for number in range(each)]
-            place = self._column_at(start, column)
+            return found
+        for part in self._clipped_parts(columns):
+            changed = [position * each + number for uses in part.values() for position, _ in uses for number in range(each)]
+            place = self._column_at(start, next(iter(part)))
             inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.row_axis.size))    # and not negative
             made = scf.IfOp(inside, [found[at].type for at in changed], has_else=True)
             with ir.InsertionPoint(made.else_block):
                 scf.YieldOp([found[at] for at in changed])
             with ir.InsertionPoint(made.then_block):
-                add(column, uses, found)
+                for column, uses in part.items():
+                    add(column, uses, found)
                 scf.YieldOp([found[at] for at in changed])
             for at, result in zip(changed, made.results, strict=True):
                 found[at] = result
         return found
 
-    def columns_of(self, tile: Positions) -> dict[int, list[tuple[int, int]]]:
+    def _clipped_parts(self, columns: Columns) -> list[Columns]:
+        """The columns of a clipped tile that lie inside of the image together: of unknown width those of a tap, else each column alone."""
+        if self.has_known_width:
+            return [{column: uses} for column, uses in columns.items()]
+        return [{column: uses for column, uses in columns.items() if uses[0][1] == tap} for tap in range(self.columns.taps)]
+
+    def columns_of(self, tile: Positions) -> Columns:
         """The columns of the image that a tile reads, from its first window's on, each with its positions and taps; of a clipped one, the
         columns beside the image too."""
         axis = self.columns
         begin, end = tile.start * axis.stride - axis.begin, (tile.positions - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1
-        found: dict[int, list[tuple[int, int]]] = {}
+        found: Columns = {}
         for position in range(tile.positions):
             for tap in range(axis.taps):
                 column = position * axis.stride + tap * axis.dilation

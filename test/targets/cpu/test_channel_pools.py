@@ -22,6 +22,7 @@ CASES = [
     ("AveragePool", 17, (3, 3, 3), {"kernel_shape": [1, 2, 3], "pads": [0, 1, 1, 0, 0, 1]}),
     ("MaxPool", 48, (9,), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
     ("AveragePool", 64, (6,), {"kernel_shape": [5], "pads": [2, 2]}),
+    ("MaxPool", 32, (8, 11), {"kernel_shape": [2, 3], "dilations": [3, 5], "pads": [1, 2, 1, 2]}),
 ]
 
 

@@ -54,6 +54,16 @@ DENSE = [
 ]
 
 
+# taps further apart than tiles are long: without groups, too
+FAR = [
+    ((1, 10, 9), 1, 12, 40, {"dilations": [9, 8], "pads": [9, 8] * 2}), ((1, 6, 33), 1, 16, 32, {"dilations": [12, 12], "pads": [12] * 4}),
+    ((2, 40), 2, 8, 16, {"kernel_shape": [4], "dilations": [11], "pads": [11, 17], "strides": [2]}),
+    ((1, 9, 14), 1, 16, 24, {"dilations": [1, 36], "pads": [1, 36] * 2}), ((1, 24), 32, 1, 1, {"dilations": [16], "pads": [16, 16],
+                                                                                             "kernel_shape": [3]}),
+    ((1, 4, 20), 1, 8, 48, {"kernel_shape": [2, 5], "dilations": [3, 7], "pads": [0, 9, 2, 22], "strides": [1, 3]}),
+]
+
+
 def has_known_width(number: int) -> bool:
     """Whether images of otherwise unknown sizes have a known width: in every fourth case."""
     return number % 4 == 3
@@ -111,7 +121,7 @@ def test_widths_windows_and_epilogues(target):
 def test_images_of_unknown_sizes(target, threads):
     """One model, of images of several sizes: as small as a window, of a tile and its neighbours, of none."""
     target = target.replace("}", f",threads={threads}}}")
-    cases = CASES + FEW
+    cases = CASES + FEW + FAR
     bytes_, arrays = model(cases, "n", sizes_known=False)
     executable = legato.compile(legato.from_onnx(bytes_), target)
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
