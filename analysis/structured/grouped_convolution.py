@@ -9,7 +9,7 @@ from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Index
 from legato.analysis.structured.kernel import StructuredKernel
 from legato.analysis.structured.kernel_ops import KernelOps
-from legato.analysis.structured.window import WindowAxis
+from legato.analysis.structured.window import WindowAxis, are_known
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 
@@ -18,15 +18,15 @@ ONE_ROW = WindowAxis(size=1, count=1, begin=0, stride=1, dilation=1, taps=1)
 
 @dataclass(frozen=True)
 class GroupedConvolutionForm:
-    """A convolution in groups of images of known sizes, whose filter has the features of all groups side by side. Sizes of channels and
-    features are those of one group."""
+    """A convolution of images in groups, whose filter has the features of all groups side by side. Sizes of channels and features are those
+    of one group; those of images are negative where they are not known."""
 
     direct: DirectForm
 
     @classmethod
     def of(cls, kernel: KernelOps) -> GroupedConvolutionForm | None:
         """The form of a kernel; None for another one, and for volumes."""
-        form = DirectForm.of(kernel)
+        form = DirectForm.of(kernel, known=False)
         return cls(form) if form is not None and form.groups > 1 and len(form.axes) <= 2 else None
 
     @property
@@ -68,8 +68,8 @@ class GroupedConvolutionForm:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The zeros after the last row, and the last column, that windows read."""
-        rows, columns = (axis.reads(0, axis.count)[3] for axis in self.axes)
+        """The zeros after the last row, and the last column, that windows read, or where sizes are not known, all."""
+        rows, columns = (axis.reads(0, axis.count)[3] if are_known([axis]) else axis.end for axis in self.axes)
         return rows, columns
 
     @property

@@ -47,6 +47,7 @@ from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
 
 MANY = 32               # registers: with fewer, the tiles of other schedules hold as many sums
+NARROW = 8              # channels, of which products have short rows
 WORTH_SUMS = 2          # times fewer products of integers, from which on lanes are channels
 
 
@@ -136,7 +137,7 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     overlap = any(axis.stride < axis.taps for axis in form.axes)
     short = known and streams_filters(form, machine)
     far = not known and are_far(columns, tiles_of_any(columns, positions, fewest=fewest)[0].positions)
-    tiled = form.groups == 1 and (machine.registers < MANY or not (overlap if known else far)) and not short
+    tiled = form.groups == 1 and (machine.registers < MANY or not (overlap if known or form.channels < NARROW else far)) and not short
     if prod(axis.taps for axis in form.axes) == 1 or tiled:
         return None
     parts = parts_of(form, machine, blocks)

@@ -23,6 +23,7 @@ from legato.analysis.structured import ConvolutionForm, StructuredKernel
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.convolution import fills_lanes
 from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm, image_convolution
+from legato.analysis.structured.window import are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import bufferization, ir
@@ -204,6 +205,8 @@ def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
     if form.depth is not None or (form.groups > 1 and machine.has("amx-bf16")):
         return False
     _, rows, columns, features = form.result_shape
+    if isinstance(form, GroupedConvolutionForm) and not are_known(form.axes):
+        return False
     if isinstance(form, GroupedConvolutionForm) and (plan := PairPlan.of(form.direct, machine)) is not None and plan.is_narrow:
         return True
     summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]

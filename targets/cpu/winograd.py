@@ -137,7 +137,9 @@ def _inside(form: ImageConvolutionForm) -> float:
 def _taps_inside(form: ImageConvolutionForm) -> float:
     """The part of the elements of windows that are not padding: direct convolutions in groups leave that out."""
     found = 1.0
-    for size, count, begin in zip(form.source_shape[1:3], form.result_shape[1:3], form.begins, strict=True):
+    for size, begin, end in zip(form.source_shape[1:3], form.begins, form.ends, strict=True):
+        size = size if size >= 0 else TYPICAL
+        count = size + begin + end - 2
         found *= sum(0 <= at + tap - begin < size for at in range(count) for tap in range(3)) / (3 * count)
     return found
 
@@ -231,7 +233,8 @@ def _in_segments(form: ImageConvolutionForm, outputs: int) -> tuple[int, int]:
     """The tiles of a segment, and the segments of all images."""
     images, rows, columns, *_ = _sizes(form)
     in_row = -(-columns // outputs)
-    segment = -(-in_row // -(-in_row // SEGMENT)) if form.groups > 1 or form.result.type.shape[-2] == columns else FEW_TILES
+    known = form.result.type.shape[-2] if form.groups == 1 else form.result_shape[2]
+    segment = -(-in_row // -(-in_row // SEGMENT)) if known == columns else FEW_TILES
     return segment, images * -(-rows // outputs) * -(-in_row // segment)
 
 

@@ -55,7 +55,9 @@ class Graph:
         y = self.node("Conv", x, weight, self.constant(RNG.standard_normal(features)), pads=list(pads), **attributes)
         if "residual" in epilogue:
             sizes = [size + low + high - 2 for size, low, high in zip(shape[2:], pads, pads[rank:])]
-            y = self.node("Add", y, self.input((shape[0], features, *sizes), ((names or shape)[0], features, *sizes)))
+            names_of = [f"{name}_{axis}" if isinstance(name, str) else size for axis, (name, size) in
+                        enumerate(zip((names or shape)[2:], sizes, strict=True))]
+            y = self.node("Add", y, self.input((shape[0], features, *sizes), ((names or shape)[0], features, *names_of)))
         if "relu" in epilogue:
             y = self.node("Relu", y)
         if "gelu" in epilogue:
@@ -224,6 +226,21 @@ def test_groups(threads, batch, monkeypatch):
             ((1, 96, 30, 61), 32, 2, (), "gelu")):
         g.conv(shape, features, pads, epilogue, (batch, *shape[1:]) if batch and shape[0] == 1 else (), group=groups)
     check(g, f"llvm{{threads={threads}}}", 5)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_groups_of_images_of_symbolic_sizes(threads, monkeypatch):
+    """Also smaller than one tile, and of a known height or width."""
+    monkeypatch.setattr(winograd, "GAIN", float("inf"))
+    g = Graph()
+    g.conv((1, 64, 5, 6), 64, names=("n", 64, "h", "w"), group=4)
+    g.conv((1, 96, 15, 6), 96, (0, 1, 1, 2), "residual relu", names=(1, 96, 15, "w2"), group=3)
+    g.conv((1, 64, 12, 14), 96, epilogue="scaled", names=("m", 64, "h3", 14), group=2)
+    calls = []
+    for n, h, w in ((1, 1, 1), (2, 5, 6), (3, 30, 17), (1, 8, 64)):
+        shapes = [(n, 64, h, w), (1, 96, 15, w), (1, 96, 14, w + 1), (n, 64, h, 14)]
+        calls.append({name: RNG.standard_normal(shape).astype(np.float32) for name, shape in zip(g.arrays, shapes, strict=True)})
+    check(g, f"llvm{{threads={threads}}}", 3, calls)
 
 
 def test_only_whole_vectors_of_stride_one():
