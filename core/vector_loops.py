@@ -246,9 +246,11 @@ def free_registers(names: Sequence[str]) -> None:
         "asm_string": ir.StringAttr.get(""), "constraints": text, "has_side_effects": ir.UnitAttr.get()})
 
 
-def scratch(*shape: int, element: ir.Type | None = None) -> ir.Value:
+def scratch(*shape: Size, element: ir.Type | None = None) -> ir.Value:
     """A buffer of f32, or of another element."""
-    return memref.AllocOp(ir.MemRefType.get(shape, element or ir.F32Type.get()), [], [], alignment=64).result
+    sizes = [size if isinstance(size, int) else ir.ShapedType.get_dynamic_size() for size in shape]
+    unknown = [size for size in shape if not isinstance(size, int)]
+    return memref.AllocOp(ir.MemRefType.get(sizes, element or ir.F32Type.get()), unknown, [], alignment=64).result
 
 
 def read(buffer: ir.Value, *at: Size) -> ir.Value:

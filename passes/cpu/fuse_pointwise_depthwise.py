@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from math import prod
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -16,6 +15,7 @@ from legato.analysis.structured import StructuredKernels
 from legato.analysis.structured.depthwise import DepthwiseForm
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import VIEWS
+from legato.analysis.structured.window import are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import ancestors, copy, defining_op
 from legato.core.mlir import bufferization, func, ir
@@ -45,7 +45,7 @@ SHARE = 2       # of the second cache, its inverse, that rows take
 @dataclass(frozen=True)
 class FusePointwiseDepthwise(ModulePass):
     """Merges calls of pointwise convolutions of f32, or of bf16 in pairs of channels, with constant filters with those of depthwise ones
-    that alone read their results, where images have known sizes. Elements of padding are not multiplied: an infinite weight makes no NaN
+    that alone read their results. Elements of padding are not multiplied: an infinite weight makes no NaN
     there. Kernels that nothing calls any more are erased."""
 
     name: ClassVar[str] = "tir-fuse-pointwise-depthwise"
@@ -65,7 +65,7 @@ def calls_to_merge(module: Module, kernels: StructuredKernels, machine: CpuMachi
     if not machine.rounds_factors or not machine.has("avx512bf16") or machine.has("amx-bf16"):
         return set()
     found = PointwiseDepthwiseFuser(module, kernels, machine).pairs()
-    return {before for before, _, form in found if form.pointwise.channels % PAIR == 0}
+    return {before for before, _, form in found if form.pointwise.channels % PAIR == 0 and are_known(form.pointwise.axes)}
 
 
 @dataclass
@@ -103,7 +103,7 @@ class PointwiseDepthwiseFuser:
         and the form of both kernels, where they are better together."""
         functions, calls = self._kernels()
         for name, kernel in functions.items():
-            depthwise = DepthwiseForm.of(self.kernels.of(kernel)) if name in calls else None
+            depthwise = DepthwiseForm.of(self.kernels.of(kernel), known=False) if name in calls else None
             if depthwise is None or not isinstance(depthwise.source.owner, ir.Block):
                 continue
             for call in calls[name]:
@@ -137,10 +137,11 @@ class PointwiseDepthwiseFuser:
         return self.forms[names]
 
     def _form_of(self, first: func.FuncOp, second: func.FuncOp) -> FusedForm | None:
-        pointwise, depthwise = DirectForm.of(self.kernels.of(first)), DepthwiseForm.of(self.kernels.of(second))
+        pointwise = DirectForm.of(self.kernels.of(first), known=False)
+        depthwise = DepthwiseForm.of(self.kernels.of(second), known=False)
         if pointwise is None or depthwise is None or len(depthwise.axes) != 2 or pointwise.per_lane > 1:
             return None
-        if any((axis.taps, axis.stride, axis.begin, axis.count) != (1, 1, 0, axis.size) for axis in pointwise.axes):
+        if any((axis.taps, axis.stride, axis.begin, axis.end, axis.count) != (1, 1, 0, 0, axis.size) for axis in pointwise.axes):
             return None
         images = pointwise.kernel.ops[-1].operands[0].type
         if images != depthwise.source.type or depthwise.source in [value for value, _ in depthwise.reads]:
@@ -148,7 +149,7 @@ class PointwiseDepthwiseFuser:
         if pointwise.groups > 1 or not depthwise_tiles(depthwise, self.machine):
             return None
         form = FusedForm(pointwise, depthwise, panels_of(pointwise, self.machine))
-        return form if 4 * prod(form.ring_shape) <= self.machine.l2_bytes // SHARE else None
+        return form if form.ring_bytes <= self.machine.l2_bytes // SHARE else None
 
 
 @dataclass(frozen=True)

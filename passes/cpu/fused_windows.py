@@ -2,6 +2,7 @@
 
 A row of the pointwise one is computed when windows first reach it, and kept in a ring of as many rows as windows span, by a panel of
 features at a time: what windows read was written shortly before. Threads share the rows of the result, where these are many, and panels.
+Of images of unknown sizes, a thread's ring is as wide as they are.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from math import prod
 
 from legato.analysis.structured.depthwise import DepthwiseForm
 from legato.analysis.structured.direct import DirectForm
-from legato.analysis.structured.window import WindowAxis
+from legato.analysis.structured.window import WindowAxis, are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
@@ -26,6 +27,7 @@ from legato.core.vector_loops import (
     plus,
     quotient,
     remainder,
+    rounded_up,
     scratch,
     times,
     value_of,
@@ -35,8 +37,11 @@ from legato.passes.cpu.depthwise_convolutions import DepthwiseLoops, depthwise_t
 from legato.passes.cpu.direct.pointwise import Panels, PointwiseRows, Ring
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.row_tiles import Positions
+from legato.passes.cpu.sized_axes import SizedAxis
 from legato.passes.cpu.window_loops import WORTH_IT, WindowLine, WindowRow, images_of, span_of
 
+WIDE = 256          # columns of an image that is not known
+ENOUGH = 4          # panels for each thread
 OTHER_CORE = 1.1    # how much longer it takes where what a thread reads next was written by others
 
 
@@ -71,20 +76,30 @@ class FusedForm:
         return (self.down.taps - 1) * self.down.dilation + 1
 
     @property
-    def ring_shape(self) -> tuple[int, int, int]:
-        """The rows that are kept, as many as a window spans, or some more, so that their number is a power of two; columns; features."""
-        rows = min(1 << (self.span - 1).bit_length(), self.down.size)
-        return rows, self.depthwise.axes[1].size, self.panels.width
+    def ring_rows(self) -> int:
+        """The rows that are kept: as many as a window spans, or some more, so that their number is a power of two."""
+        rows = 1 << (self.span - 1).bit_length()
+        return min(rows, self.down.size) if are_known([self.down]) else rows
 
     @property
-    def work(self) -> int:
-        """The multiply-adds for an image."""
+    def ring_bytes(self) -> int:
+        """The memory of a ring, of columns that may be assumed."""
+        columns = self.depthwise.axes[1]
+        return 4 * self.ring_rows * (columns.size if are_known([columns]) else WIDE) * self.panels.width
+
+    def threads(self, machine: CpuMachine) -> int:
+        """The threads that share the work: one where it is little."""
+        if not are_known(self.depthwise.axes):
+            return machine.threads
         windows = prod(axis.count * axis.taps for axis in self.depthwise.axes)
-        return (prod(axis.size for axis in self.depthwise.axes) * self.pointwise.channels + windows) * self.pointwise.features
+        work = (prod(axis.size for axis in self.depthwise.axes) * self.pointwise.channels + windows) * self.pointwise.features
+        return machine.threads if work * max(1, self.pointwise.source.type.shape[0]) >= WORTH_IT else 1
 
     def chunks(self, threads: int) -> int:
         """The parts of the result's rows. Rows that the windows of two parts read are computed twice, and threads that have panels of their
-        own write what others read."""
+        own write what others read. Of unknown rows there are as many as threads, unless panels are enough for these."""
+        if not are_known([self.down]):
+            return 1 if self.panels.count >= ENOUGH * threads else threads
         images = max(1, self.pointwise.source.type.shape[0])
 
         def cost(chunks: int) -> float:
@@ -101,7 +116,7 @@ class FusedForm:
 
 def build_loops(form: FusedForm, machine: CpuMachine, buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point. ``buffers``: of all tensors but what the pointwise convolution makes."""
-    threads = machine.threads if form.work * max(1, form.pointwise.source.type.shape[0]) >= WORTH_IT else 1
+    threads = form.threads(machine)
     panels, chunks, images = form.panels.count, form.chunks(threads), images_of(buffers.of(form.pointwise.source))
     made: list[FusedLoops] = []
 
@@ -116,10 +131,13 @@ class FusedLoops(DepthwiseLoops):
     """Builds what a thread computes at the insertion point, where its ring is allocated. ``chunks``: the parts of the result's rows."""
 
     def __init__(self, form: FusedForm, machine: CpuMachine, buffers: Buffers, chunks: int):
-        ring = scratch(1, *form.ring_shape)
+        images = buffers.of(form.pointwise.source)
+        rows, columns = (SizedAxis.of(axis, images, images, place) for place, axis in enumerate(form.pointwise.axes, 1))
+        ring = scratch(1, form.ring_rows, columns.size, form.panels.width)
         for made in (form.depthwise.source, list(form.pointwise.kernel.function.arguments)[-1]):
             buffers.put(made, ring)
         super().__init__(form.depthwise, machine, depthwise_tiles(form.depthwise, machine), buffers)
+        self.across = [replace(self.across[0], size=rows.size)]     # the ring has fewer
         self.fused, self.panels, self.chunks = form, form.panels, chunks
         self.made = PointwiseRows(form.pointwise, machine, form.panels, buffers)
         self.ring = Ring(ring, 0)
@@ -127,8 +145,8 @@ class FusedLoops(DepthwiseLoops):
     def build_part(self, image: ir.Value, chunk: Size, panel: Size) -> None:
         """A part of the rows, for a panel of features."""
         self.ring = Ring(self.source, times(panel, self.panels.width))
-        down = self.fused.down
-        rows = -(-down.count // self.chunks)
+        down, = self.across
+        rows = rounded_up(down.count, self.chunks)
         begin = times(chunk, rows)
 
         def made_row(y: ir.Value) -> None:
@@ -161,12 +179,11 @@ class FusedLoops(DepthwiseLoops):
     def taps_of(self, row: WindowRow, sums: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
         """As for all windows, with the rows' places in the ring."""
         def kept(line: WindowLine, *carried: ir.Value) -> Sequence[ir.Value]:
-            image, y = line.places
-            return body(replace(line, places=(image, self.ring.row(y))), *carried)
+            return body(replace(line, places=(0, self.ring.row(line.places[1]))), *carried)
 
         return super().taps_of(row, sums, kept)
 
     def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> tuple[ir.Value, list[Size]]:
         """The place of an element that the pointwise convolution has made."""
-        buffer, (_, y, x, feature) = super().source_at(line, start, column, channel)
-        return buffer, self.ring.at(y, x, feature)
+        buffer, (*at, feature) = super().source_at(line, start, column, channel)
+        return buffer, [*at, minus(feature, self.ring.first)]

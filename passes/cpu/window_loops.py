@@ -90,14 +90,14 @@ class WindowRow:
 @dataclass(frozen=True)
 class WindowLine:
     """A row of the image that a row of a window takes. ``taps``: the latter's place in the window; ``places``: the image, and the row's
-    position in it; ``pieces``: the columns that a tile reads of it, from its column ``first`` on, as buffers of their own, of which each
-    begins ``apart`` columns after the one before."""
+    position in it; ``piece``: the columns that a tile reads of it, from its column ``first`` on, as a buffer of their own; ``width``: the
+    columns that a clipped tile reads of it for each tap, 0 where these are not buffers of their own."""
 
     taps: tuple[Size, ...]
     places: tuple[Size, ...]
-    pieces: tuple[ir.Value, ...] = ()
+    piece: ir.Value | None = None
     first: int = 0
-    apart: int = 0
+    width: int = 0
 
 
 def span_of(axis: WindowAxis | SizedAxis, at: Size) -> WindowSpan:
@@ -222,17 +222,14 @@ class WindowLoops(ABC):
         return list(inside(WindowLine((), (row.image,)), *sums))
 
     def near(self, line: WindowLine, tile: Positions, start: Size) -> WindowLine:
-        """A row of an image of unknown width with the pieces that a tile which starts at ``start`` reads: one, or of a clipped tile one for
-        each tap. Their elements are constant distances apart, which LLVM does not find out where those of rows are not constant."""
+        """A row of an image of unknown width with the piece that a tile which starts at ``start`` reads, or of a clipped one, that which it
+        reads for a tap. Their elements are constant distances apart, which LLVM does not find out where those of rows are not constant."""
         columns = list(self.columns_of(tile))
         if self.has_known_width or not columns or (tile.clipped and tile.positions == 1):
             return line
-        first, end, apart = columns[0], columns[-1] + 1, self.columns.dilation
-        if not tile.clipped:
-            return replace(line, pieces=(self._piece(line, start, first, end),), first=first, apart=end - first)
-        width = end - (self.columns.taps - 1) * apart
-        pieces = tuple(self._piece(line, start, tap * apart, tap * apart + width) for tap in range(self.columns.taps))
-        return replace(line, pieces=pieces, apart=apart)
+        if tile.clipped:
+            return replace(line, width=(tile.positions - 1) * self.columns.stride + 1)
+        return replace(line, piece=self._piece(line, start, columns[0], columns[-1] + 1), first=columns[0])
 
     def _piece(self, line: WindowLine, start: Size, first: int, end: int) -> ir.Value:
         channels, unknown, outer = self.source.type.shape[-1], ir.ShapedType.get_dynamic_size(), [1] * len(line.places)
@@ -246,9 +243,11 @@ class WindowLoops(ABC):
     def source_at(self, line: WindowLine, start: Size, column: int, channel: Size) -> tuple[ir.Value, list[Size]]:
         """The buffer and the place in it of an element of the image; ``column``: from the first window's begin on, of a tile that starts at
         ``start``."""
-        if line.pieces:
-            piece, place = divmod(column - line.first, line.apart)
-            return line.pieces[piece], [place, channel]
+        if line.piece is not None:
+            return line.piece, [column - line.first, channel]
+        if line.width:
+            place = column % self.columns.dilation
+            return self._piece(line, start, column - place, column - place + line.width), [place, channel]
         return self.source, [*line.places, self._column_at(start, column), channel]
 
     def _column_at(self, start: Size, column: int) -> Size:

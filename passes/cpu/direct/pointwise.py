@@ -9,6 +9,7 @@ import numpy as np
 
 from legato.analysis.structured.direct import DirectForm
 from legato.analysis.structured.elements import Term
+from legato.analysis.structured.window import are_known
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, memref, vector
 from legato.core.register_costs import step_time
@@ -17,10 +18,11 @@ from legato.passes.cpu.direct.loops import DirectLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, spread_pair
-from legato.passes.cpu.row_tiles import Positions, tiles_of
+from legato.passes.cpu.row_tiles import Positions, tiles_of_any
 from legato.passes.cpu.window_loops import WindowRow
 
 MOST_VECTORS = 4        # of a panel
+TYPICAL = 56            # columns of an image that is not known
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Panels:
 
 def panels_of(form: DirectForm, machine: CpuMachine) -> Panels:
     """The panels of a pointwise convolution, by the fewest steps for a row."""
-    lanes, columns = machine.lanes(32), form.axes[-1].count
+    lanes, columns = machine.lanes(32), form.axes[-1].count if are_known(form.axes[-1:]) else TYPICAL
     needed, pair = -(-form.features // lanes), PAIR if form.is_rounded else 1
     found = [(_cost(needed, columns, vectors, positions), Panels(form.features, lanes, vectors, positions, pair))
              for vectors in range(1, min(MOST_VECTORS, needed) + 1)
@@ -99,7 +101,7 @@ class PointwiseRows(DirectLoops):
     ring."""
 
     def __init__(self, form: DirectForm, machine: CpuMachine, panels: Panels, buffers: Buffers):
-        super().__init__(form, machine, tiles_of(form.axes[-1], panels.positions), buffers, buffers.of(form.filter))
+        super().__init__(form, machine, tiles_of_any(form.axes[-1], panels.positions), buffers, buffers.of(form.filter))
         self.panels = panels
         self.ring = Ring(self.out, 0)
         self.kept: Size = 0     # the place of the row

@@ -25,8 +25,15 @@ CASES = [
 ]
 
 
-def model(cases: Sequence[tuple[tuple[int, ...], int, dict]], symbolic: bool = False) -> tuple[bytes, dict[str, np.ndarray]]:
-    """A model of two convolutions for each case, with one of some epilogues each. ``symbolic``: the numbers of images."""
+def has_known_width(number: int) -> bool:
+    """Whether images of otherwise unknown sizes have a known width."""
+    return number % 3 == 2
+
+
+def model(cases: Sequence[tuple[tuple[int, ...], int, dict]], symbolic: bool = False,
+          sizes_known: bool = True) -> tuple[bytes, dict[str, np.ndarray]]:
+    """A model of two convolutions for each case, with one of some epilogues each. ``symbolic``: the numbers of images; their sizes, too,
+    unless they are known."""
     rng, nodes, constants, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], [], {}
 
     def constant(name: str, *shape: int) -> str:
@@ -36,7 +43,8 @@ def model(cases: Sequence[tuple[tuple[int, ...], int, dict]], symbolic: bool = F
 
     for n, (shape, features, differing) in enumerate(cases):
         attributes = {"kernel_shape": [3, 3], "pads": [1] * 4, "group": features} | differing
-        inputs.append(helper.make_tensor_value_info(f"x{n}", TensorProto.FLOAT, [f"n{n}" if symbolic else shape[0], *shape[1:]]))
+        sizes = shape[2:] if sizes_known else (f"h{n}", shape[3] if has_known_width(n) else f"w{n}")
+        inputs.append(helper.make_tensor_value_info(f"x{n}", TensorProto.FLOAT, [f"n{n}" if symbolic else shape[0], shape[1], *sizes]))
         arrays[f"x{n}"] = rng.standard_normal(shape).astype(np.float32)
         scale = constant(f"s{n}", features, 1, 1)
         given = [{"Clip": ["low", "high"], "Mul": [scale]}, {"Mul": [scale]}]
@@ -75,6 +83,23 @@ def test_threads_share_rows_and_panels(symbolic, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.fused_windows.WORTH_IT", 1)
     bytes_, arrays = model(CASES[:6], symbolic)
     check(bytes_, arrays, "llvm{threads=3,check-bounds=true,fill-memory=true}", 6)
+
+
+@pytest.mark.parametrize("options", first_of(["threads=3 check-bounds=true fill-memory=true", "threads=1"]))
+def test_images_of_unknown_sizes(options):
+    """One model, of images of several sizes: as small as a window, of a tile and its neighbours, of none; every third of a known width."""
+    target = f"llvm{{{options}}}"
+    bytes_, arrays = model(CASES, symbolic=True, sizes_known=False)
+    lines = str(legato.lower(legato.from_onnx(bytes_), target, last="fused")).splitlines()
+    assert sum(line.count("relax.conv2d") == 2 for line in lines if "call @" in line) == len(CASES)
+    executable = legato.compile(legato.from_onnx(bytes_), target)
+    session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
+    rng = np.random.default_rng(7)
+    for more, images in ((0, 1), (1, 2), (18, 1), (0, 0)):
+        given = {name: rng.standard_normal((images, x.shape[1], x.shape[2] + more, x.shape[3] + (0 if has_known_width(n) else more)))
+                 .astype(np.float32) for n, (name, x) in enumerate(arrays.items())}
+        for case, found, right in zip(CASES, executable(*given.values()), session.run(None, given), strict=True):
+            np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=1e-5, err_msg=f"{case} {more}")
 
 
 @pytest.mark.parametrize("chunks", first_of([4, 2, 30]))
