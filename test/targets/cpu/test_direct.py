@@ -56,7 +56,8 @@ DENSE = [
 
 # taps further apart than tiles are long: without groups, too
 FAR = [
-    ((1, 10, 9), 1, 12, 40, {"dilations": [9, 18], "pads": [9, 18] * 2}), ((1, 6, 33), 1, 16, 32, {"dilations": [12] * 2, "pads": [12] * 4}),
+    ((1, 10, 9), 1, 12, 40, {"dilations": [9, 18], "pads": [9, 18] * 2}),
+    ((1, 6, 33), 1, 16, 32, {"dilations": [12, 12], "pads": [12] * 4}),
     ((2, 40), 2, 8, 16, {"kernel_shape": [4], "dilations": [11], "pads": [11, 17], "strides": [2]}),
     ((1, 9, 14), 1, 16, 24, {"dilations": [1, 36], "pads": [1, 36] * 2}), ((1, 24), 32, 1, 1, {"dilations": [16], "pads": [16, 16],
                                                                                              "kernel_shape": [3]}),
