@@ -6,7 +6,7 @@ How windows and padding are gone through: ``window_loops``.
   after the other, where the filter stays in the cache meanwhile; a larger one goes through all rows part by part, and through those of
   many channels more than once: the result keeps their sums. A group's filter goes through all rows before the next one's does.
 - Of narrower groups, a vector has the features of several (``direct.shuffled``).
-- Of groups, each tile fetches what it reads of the next row of the result, where images are larger than the caches.
+- Of groups, each tile fetches what it reads of the next row of the result, where images are larger than the caches, or may be.
 - Of few features, lanes are channels (``direct.summed``).
 - Of bytes, an element is four neighbouring channels (``direct.grouped``).
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel
+from legato.analysis.structured.window import steps_of
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.core.register_costs import step_time
@@ -26,8 +27,8 @@ IMAGE, ROW, COLUMN, FEATURE, CHANNEL = range(5)     # the loops of a convolution
 
 @dataclass(frozen=True)
 class PointwiseMatmuls(ModulePass):
-    """Turns convolutions of f32 or f64 of one tap and stride 1, of images of known size, into products of matrices, where register tiles of
-    all positions take less time than those of single rows of an image. The elementwise ops after a convolution are on matrices, too.
+    """Turns convolutions of f32 or f64 of one tap and stride 1 into products of matrices, where register tiles of all positions take less
+    time than those of single rows of an image. The elementwise ops after a convolution are on matrices, too.
 
     Runs inside: canonicalize, on the kernels that it changes.
     """
@@ -61,14 +62,17 @@ def pointwise_convolution(kernel: StructuredKernel) -> ir.Operation | None:
     source, weight, result = (value.type for value in form.op.operands)
     element = result.element_type
     plain = isinstance(element, ir.F32Type | ir.F64Type) and source.element_type == weight.element_type == element
-    known = not any(map(source.is_dynamic_dim, (1, 2, 3))) and weight.has_static_shape
-    is_found = plain and known and weight.shape[:2] == [1, 1] and source.shape[1:3] == result.shape[1:3]
-    return form.op if is_found else None
+    steps = [*steps_of(form.op, "strides"), *steps_of(form.op, "dilations")]
+    is_found = plain and weight.has_static_shape and weight.shape[:2] == [1, 1] and source.shape[1:3] == result.shape[1:3]
+    return form.op if is_found and steps == [1, 1, 1, 1] else None
 
 
 def pays(convolution: ir.Operation, machine: CpuMachine) -> bool:
-    """Whether tiles of all positions take less time than those of single rows."""
+    """Whether tiles of all positions take less time than those of single rows. Of rows of unknown length they do: each row ends with
+    positions that fill no tile."""
     images, height, width, _ = convolution.results[0].type.shape
+    if min(height, width) < 0:
+        return True
     return tile_time(max(1, images) * height * width, machine) <= GAIN * tile_time(width, machine)
 
 

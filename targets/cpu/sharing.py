@@ -23,28 +23,43 @@ def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grai
 
     ``loops``: the parallel loops that may be split; ``inner`` is vectorized, by pieces of ``grain``; ``blocks``: of loops of which several
     elements are computed at once, their number. Takes the outermost loop that keeps all threads busy, and the vectorized one only where no
-    other does. Of several loops of unknown extents, the first is often a batch of one: the last is split.
+    other does. The first of several loops, of unknown extent, is often a batch of one: another one is split that has enough work for it, or
+    of several unknown ones the last.
     """
     if threads < 2:
         return None
     outer = [loop for loop in range(len(extents)) if loop in loops and loop != inner]
     unknown = [loop for loop, extent in enumerate(extents) if extent < 0]
+    each = max(work // TYPICAL ** len(unknown), 1)      # the work of one step of all unknown loops
     part, pays = 0, work >= WORTH_IT
     if len(unknown) == 1:       # in parts that pay: what is one part is not given to other threads
-        part = -(-LEAST_PART * TYPICAL // max(work, 1))
+        part = -(-LEAST_PART // each)
     elif not pays:
         return None
+    shares = {loop: size for loop in outer if extents[loop] >= 0 and pays
+              if (size := _equal_part(extents[loop], blocks.get(loop, 1), threads)) is not None}
     for loop in outer:
-        extent, block = extents[loop], blocks.get(loop, 1)
-        if extent < 0:
-            last = next((last for last in reversed(unknown) if last in outer and last not in blocks), loop)
-            return last, -(-part // blocks.get(last, 1)) * blocks.get(last, 1)
-        pieces = -(-extent // block)
-        if pays and ((pieces % threads == 0 and extent % block == 0) or pieces >= 8 * threads):
-            return loop, -(-pieces // (PIECES * threads if pieces >= 8 * PIECES * threads else threads)) * block
+        if loop in shares:
+            return loop, shares[loop]
+        if extents[loop] >= 0:
+            continue
+        last = [last for last in unknown if last in outer][-1]
+        if shares and (each >= WORTH_IT or (len(unknown) > 1 and last == outer[0])):
+            return next(iter(shares.items()))
+        block = blocks.get(last, 1)
+        size = -(-LEAST_PART // each) if last in blocks else part
+        return last, -(-size // block) * block
     if inner in loops and extents[inner] < 0:
         return inner, -(-part // grain) * grain
     if pays and inner in loops and extents[inner] >= threads * grain:
         part = -(-extents[inner] // (threads if extents[inner] < PIECES * threads * grain else PIECES * threads))
         return inner, -(-part // grain) * grain
     return None
+
+
+def _equal_part(extent: int, block: int, threads: int) -> int | None:
+    """The size of the parts of a loop of known extent, of whole blocks; None where they keep not all threads busy."""
+    pieces = -(-extent // block)
+    if (pieces % threads or extent % block) and pieces < 8 * threads:
+        return None
+    return -(-pieces // (PIECES * threads if pieces >= 8 * PIECES * threads else threads)) * block

@@ -45,7 +45,7 @@ class DirectLoops(WindowLoops):
         self.form: DirectForm = form
         self.filters = filters
         image = prod(form.source.type.shape[1:]) * element_bytes(form.source.type.element_type)
-        self.is_far = form.groups > 1 and len(self.across) > 0 and self.has_known_sizes and image > machine.l2_bytes // SHARE
+        self.is_far = form.groups > 1 and len(self.across) > 0 and (not self.has_known_sizes or image > machine.l2_bytes // SHARE)
 
     def sums_of(self, row: WindowRow, tile: Positions, start: Size, vectors: int, products: Products,
                 begin: Sequence[ir.Value] = ()) -> list[ir.Value]:

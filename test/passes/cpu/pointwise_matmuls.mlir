@@ -36,6 +36,27 @@ func.func private @images(%x: tensor<?x7x7x64xf32>, %w: tensor<1x1x64x128xf32>, 
 
 // -----
 
+// And images of unknown sizes, of which each row would end with positions that fill no tile. Strides leave positions out.
+// CHECK-LABEL: func.func private @any_images
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<64x128xf32>) outs(%{{.*}} : tensor<?x128xf32>)
+func.func private @any_images(%x: tensor<?x?x?x64xf32>, %w: tensor<1x1x64x128xf32>, %y: tensor<?x?x?x128xf32> {tir.out}) -> tensor<?x?x?x128xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<?x?x?x64xf32>, tensor<1x1x64x128xf32>) outs(%0 : tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+  return %1 : tensor<?x?x?x128xf32>
+}
+
+// CHECK-LABEL: func.func private @steps
+// CHECK: linalg.conv_2d_nhwc_hwcf
+func.func private @steps(%x: tensor<?x?x?x64xf32>, %w: tensor<1x1x64x128xf32>, %y: tensor<?x?x?x128xf32> {tir.out}) -> tensor<?x?x?x128xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>} ins(%x, %w : tensor<?x?x?x64xf32>, tensor<1x1x64x128xf32>) outs(%0 : tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+  return %1 : tensor<?x?x?x128xf32>
+}
+
+// -----
+
 // Tiles of 14 positions of a row are as good. So are those of convolutions with steps, or of several taps, whose rows lie apart.
 // CHECK-LABEL: func.func private @rows_of_28
 // CHECK: linalg.conv_2d_nhwc_hwcf

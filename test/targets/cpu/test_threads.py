@@ -59,6 +59,19 @@ def test_transposes_in_parts_copy_nothing():
         assert "memref.alloc(" not in str(net.lowered("bufferized")), threads
 
 
+def test_transposes_of_unknown_batches_are_split_inside_of_an_image():
+    """The batch, which is often one image, is not what threads share: pixels in parts that pay, channels, or rows of a known number."""
+    for shape, axes, part in ((("n", 672, "h", "w"), (0, 2, 3, 1), "(s0 * s1) ceildiv 64"),
+                              (("n", "h", "w", 672), (0, 3, 1, 2), "tensor<?x336x?xf32>"),
+                              (("n", 640, 512), (0, 2, 1), "tensor<?x256x640xf32>")):
+        net = Net("llvm{threads=2}", first=None)
+        net.output(net.op("relax.permute_dims", [net.input(shape)], axes=axes))
+        assert part in str(net.lowered("scheduled"))
+        for sizes in ((1, 9, 13), (3, 30, 17), (2, 1, 1)):
+            x = values([dict(zip("nhw", sizes)).get(size, size) for size in shape])
+            assert np.array_equal(net.run(x)[0], x.transpose(axes)), (shape, sizes)
+
+
 def test_contractions_in_parts_give_the_bits_of_one_thread():
     """Products and convolutions whose loops divide into parts for each thread, and some that hardly do."""
     shapes = [(128, 256, 512), (7, 640, 384), (1, 1024, 1024), (96, 129, 160), (33, 300, 65)]
