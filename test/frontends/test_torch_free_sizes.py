@@ -95,3 +95,19 @@ def test_windows_of_any_image(name, shape):
     for sizes in ((2, 3, 5, 7), (2, 3, 4, 6), (1, 3, 9, 2), (3, 3, 2, 8), (1, 3, 14, 21)):
         x = torch.randn(sizes)
         torch.testing.assert_close(exe(x), POOLS[name](x), rtol=1e-5, atol=1e-5)
+
+
+NUMBERS = {
+    "half": (lambda x, y: functional.interpolate(x, scale_factor=0.5, mode="area")),
+    "as_many": (lambda x, y: functional.interpolate(x, size=y.shape[2:], mode="area")),
+    "volume": (lambda x, y: functional.adaptive_avg_pool3d(x[:, :, None].expand(-1, -1, 5, -1, -1), (2, *y.shape[2:]))),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_windows_of_any_number(name):
+    """Those of the example are of one size, since their number divides the image's; a call has others."""
+    exe = executable(NUMBERS[name], torch.randn(2, 3, 8, 12), torch.randn(2, 3, 4, 6))
+    for sizes in ((8, 12, 4, 6), (7, 9, 5, 2), (5, 14, 9, 7), (2, 3, 1, 1)):
+        x, y = torch.randn(2, 3, *sizes[:2]), torch.randn(2, 3, *sizes[2:])
+        torch.testing.assert_close(exe(x, y), NUMBERS[name](x, y), rtol=1e-5, atol=1e-5)

@@ -28,7 +28,7 @@ def _avg_pool(x: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding
     return pool(functional.pad(x, added), list(kernel), stride) * (math.prod(kernel) / divisor_override)
 
 
-def _adaptive_avg_pool(x: Any, sizes: Sequence[int]) -> Any:
+def _adaptive_avg_pool(x: Any, sizes: Sequence[Any]) -> Any:
     """Means of windows that together cover an image: axis by axis, since each window is a box."""
     kernel = _equal_windows(x, sizes)
     if kernel is not None:
@@ -43,13 +43,14 @@ def _adaptive_avg_pool(x: Any, sizes: Sequence[int]) -> Any:
     return x
 
 
-def _adaptive_avg_pool2d(x: Any, sizes: Sequence[int]) -> Any:
-    """Those of an image whose size only a call knows: torch takes windows to be of one size, or not, as they are of the example."""
-    free = not all(isinstance(length, int) for length in x.shape[-2:])
-    return _adaptive_avg_pool(x, sizes) if free and all(isinstance(size, int) for size in sizes) else NotImplemented
+def _adaptive_avg_pool2d(x: Any, sizes: Sequence[Any]) -> Any:
+    """Those of an image whose size, or in a number that, only a call knows: torch takes windows to be of one size, or not, as they are of
+    the example."""
+    known = all(isinstance(size, int) for size in (*x.shape[-2:], *sizes))
+    return NotImplemented if known else _adaptive_avg_pool(x, sizes)
 
 
-def _adaptive_max_pool(x: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
+def _adaptive_max_pool(x: Any, sizes: Sequence[Any]) -> tuple[Any, Any]:
     """Maxima of windows that together cover an image, and their places in the image, its axes taken together."""
     axes = len(sizes)
     place = inside = torch.ones((), dtype=torch.bool)
@@ -74,14 +75,14 @@ def _first_of_greatest(x: Any) -> Any:
     return torch.where(nan.any(-1, keepdim=True), nan.to(torch.int64).argmax(-1, keepdim=True), x.argmax(-1, keepdim=True))
 
 
-def _equal_windows(x: Any, sizes: Sequence[int]) -> list[int] | None:
+def _equal_windows(x: Any, sizes: Sequence[Any]) -> list[int] | None:
     """The size of the windows that cover an image in these numbers; None where they differ or are not known."""
     image = x.shape[x.ndim - len(sizes):]
-    known = all(isinstance(length, int) and size and length % size == 0 for length, size in zip(image, sizes))
+    known = all(isinstance(length, int) and isinstance(size, int) and size and length % size == 0 for length, size in zip(image, sizes))
     return [length // size for length, size in zip(image, sizes)] if known else None
 
 
-def _windows(length: Any, size: int) -> tuple[Any, Any]:
+def _windows(length: Any, size: Any) -> tuple[Any, Any]:
     """[size, n]: the places on an axis that windows take, and whether they do: some are longer than others."""
     numbers = torch.arange(size)
     begins, ends = numbers * length // size, ((numbers + 1) * length + size - 1) // size
