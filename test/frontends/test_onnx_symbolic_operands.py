@@ -124,3 +124,18 @@ def test_padding_computed_in_floats(height):
 def test_a_range_by_a_delta_that_is_a_size():
     nodes = [size_of(OTHER, "s"), ("Squeeze", ["s"], ["m"], {}), ("Size", ["x"], ["e"], {}), ("Range", ["c", "e", "m"], ["z"], {})]
     compare(nodes, {"c": np.array(0)}, [(2, 7, 3), (1, 4, 4), (0, 4, 2), (3, 3, 20)])
+
+
+FROM_END = {   # places -n // 3 and minus the number of elements of x that are not 0: of both, 0 is the beginning
+    "a third": [size_of(LENGTH), ("Div", ["k", "three"], ["third"], {}), ("Neg", ["third"], ["place"], {})],
+    "a number that data gives": [
+        ("NonZero", ["x"], ["found"], {}), ("Shape", ["found"], ["k"], {"start": 1}), ("Neg", ["k"], ["place"], {})],
+}
+
+
+@pytest.mark.parametrize("kind", FROM_END)
+def test_places_from_the_end_that_may_be_zero(kind):
+    nodes = [*FROM_END[kind], ("Slice", ["x", "place", "far", "one"], ["last"], {}),
+             ("Slice", ["x", "zero", "place", "one"], ["first"], {})]
+    constants = {"three": np.array([3]), "far": np.array([2**63 - 1]), "one": np.array([1]), "zero": np.array([0])}
+    compare(nodes, constants, [(2, 7, 1), (1, 1, 1), (1, 2, 1), (1, 3, 1), (2, 9, 1), (1, 5, 1)], ("last", "first"))

@@ -80,6 +80,17 @@ def test_parts_of_an_axis_that_a_slice_fixes():
             torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("columns", [7, 12, 3, 2])
+def test_places_from_the_end_that_are_fractions_of_an_axis(columns):
+    def function(x):
+        return x[:, -(x.shape[1] // 2):], x[:, :-(x.shape[1] // 2)] * 2, x[:, -(x.shape[1] // 3) - 1:].sum(1)
+
+    exe = executable(function, torch.randn(2, 9))
+    x = torch.randn(4, columns)
+    for ours, theirs in zip(exe(x), function(x), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 POOLS = {
     "two": lambda x: functional.adaptive_avg_pool2d(x, (2, 3)), "one_axis": lambda x: functional.adaptive_avg_pool1d(x[:, :, 0], 4),
     "seven": lambda x: functional.adaptive_avg_pool2d(x, 7), "unequal": lambda x: functional.adaptive_avg_pool2d(x, (1, 5)),

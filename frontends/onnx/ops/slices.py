@@ -5,7 +5,7 @@ import numpy as np
 
 from legato.dialects import relax
 from legato.dialects.relax import dims
-from legato.dialects.relax.dims import Dim, Size, maximum, minimum
+from legato.dialects.relax.dims import Dim, Size, maximum, minimum, symbols
 from legato.dialects.relax.ops.slice import is_far
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
@@ -38,8 +38,8 @@ def _placed(place: Size, size: Size) -> Size:
         if isinstance(size, int):
             return place
         return (size if place > 0 else 0) if is_far(place) else place
-    if is_at_least(-place, 1):
-        place = size + place
+    if is_at_least(-place, 0):     # it counts from the end unless it is 0, as -(n // 3) is for small n
+        place = place + size * minimum(-place, 1)
     return size if is_at_least(place - size, 0) else place
 
 
@@ -55,6 +55,12 @@ def _placed_backwards(place: Size, size: Size, is_start: bool) -> Size:
     elif is_at_least(-place, 1):
         place = dims.maximum(size + place, 0) if is_start else size + place
     return dims.minimum(place, size - 1) if isinstance(place, Dim) or (isinstance(size, int) and size) else place
+
+
+def _may_be_nothing(node, place: Size) -> bool:
+    """Whether a place is a number of elements from the end that data gives, which may be 0: the place is the beginning then."""
+    from_end = isinstance(place, Dim) and is_at_least(-place, 0, symbols_from=0) and not is_at_least(-place, 1, symbols_from=0)
+    return from_end and not symbols(place) <= dims.symbol_table(node.emitter.function).keys()
 
 
 def _fold_slice(node, data, *_inputs):
@@ -74,6 +80,8 @@ def slice_(node):
     if node.version >= 10 and node.by_data(1, 2, 3, 4):
         return slice_by_data(node)
     axes, starts, ends, steps = _bounds(node)
+    if node.version >= 10 and any(_may_be_nothing(node, place) for place in (*starts, *ends)):
+        return slice_by_data(node)
     sizes = node.dims()
     begin, end = [], []
     for axis, start, place, step in zip(axes, starts, ends, steps):
