@@ -12,7 +12,7 @@ from legato.frontends.torch.axes import name_axes
 from legato.frontends.torch.caches import register_caches
 from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
 from legato.frontends.torch.exporter import exported
-from legato.frontends.torch.guards import fix_sizes, require_guards
+from legato.frontends.torch.guards import fix_sizes, name_sizes, require_guards
 from legato.frontends.torch.installed import torch_packages
 from legato.frontends.torch.program import model_source
 from legato.frontends.torch.signature import TorchSignature
@@ -76,6 +76,7 @@ def import_torch(
     if dynamic_shapes and not is_program:
         name_axes(program, model, args, kwargs or {}, dynamic_shapes)
     fix_sizes(program)
+    name_sizes(program)
     signature = TorchSignature.of(program, model, label)
     source = model_source(program, label)
     LOGGER.info("%s: exported as %d nodes and %d weights", label, len(source.proto.graph.node), len(source.arrays))

@@ -3,16 +3,19 @@
 Torch follows the branches that the example takes (``if x.shape[1] > 5``) and records the conditions, of which the exporter to ONNX writes
 none. They become requirements of ``main``, which the entry checks at each call.
 """
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from legato.core.errors import LegatoError
 from legato.core.mlir import func
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import UNKNOWN, Size, floor_divide, modulo
 from legato.dialects.relax.dim_bounds import maximum, minimum
 from legato.dialects.relax.requirements import Requirement, Room, require, requirements
+from legato.dialects.relax.type_index import given_by
 from legato.frontends.torch.strided import example_of
 
 if TYPE_CHECKING:
@@ -37,6 +40,37 @@ def _fix(program: "torch.onnx.ONNXProgram", name: str, size: int) -> None:
                 value.shape[axis] = size
 
 
+def name_sizes(program: "torch.onnx.ONNXProgram") -> None:
+    """Gives a name to each size of the inputs from which no symbol can be read, as ``past + length`` of a mask: that of its first input
+    and axis. ``require_guards`` has calls check that it is what torch says."""
+    inputs = program.model.graph.inputs
+    taken = {name for value in inputs for size in value.shape or () for name in _names(size)}
+    named: dict[str, str] = {}
+    for value in inputs:
+        for axis, size in enumerate(value.shape or ()):
+            if not _names(size) or next(given_by([_parsed(size.value)]), None) is not None:
+                continue
+            if size.value not in named:
+                name = dims.symbol_name(f"{value.name}_{axis}")
+                while name in taken:
+                    name += "_"
+                named[size.value] = name
+                taken.add(name)
+            value.shape[axis] = named[size.value]
+
+
+def _names(size: Any) -> set[str]:
+    return set() if isinstance(size, int) or size.value is None else set(re.findall(r"[A-Za-z_]\w*", size.value))
+
+
+def _parsed(text: str) -> Size:
+    """A size as the exporter writes it; UNKNOWN for what relax has no form for."""
+    try:
+        return dims.parse(text)
+    except LegatoError:
+        return UNKNOWN
+
+
 def require_guards(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str], label: str) -> None:
     """Records torch's conditions on main, but for those that tell 0 and 1 from other sizes. ``names``: the program's names of main's
     arguments."""
@@ -49,6 +83,8 @@ def require_guards(main: func.FuncOp, program: "torch.export.ExportedProgram", n
         for row in _rows(condition, known, examples):
             if row.known_by(given) and _symbols(row):
                 rows.setdefault((row.size, row.equal), replace(row, text=_text(row, label, given)))
+    for row in _computed(main, program, names, known):
+        rows.setdefault((row.size, row.equal), replace(row, text=_text(row, label, given)))
     require(main, [*requirements(main), *rows.values()])
 
 
@@ -60,16 +96,37 @@ def _symbols(row: Requirement) -> set[str]:
     return {name for size in row.sizes if not isinstance(size, Room) for name in dims.symbols(size)}
 
 
+def _computed(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str],
+              known: Mapping["sympy.Expr", Size]) -> Iterator[Requirement]:
+    """What the sizes are that ``name_sizes`` has named."""
+    for size, name in _sizes(main, program, names):
+        if _is_named(size.node.expr, name):
+            found = _size(size.node.expr, known)
+            if found is not UNKNOWN:
+                yield Requirement(found, f"{found} == {name}", equal=name)
+
+
 def _known_sizes(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str]) -> Iterator[tuple["sympy.Expr", Size, int]]:
     """Torch's symbols with the sizes that main's arguments give, and with those of the example."""
+    for size, known in _sizes(main, program, names):
+        expression, names_inside = size.node.expr, dims.symbols(known)
+        if len(expression.free_symbols) == len(names_inside) == 1 and not _is_named(expression, known):
+            symbol = next(iter(expression.free_symbols))     # itself, or in an expression, which main solves
+            yield symbol, dims.parse(names_inside.pop()), example_of(symbol, size.node.shape_env)
+
+
+def _sizes(main: func.FuncOp, program: "torch.export.ExportedProgram", names: list[str]) -> Iterator[tuple["torch.SymInt", Size]]:
+    """The free sizes of main's arguments, torch's and relax's."""
     values = {node.name: node.meta.get("val") for node in program.graph.find_nodes(op="placeholder")}
     for name, type_ in zip(names, main.type.inputs):
         for size, known in zip(getattr(values.get(name), "shape", ()), dims.dims(type_)):
-            expression = getattr(getattr(size, "node", None), "expr", None)
-            inner, names_inside = getattr(expression, "free_symbols", ()), dims.symbols(known)
-            if len(inner) == len(names_inside) == 1:    # the symbol itself, or an expression of one, which main solves
-                symbol = next(iter(inner))
-                yield symbol, dims.parse(names_inside.pop()), example_of(symbol, size.node.shape_env)
+            if getattr(getattr(size, "node", None), "expr", None) is not None:
+                yield size, known
+
+
+def _is_named(expression: "sympy.Expr", size: Size) -> bool:
+    """Whether an expression of torch's has a name of its own."""
+    return not expression.is_symbol and isinstance(size, dims.Dim) and size.is_symbol
 
 
 def _bounds(program: "torch.export.ExportedProgram") -> Iterator["sympy.Basic"]:

@@ -43,6 +43,11 @@ CASES = {
     "a square": (lambda x: x.reshape(x.shape[0], int(x.shape[1] ** 0.5), -1).sum(1), [(2, 9)], [[(3, 12)], [(1, 15)]],
                  [[(2, 16)], [(2, 6)]], r"for s\d+ [<>]= (15|9);"),
     "a slice": (lambda x: x + torch.ones(9, 1)[: x.shape[0]], [(7, 2)], [[(9, 1)], [(1, 3)]], [[(10, 2)]], r"for s\d+ <= 9;"),
+    "a sum": (lambda x, y, z: torch.cat([x, y], 1) + z, [(2, 3), (2, 5), (2, 8)], [[(1, 4), (1, 2), (1, 6)]], [[(2, 3), (2, 5), (2, 9)]],
+              r"for s\d+ \+ s\d+ == \w+; "),
+    "a product": (lambda x, y: x.reshape(-1) + y, [(2, 3), (6,)], [[(5, 4), (20,)]], [[(5, 4), (19,)]], r"for s\d+ \* s\d+ == \w+; "),
+    "a product before its factors": (lambda x, y: (x + y.reshape(-1)).sum(), [(6,), (2, 3)], [[(20,), (5, 4)]], [[(19,), (5, 4)]],
+                                     r"for (s\d+ \* s\d+ == \w+|s\d+ == s\d+ \* s\d+); "),
     "an odd size": (lambda x: x[1::2] + x[2::2], [(7, 2)], [[(9, 1)]], [[(8, 2)]], "for "),
 }
 
