@@ -139,3 +139,11 @@ def test_places_from_the_end_that_may_be_zero(kind):
              ("Slice", ["x", "zero", "place", "one"], ["first"], {})]
     constants = {"three": np.array([3]), "far": np.array([2**63 - 1]), "one": np.array([1]), "zero": np.array([0])}
     compare(nodes, constants, [(2, 7, 1), (1, 1, 1), (1, 2, 1), (1, 3, 1), (2, 9, 1), (1, 5, 1)], ("last", "first"))
+
+
+@pytest.mark.parametrize("indices", [[5], [0, 5, 2], [-6, 1]], ids=str)
+def test_constant_indices_that_an_axis_of_symbolic_size_may_not_have(indices):
+    nodes = [("Gather", ["x", "c"], ["z"], {"axis": 1})]
+    exe = compare(nodes, {"c": np.array(indices)}, [(2, 7, 1), (3, 6, 1), (0, 9, 1)])
+    with pytest.raises(ValueError, match=r"Gather.* needs n, the size of axis 1, to hold its indices, from .* \(expected 6, found 5\)"):
+        exe(np.zeros((2, 5), np.float32), np.zeros(1, np.float32))

@@ -9,6 +9,7 @@ from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.distinct import distinct
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.ops.folding import is_at_least
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import MADE_ELEMENTS
 
@@ -21,11 +22,16 @@ def _fold_gather(node, data, indices):
 
 @op("Gather", 1, 11, 13, fold=_fold_gather)
 def gather(node):
-    """Gather. Constant indices are checked."""
+    """Gather. Constant indices are checked, those into an axis of symbolic size at calls."""
     axis, indices = node.axis(node.integer("axis", 0), node.rank()), node.value(1).known()
     size = node.dims()[axis]
-    if isinstance(size, int) and indices is not None and indices.dtype != object and ((indices < -size) | (indices >= size)).any():
-        raise Malformed(f"its indices are from {indices.min()} to {indices.max()}, but axis {axis} has size {size}")
+    if size is not dims.UNKNOWN and indices is not None and indices.dtype != object and indices.size:
+        first, last = int(indices.min()), int(indices.max())
+        least = max(last + 1, -first)
+        if isinstance(size, int) and size < least:
+            raise Malformed(f"its indices are from {first} to {last}, but axis {axis} has size {size}")
+        if not is_at_least(size, least):
+            node.require_at_least(size, least, f"{size}, the size of axis {axis}, to hold its indices, from {first} to {last}")
     return relax.take(node.x(0), node.x(1), axis=axis)
 
 
