@@ -10,7 +10,7 @@ from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest
 from legato.schedule.order import check_moved, check_recurrence, place_of, precedes
-from legato.schedule.reach import has_choices, reaches
+from legato.schedule.reach import check_runs_for_all, has_choices, reaches
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -247,6 +247,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     if any(plain_axes(op, block, "reverse_compute_at") != axes for op in loads) or REDUCE in block.kinds:
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
+    check_runs_for_all(kernel.function, block, axes, stores, "reverse_compute_at")
     shape = list(produced[0].type.shape)
     parts = dict(zip(axes, region(loop, stores, shape)))
     sizes = {axis: DYNAMIC if (extent := block.extents[axis]) is None else extent for axis in axes}

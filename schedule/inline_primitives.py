@@ -6,7 +6,7 @@ from legato.dialects.tir.loops import DYNAMIC, REDUCE, BlockOp, constant_of
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.block_primitives import allocate_first
 from legato.schedule.order import check_moved, outlasts
-from legato.schedule.reach import end_of, has_choices, reaches, writes_all
+from legato.schedule.reach import check_runs_for_all, end_of, has_choices, reaches, writes_all
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -107,6 +107,7 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     written = stores[0]
     for dimension, axis in enumerate(axes):
         check_same_steps(written, dimension, block, axis)
+    check_runs_for_all(kernel.function, block, axes, stores, "reverse_compute_inline")
     steps = [(n, axis) for n, axis in enumerate(axes) if axis is not None]
     if has_choices(block, loads) and not all(reaches(written, n, block, axis, written) for n, axis in steps):
         extents = [1 if axis is None else block.extents[axis] for axis in axes]

@@ -1,15 +1,20 @@
-"""Whether the steps of a producer reach all that a block which reads it computes: moved to these steps, the block would lose the rest."""
+"""Whether the steps of a producer reach all that a block which reads it computes, and no more: moved to these steps, the block would lose the
+rest, or run where it did not."""
 from collections.abc import Sequence
+from typing import Any
 
 from legato.analysis.accesses import buffer_of, indices_of
-from legato.analysis.coverage.stores import follows_store, left_out
+from legato.analysis.coverage.boxes import covers
+from legato.analysis.coverage.stores import StoredBox, follows_store, left_out
 from legato.analysis.indices.forms import PLAIN, depends, in_loops, moving
 from legato.analysis.indices.linear import Linear
 from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes, UnknownSizeError
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import arith, func, ir
 from legato.dialects.tir.loops import BlockOp, constant_of, loop_of
+from legato.dialects.tir.walk import buffer_name
 from legato.schedule.order import place_of
+from legato.schedule.state import ScheduleError
 
 SLT = int(arith.CmpIPredicate.slt)
 
@@ -26,16 +31,49 @@ def writes_all(kernel: func.FuncOp, stores: Sequence[ir.Operation], shape: Seque
     and to do so before these loads."""
     buffer = buffer_of(stores[0])
     try:
-        sizes = KernelSizes(kernel)
-        for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
-            if op.name == "tir.alloc_buffer":
-                sizes.allocate(op.results[0], list(op.operands))
-            else:
-                sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
+        sizes = sizes_of(kernel)
         sized = [sizes.shapes[buffer][d] if size == DYNAMIC else size for d, size in enumerate(shape)]
         return left_out(stores, sized, sizes) is None and all(follows_store(load, stores, sized, sizes) for load in loads)
     except UnknownSizeError:
         return False
+
+
+def sizes_of(kernel: func.FuncOp) -> KernelSizes:
+    """The sizes of a kernel's arguments and buffers. UnknownSizeError where one is not known."""
+    sizes = KernelSizes(kernel)
+    for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
+        if op.name == "tir.alloc_buffer":
+            sizes.allocate(op.results[0], list(op.operands))
+        else:
+            sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
+    return sizes
+
+
+def check_runs_for_all(kernel: func.FuncOp, block: BlockOp, axes: Sequence[int | None], stores: Sequence[ir.Operation], what: str) -> None:
+    """ScheduleError where a block that reads a buffer, dimension by dimension by these of its axes, may not run for all that these stores
+    write to it: in their steps, it would."""
+    buffer = buffer_of(stores[0])
+    used = [(dimension, axis) for dimension, axis in enumerate(axes) if axis is not None]
+    try:
+        sizes = sizes_of(kernel)
+        shape = [domain_end(block, axis, sizes, sizes.shapes[buffer][d]) for d, axis in used]
+        runs = StoredBox(block.operation, shape, sizes, False, indices=[block.values[axis] for _, axis in used])
+        if runs.box is not None and covers([runs.box], shape):
+            return
+        known, written = runs.points(), [StoredBox(s, shape, sizes, False, indices=[indices_of(s)[d] for d, _ in used]) for s in stores]
+        if known is not None and all((points := one.points()) is not None and not (points & ~known).any() for one in written):
+            return
+    except UnknownSizeError:
+        pass
+    raise ScheduleError(f"{what}: block '{block.name}' may not run for all elements of '{buffer_name(buffer)}' that its producer writes: its "
+                        "loops, or a condition, may leave some out. In the producer's steps it would run for all")
+
+
+def domain_end(block: BlockOp, axis: int, sizes: KernelSizes, otherwise: Any) -> Any:
+    """The extent of a block's axis, which is that of its loop where the block does not say it; ``otherwise`` where neither is known."""
+    loop = loop_of(block.values[axis])
+    own = block.extents[axis] if loop is None or block.extents[axis] is not None else sizes.of(loop.bounds[1])
+    return otherwise if own is None else own
 
 
 def reaches(store: ir.Operation, dimension: int, block: BlockOp, axis: int, at: ir.Operation) -> bool:

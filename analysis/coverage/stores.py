@@ -109,11 +109,14 @@ class StoredBox:
     """What one store writes: ``box``, or None and the ``reason`` where it is no box that is certain to be written.
 
     ``either``: the innermost condition around the store does not matter. ``fixed``: variables of loops of which one step is looked at; the
-    box is that of the rest of the indices, and ``parts`` are what these variables make of each index.
+    box is that of the rest of the indices, and ``parts`` are what these variables make of each index. ``indices``: those of a space of
+    ``shape`` that another op than a store, such as a block, runs for.
     """
 
-    def __init__(self, store: ir.Operation, shape: Sequence[Size], sizes: KernelSizes, either: bool, fixed: Collection[ir.Value] = ()):
+    def __init__(self, store: ir.Operation, shape: Sequence[Size], sizes: KernelSizes, either: bool, fixed: Collection[ir.Value] = (),
+                 indices: Sequence[ir.Value] | None = None):
         self.store, self.shape, self.sizes, self.fixed = store, shape, sizes, fixed
+        self.indices = list(store.operands)[2:] if indices is None else list(indices)
         self.box: Box | None = None
         self.parts: list[Linear] = []
         self.reason: str | None = None
@@ -138,7 +141,7 @@ class StoredBox:
             if op.name not in ("func.func", "tir.for", "tir.block", "scf.if"):
                 raise _NoBoxError(f"it is written in {op.name}")
         forms = self.index_forms()
-        indices = [forms.form(value) for value in list(self.store.operands)[2:]]
+        indices = [forms.form(value) for value in self.indices]
         needed = []
         for test, holds in self.tests:
             found = constraints(test, forms, holds)
@@ -205,7 +208,7 @@ class StoredBox:
             elif op.name not in ("func.func", "tir.for", "scf.if"):
                 return None
         mask, exact = points.mask(self.tests)
-        samples = [points.evaluate(value) for value in list(self.store.operands)[2:]]
+        samples = [points.evaluate(value) for value in self.indices]
         if not exact or any(sample is None for sample in samples):
             return None
         written = np.zeros(tuple(self.shape), bool)
