@@ -98,8 +98,9 @@ def begin_of(bound: ir.Value) -> Any:
     return index_value(bound) if number is None else number
 
 
-def check_axes(parser: KernelParser, name: str, axes: dict[str, BoundAxis], node: ast.AST) -> None:
-    """ScriptError where two axes are bound to one loop, or a loop's extent exceeds its axis's."""
+def check_axes(parser: KernelParser, name: str, axes: dict[str, BoundAxis], node: ast.AST, predicated: bool) -> None:
+    """ScriptError where two axes are bound to one loop, or a loop's extent exceeds its axis's. ``predicated``: the block has a T.where,
+    which may leave out the loop's last steps."""
     seen: dict[ir.Value, str] = {}
     for axis, bound in axes.items():
         loop = loops.loop_of(bound.value.value)
@@ -108,7 +109,7 @@ def check_axes(parser: KernelParser, name: str, axes: dict[str, BoundAxis], node
         if bound.value.value in seen:
             raise parser.error(f"the block '{name}' binds the axes {seen[bound.value.value]} and {axis} both to the loop {loop.name}", node)
         seen[bound.value.value] = axis
-        if bound.extent is not None and loop.extent is not None and loop.extent > bound.extent:
+        if not predicated and bound.extent is not None and loop.extent is not None and loop.extent > bound.extent:
             raise parser.error(f"the block '{name}': the axis {axis} has {bound.extent} values, and the loop {loop.name} has "
                                f"{loop.extent} steps", node)
 

@@ -44,8 +44,8 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
             rest.append(statement)
     if init is not None and not any(axis.kind == REDUCE for axis in axes.values()):
         raise parser.error(f"the block '{name}' has an init, but no axis that is reduced (T.axis.reduce)", init)
-    check_axes(parser, name, axes, node)
     tests = [condition(w) for w in where if w is not True]
+    check_axes(parser, name, axes, node, bool(tests))
     places = [axis.place for axis in axes.values()]
     found: dict[str, Any] = {}
     with under(tests):
@@ -60,7 +60,7 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
             parser.statements(rest)
             found = {str(parser.word(call)): (regions(parser, call), call) for call in lists}
     take_alignments(made.operation)
-    if "writes" in found:
+    if "writes" in found and (axes or found["writes"][0]):  # T.writes() of a block without axes, as TVM prints external ones, says nothing
         check_writes(parser, made, *found["writes"])
 
 

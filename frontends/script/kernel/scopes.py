@@ -88,8 +88,14 @@ def with_hint(parser: KernelParser, word: str, call: ast.Call, node: ast.With) -
 
 
 def is_hint(parser: KernelParser, call: ast.Call) -> bool:
-    """Whether a T.attr changes no value: a pragma, or an alignment."""
-    key = parser.expression(call.args[1]) if len(call.args) > 1 else None
+    """Whether a T.attr changes no value: pragmas, or alignments, one as ``T.attr(A, key, value)`` or several as ``T.attr({key: value})``."""
+    if len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
+        return all(key is not None and is_hint_key(parser.expression(key)) for key in call.args[0].keys)
+    return len(call.args) > 1 and is_hint_key(parser.expression(call.args[1]))
+
+
+def is_hint_key(key: object) -> bool:
+    """Whether an attribute of this name changes no value."""
     return isinstance(key, str) and (key.startswith("pragma_") or key in HINTS)
 
 
