@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from legato.analysis.indices.sizes import size_of
+from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import DimPart
@@ -120,3 +121,14 @@ def is_natural(size: Size) -> bool:
             total = total + dims.Dim(((variables, factor),)) if variables else total + factor
     low = total if isinstance(total, int) else lower_bound(total)
     return low is not None and low >= 0
+
+
+def sizes_of(kernel: func.FuncOp) -> KernelSizes:
+    """The sizes of a kernel's arguments and buffers. UnknownSizeError where one is not known."""
+    sizes = KernelSizes(kernel)
+    for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
+        if op.name == "tir.alloc_buffer":
+            sizes.allocate(op.results[0], list(op.operands))
+        else:
+            sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
+    return sizes

@@ -1,15 +1,17 @@
 """Primitives that move blocks into other loops: compute_at, reverse_compute_at."""
+from collections.abc import Sequence
+
 from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import PLAIN, in_loops, roots
-from legato.analysis.indices.linear import Linear
+from legato.analysis.indices.linear import Linear, variables_of
 from legato.core.ir_helpers import ancestors, index, present
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, BlockOp, ForOp, before_end, constant_of, loop_of
+from legato.dialects.tir.loops import DYNAMIC, PARALLEL, REDUCE, SERIAL, VECTORIZED, BlockOp, ForOp, before_end, constant_of, loop_of
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest
-from legato.schedule.order import check_moved, check_recurrence, place_of, precedes
+from legato.schedule.order import check_moved, check_recurrence, is_distinct, own_reads, place_of, precedes
 from legato.schedule.reach import check_runs_for_all, has_choices, reaches
 from legato.schedule.state import (
     Kernel,
@@ -192,6 +194,23 @@ def under_conditions(touching: list[ir.Operation]) -> bool:
     return any(a.name == "scf.if" for op in touching for a in ancestors(op))
 
 
+def check_once(block: BlockOp, loop: ForOp, parts: Sequence[tuple[Linear, int]], what: str) -> None:
+    """ScheduleError where a block's parts in the steps of a loop, and of those around it, have elements in common, and it changes what it
+    has written, or these steps come in no order; also where it changes elements, and ran several times for one."""
+    after = [around for around in (loop, *loops_around(loop.operation)) if around.extent != 1]
+    distinct = {term for begin, size in parts if size != DYNAMIC and is_distinct(begin, size - 1) for term in begin.terms}
+    if any(True for _ in own_reads(block)):
+        before = [around.variable for around in loops_around(block.operation) if around.extent != 1]
+        if not {one.variable for one in after} <= distinct or not all(any(v in roots(value) for value in block.values) for v in before):
+            raise ScheduleError(f"{what}: block '{block.name}' changes what it reads, and steps of {loop.name}, or of a loop around, may "
+                                "have elements in common: these would be changed several times")
+    terms = [term for begin, _ in parts for term in begin.terms if not isinstance(term, ir.Value)]
+    for one in after:
+        if one.kind in (PARALLEL, VECTORIZED) and one.variable not in distinct and not any(one.variable in variables_of(t) for t in terms):
+            raise ScheduleError(f"{what}: the loop {one.name} is {one.kind}, and its steps would write the same elements by block "
+                                f"'{block.name}'")
+
+
 def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
     """Computes a block inside of a loop around its consumers: in each iteration the region that the iteration reads."""
     buffer = one_written(block, "compute_at")
@@ -260,6 +279,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
                                     f"it reads nothing that a step of {loop.name} writes, its values of {block.axes[axis]} would be lost")
             everywhere = True
         parts[axis] = (Linear({}), sizes[axis]) if everywhere else parts[axis]
+    check_once(block, loop, list(parts.values()), "reverse_compute_at")
     check_moved(block, loop.operation, block.operation, "reverse_compute_at", apart=produced,
                 in_step=lambda store: precedes(store, block, loop, parts))
     rebind(kernel, block, parts, sizes, before_end(loop.block), unit_loops, "reverse_compute_at", under_conditions(stores))

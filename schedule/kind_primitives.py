@@ -5,6 +5,7 @@ from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import PARALLEL, REDUCE, THREAD, THREADS, UNROLLED, VECTORIZED, BlockOp, ForOp
 from legato.dialects.tir.walk import blocks, buffer_name
+from legato.schedule.crossing import crossing, met_by
 from legato.schedule.order import carried
 from legato.schedule.state import (
     Kernel,
@@ -38,6 +39,8 @@ def check_independent(loop: ForOp, what: str) -> None:
             raise ScheduleError(f"{what}: a store under {loop.name} stands in no block: whether its steps are independent is not known")
     for block in inside:
         check_block(block, loop, what)
+    if (found := crossing(loop)) is not None:
+        raise ScheduleError(f"{what}: {met_by(*found)} in another step of {loop.name}")
 
 
 def check_block(block: BlockOp, loop: ForOp, what: str) -> None:

@@ -7,6 +7,7 @@ from legato.core.ir_helpers import ancestors, body, find, index, is_made_in, mov
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, SERIAL, THREAD, VECTORIZED, ForOp, before_end, make_for
 from legato.dialects.tir.walk import blocks
+from legato.schedule.crossing import check_crossed
 from legato.schedule.kind_primitives import check_independent
 from legato.schedule.order import check_carried, check_starts
 from legato.schedule.state import (
@@ -197,6 +198,7 @@ def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
         order[place] = loop
     check_starts(chain, order)
     check_carried(chain, order)
+    check_crossed(chain, order)
     inside = [op for old in chain[:-1] for op in body(old.block) if arithmetic(op)] + body(inner.block)
     with ir.InsertionPoint(outer), outer.operation.location:
         here = index(0).owner.operation

@@ -83,9 +83,19 @@ def carried(block: BlockOp, loop: ForOp) -> ir.Value | None:
         pairs = [(place_of(load, axis), place_of(store, axis)) for axis in range(len(indices_of(load)))]
         same = [place for place, written in pairs if place == written]
         if len(same) < len(pairs) and not any(loop.variable in place.terms for place in same):
-            if any(loop.operation not in ancestors(use.owner.operation) for use in buffer.uses):    # else each step has its own
+            own = all(loop.operation in ancestors(use.owner.operation) for use in buffer.uses)    # each step has memory of its own
+            differing = [index for axis, pair in enumerate(pairs) if pair[0] != pair[1] for index in (indices_of(load)[axis],
+                                                                                                     indices_of(store)[axis])]
+            if not own or any(takes(index, block, loop) for index in differing):
                 return buffer
     return None
+
+
+def takes(index: ir.Value, block: BlockOp, loop: ForOp) -> bool:
+    """Whether an index in a block is computed with the variable of a loop around it."""
+    bodies = [body for body in (block.init_block, block.block) if body is not None]
+    values = {argument: value for body in bodies for argument, value in zip(body.arguments, block.values)}
+    return any(loop.variable in roots(values.get(root, root)) for root in roots(index))
 
 
 def check_carried(loops: list[ForOp], order: list[ForOp]) -> None:
@@ -129,9 +139,10 @@ def outlasts(store: ir.Operation, block: BlockOp, reader: ir.Operation) -> bool:
     return is_first(store, block.operation) and all(any(one.variable in place.terms for place in places) for one in left)
 
 
-def is_distinct(place: Linear) -> bool:
-    """Whether a sum of multiples of loop variables differs for all their values: each factor exceeds what the smaller ones reach."""
-    reach: int | None = 0
+def is_distinct(place: Linear, beyond: int = 0) -> bool:
+    """Whether a sum of multiples of loop variables differs for all their values: each factor exceeds what the smaller ones reach.
+    ``beyond``: the parts that begin there, and end so many elements beyond, have no element in common."""
+    reach: int | None = beyond
     for term, factor in sorted(place.terms.items(), key=lambda item: abs(item[1])):
         loop = loop_of(term) if isinstance(term, ir.Value) else None
         if reach is None or abs(factor) <= reach or loop is None:

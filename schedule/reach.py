@@ -1,5 +1,5 @@
-"""Whether the steps of a producer reach all that a block which reads it computes, and no more: moved to these steps, the block would lose the
-rest, or run where it did not."""
+"""Whether the steps of a producer reach all that a block which reads it computes, and no more: moved to these steps, the block would lose
+the rest, or run where it did not."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +8,7 @@ from legato.analysis.coverage.boxes import covers
 from legato.analysis.coverage.stores import StoredBox, follows_store, left_out
 from legato.analysis.indices.forms import PLAIN, depends, in_loops, moving
 from legato.analysis.indices.linear import Linear
-from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes, UnknownSizeError
+from legato.analysis.kernel_sizes import DYNAMIC, KernelSizes, UnknownSizeError, sizes_of
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import arith, func, ir
 from legato.dialects.tir.loops import BlockOp, constant_of, loop_of
@@ -38,17 +38,6 @@ def writes_all(kernel: func.FuncOp, stores: Sequence[ir.Operation], shape: Seque
         return False
 
 
-def sizes_of(kernel: func.FuncOp) -> KernelSizes:
-    """The sizes of a kernel's arguments and buffers. UnknownSizeError where one is not known."""
-    sizes = KernelSizes(kernel)
-    for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
-        if op.name == "tir.alloc_buffer":
-            sizes.allocate(op.results[0], list(op.operands))
-        else:
-            sizes.shapes[op.results[0]] = sizes.shape(op.operands[0])
-    return sizes
-
-
 def check_runs_for_all(kernel: func.FuncOp, block: BlockOp, axes: Sequence[int | None], stores: Sequence[ir.Operation], what: str) -> None:
     """ScheduleError where a block that reads a buffer, dimension by dimension by these of its axes, may not run for all that these stores
     write to it: in their steps, it would."""
@@ -65,8 +54,8 @@ def check_runs_for_all(kernel: func.FuncOp, block: BlockOp, axes: Sequence[int |
             return
     except UnknownSizeError:
         pass
-    raise ScheduleError(f"{what}: block '{block.name}' may not run for all elements of '{buffer_name(buffer)}' that its producer writes: its "
-                        "loops, or a condition, may leave some out. In the producer's steps it would run for all")
+    raise ScheduleError(f"{what}: block '{block.name}' may not run for all elements of '{buffer_name(buffer)}' that its producer writes: "
+                        "its loops, or a condition, may leave some out. In the producer's steps it would run for all")
 
 
 def domain_end(block: BlockOp, axis: int, sizes: KernelSizes, otherwise: Any) -> Any:

@@ -41,9 +41,9 @@ def result(module):
 def test_a_block_that_runs_for_a_part_stays_where_it_is(part):
     sch = schedule_of(**PARTS[part])
     before = str(sch.module)
-    with pytest.raises(ScheduleError, match="reverse_compute_inline: block 'C' may not run for all elements of 'B' that its producer writes"):
+    with pytest.raises(ScheduleError, match="reverse_compute_inline: block 'C' may not run for all elements of 'B'"):
         sch.reverse_compute_inline(sch.get_block("C"))
-    with pytest.raises(ScheduleError, match="reverse_compute_at: block 'C' (may not run for all elements of 'B'|has a predicate)"):
+    with pytest.raises(ScheduleError, match=r"reverse_compute_at: block 'C' (may not run for all elements of 'B'|has a predicate)"):
         sch.reverse_compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[0])
     assert str(sch.module) == before
 

@@ -95,8 +95,8 @@ def assign_augmented(parser: KernelParser, node: ast.AugAssign) -> None:
 
 
 def assign_annotated(parser: KernelParser, node: ast.AnnAssign) -> None:
-    """``x: T.float32 = ...`` is a variable where it is assigned again, and so is ``x: T.float32``; otherwise, and as ``T.let[...]``, it is a
-    name for the value."""
+    """``x: T.float32 = ...`` is a variable where it is assigned again, and so is ``x: T.float32``; otherwise, and as ``T.let[...]``,
+    a name for the value."""
     if node.value is None:
         if (dtype := parser.word(node.annotation)) not in DTYPES or not isinstance(node.target, ast.Name):
             raise Misuse("a name is given a value where it is declared; a variable may get it later: x: T.float32")

@@ -88,7 +88,7 @@ def with_hint(parser: KernelParser, word: str, call: ast.Call, node: ast.With) -
 
 
 def is_hint(parser: KernelParser, call: ast.Call) -> bool:
-    """Whether a T.attr changes no value: pragmas, or alignments, one as ``T.attr(A, key, value)`` or several as ``T.attr({key: value})``."""
+    """Whether a T.attr changes no value: a pragma, or an alignment, as ``T.attr(A, key, value)``; several, as ``T.attr({key: value})``."""
     if len(call.args) == 1 and isinstance(call.args[0], ast.Dict):
         return all(key is not None and is_hint_key(parser.expression(key)) for key in call.args[0].keys)
     return len(call.args) > 1 and is_hint_key(parser.expression(call.args[1]))

@@ -1,4 +1,4 @@
-"""What TVM prints of its own kernels: external blocks, variables without a first value, several hints at once, predicates of fused loops."""
+"""What TVM prints of its kernels: external blocks, variables without a first value, several hints at once, predicates of fused loops."""
 import numpy as np
 import pytest
 
