@@ -1,6 +1,7 @@
 """Accesses of one block under a loop that meet what another block writes in other steps of the loop: these keep their order."""
 from collections.abc import Collection
 from math import gcd
+from typing import Any
 
 from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.coverage.boxes import at_most
@@ -65,19 +66,22 @@ def may_meet(op: ir.Operation, store: ir.Operation, loop: ForOp) -> bool:
 def stays_with(one: Linear, other: Linear, loop: ForOp) -> bool:
     """Whether two forms can be equal in the same step of a loop only: what loops inside add is less than what a step does."""
     step = one.coefficient(loop.variable)
-    if step == 0 or one == other:
-        return step != 0
-    inner = [[term for term in form.terms if isinstance(term, ir.Value) and is_inside(term, loop)] for form in (one, other)]
-    rests = [form.without([loop.variable, *terms]) - Linear({}, form.constant) for form, terms in zip((one, other), inner)]
-    ranges = [PLAIN.bounds(form.only(terms) + Linear({}, form.constant)) for form, terms in zip((one, other), inner)]
-    known = [r for r in ranges if r is not None and all(isinstance(end, int) for end in r)]
-    return (other.coefficient(loop.variable) == step and rests[0] == rests[1] and len(known) == 2
-            and max(known[0][1] - known[1][0], known[1][1] - known[0][0]) < abs(step))
+    inner = [[term for term in form.terms if is_inside(term, loop)] for form in (one, other)]
+    outer = [form.without([loop.variable, *terms]).terms for form, terms in zip((one, other), inner)]
+    if step == 0 or other.coefficient(loop.variable) != step or outer[0] != outer[1]:
+        return False
+    if not all(isinstance(term, ir.Value) and loop_of(term) is not None for term in outer[0]):
+        return False
+    reach = [PLAIN.bounds(form.only(terms)) for form, terms in zip((one, other), inner)]
+    if reach[0] is None or reach[1] is None:
+        return False
+    distance = one.constant - other.constant
+    return at_most(reach[0][1] - reach[1][0] + distance + 1, abs(step)) and at_most(reach[1][1] - reach[0][0] - distance + 1, abs(step))
 
 
-def is_inside(variable: ir.Value, loop: ForOp) -> bool:
-    """Whether a value is the variable of a loop inside of another."""
-    inner = loop_of(variable)
+def is_inside(variable: Any, loop: ForOp) -> bool:
+    """Whether a term is the variable of a loop inside of another."""
+    inner = loop_of(variable) if isinstance(variable, ir.Value) else None
     return inner is not None and loop.operation in ancestors(inner.operation)
 
 
@@ -106,8 +110,9 @@ def apart(one: Linear, other: Linear) -> bool:
     if distance % factor if factor else distance:
         return True
     ranges = [PLAIN.bounds(form) for form in (one, other)]
-    known = [r for r in ranges if r is not None and all(isinstance(end, int) for end in r)]
-    return len(known) == 2 and (known[0][1] < known[1][0] or known[1][1] < known[0][0])
+    if ranges[0] is None or ranges[1] is None:
+        return False
+    return at_most(ranges[0][1] + 1, ranges[1][0]) or at_most(ranges[1][1] + 1, ranges[0][0])
 
 
 def reads_own_step(load: ir.Operation, stores: Collection[ir.Operation]) -> bool:
