@@ -145,8 +145,9 @@ def one_before_permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | No
 
 
 def reshape_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """A reshape of a slice of steps of 1 that takes apart the axis of the slice and what is behind it, as into heads: the slice of what is
-    reshaped. Other slices of the same tensor then share the reshape."""
+    """A reshape of a slice of steps of 1 that takes apart the axis of the slice and what is behind it, as into heads, or makes one axis of
+    these, as of one element behind others: the slice of what is reshaped. Other slices of the same tensor then share the reshape, and
+    elementwise ops read the slice where it is."""
     cut, sizes = r.find(op.operands[0], "strided_slice", once=True), dims(op.results[0].type)
     if cut is None or UNKNOWN in sizes:
         return None
@@ -155,7 +156,8 @@ def reshape_of_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     if len(axes) != 1 or attrs["strides"] not in (None, [1]) or UNKNOWN in whole:
         return None
     axis, begin = axes[0], attrs["begin"][0]
-    places = [place for place in range(len(sizes) - 1) if product(sizes[:place]) == product(whole[:axis])]
+    ends = len(sizes) - (product(whole[:axis]) == 1)     # in front, what becomes one axis lies together
+    places = [place for place in range(ends) if product(sizes[:place]) == product(whole[:axis])]
     if not places or not isinstance(begin, int):
         return None
     outer, pieces, behind = sizes[:places[-1]], sizes[places[-1]:], whole[axis + 1:]

@@ -127,14 +127,31 @@ def _has_columns(op: ir.Operation, attrs: dict[str, Any]) -> bool:
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:
-    """Ops that broadcast: all operands in the layout of most of them."""
+    """Ops that broadcast: all operands in the layout of most of them, unless fewer elements move to their own order."""
     rank = op.results[0].type.rank
     perm = converter.common_perm(op.operands, rank)
-    if perm is None:
+    if perm is None or _outweigh(converter, list(op.operands), perm):
         return False
     operands = [converter.place_broadcast(operand, perm) for operand in op.operands]
     converter.hold(op.results[0], _build(op, operands, relax.attributes_of(op)), perm)
     return True
+
+
+def _outweigh(converter: Converter, operands: list[ir.Value], perm: layout.Perm) -> bool:
+    """Whether operands in their own order, which would move to a layout, have more elements than those held in one: an outer product
+    with the columns of an image, say. Constants move at compile time, and values of one column as they are."""
+    moved, held = 0, 0
+    for value in set(operands):
+        sizes, source = dims(value.type), defining_op(value)
+        if len(sizes) != len(perm) or layout.moves_only_ones(perm, sizes) or (source is not None and source.name == CONSTANT):
+            continue
+        if not all(isinstance(size, int) for size in sizes):
+            return False
+        if converter.perm_of(value) is None:
+            moved += product(sizes)
+        else:
+            held += product(sizes)
+    return moved > held
 
 
 def concat(converter: Converter, op: ir.Operation) -> bool:

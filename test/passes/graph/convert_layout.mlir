@@ -154,6 +154,19 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
   return %6 : tensor<2x5x14x3xf32>
 }
 
+// What is larger than the image beside it stays in its own order: the image moves, which feeds an outer product.
+// CHECK-LABEL: func.func @outer
+// CHECK: %[[Y:.*]] = "relax.conv1d"
+// CHECK: %[[P:.*]] = "relax.permute_dims"({{.*}}) {axes = array<i64: 0, 3, 1, 2>} : (tensor<1x6x1x8xf32>) -> tensor<1x8x6x1xf32>
+// CHECK-NEXT: %[[Z:.*]] = "relax.multiply"(%[[P]], %arg2)
+// CHECK-NEXT: return %[[Z]]
+func.func @outer(%x: tensor<1x3x8xf32>, %w: tensor<8x3x3xf32>, %y: tensor<1x8x6x16xf32>) -> tensor<1x8x6x16xf32> {
+  %0 = "relax.conv1d"(%x, %w) : (tensor<1x3x8xf32>, tensor<8x3x3xf32>) -> tensor<1x8x6xf32>
+  %1 = "relax.expand_dims"(%0) {axis = array<i64: 3>} : (tensor<1x8x6xf32>) -> tensor<1x8x6x1xf32>
+  %2 = "relax.multiply"(%1, %y) : (tensor<1x8x6x1xf32>, tensor<1x8x6x16xf32>) -> tensor<1x8x6x16xf32>
+  return %2 : tensor<1x8x6x16xf32>
+}
+
 // Pools of channels-first images have vectors of columns, and stay; not with columns far apart, or of unknown size.
 // Without the option, all images are converted, as a backend may want that has no other pools.
 // ALL-NOT: relax.strided_slice
