@@ -1,7 +1,8 @@
 """relax-share-heads: attentions whose heads share keys and values read these in place, not copies for each head.
 
-Grouped-query attention is exported as ``reshape(broadcast_to(k))``, which copies keys and values once for each head that shares them. The
-queries of these heads are rows of one product instead: [batch, groups, heads of a group x rows, columns].
+Grouped-query attention is exported as ``reshape(broadcast_to(k))``, which copies keys and values once for each head that shares them, and
+that of one group as products that broadcast it. The queries of these heads are rows of one product instead:
+[batch, groups, heads of a group x rows, columns].
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class ShareHeads(ModulePass):
 
 def share(op: ir.Operation, constants: Constants, repeated: dict[tuple[ir.Value, int], ir.Value]) -> None:
     """Rewrites the attention whose product with values is ``op``, if there is one. ``repeated``: masks that were made before."""
-    values, type_ = shared(op.operands[1]), op.operands[0].type
+    values, type_ = shared_factor(op), op.operands[0].type
     if values is None or type_.rank != RANK or not type_.has_static_shape:
         return
     _, heads, rows, _ = type_.shape
@@ -68,6 +69,14 @@ def share(op: ir.Operation, constants: Constants, repeated: dict[tuple[ir.Value,
     if weights is not None:
         result = op.results[0]
         replace_uses(result, relax.reshape(relax.matmul(weights, values), shape=dims(result.type)))
+
+
+def shared_factor(op: ir.Operation) -> ir.Value | None:
+    """The right factor of a product of heads that share it, of shape [batch, groups, rows, columns]; None where each has its own."""
+    weights, value = op.operands
+    if (found := shared(value)) is not None or not (weights.type.rank == value.type.rank == RANK and value.type.has_static_shape):
+        return found
+    return value if value.type.shape[HEADS] == 1 and weights.type.shape[HEADS] > 1 else None
 
 
 def shared(value: ir.Value) -> ir.Value | None:
@@ -136,7 +145,7 @@ class Weights:
         if op is None or value.type.rank != RANK:
             return None
         if op.name == "relax.matmul":
-            keys, queries = shared(op.operands[1]), self.as_rows(op.operands[0])
+            keys, queries = shared_factor(op), self.as_rows(op.operands[0])
             return None if keys is None or queries is None or dims(keys.type)[HEADS] != self.groups else relax.matmul(queries, keys)
         if op.name == "relax.softmax" and relax.attributes_of(op)["axis"] not in (-1, RANK - 1):
             return None

@@ -32,6 +32,35 @@ func.func @grouped(%q: tensor<1x4x3x8xf32>, %k: tensor<1x2x1x5x8xf32>, %v: tenso
   return %o : tensor<1x4x3x8xf32>
 }
 
+// Products that broadcast the keys and values of the only group.
+// CHECK-LABEL: func.func @one_group
+// CHECK: %[[Q:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<[2, 1, 12, 8]>}
+// CHECK: %[[P:.*]] = "relax.matmul"(%[[Q]], %arg1) : (tensor<2x1x12x8xf32>, tensor<2x1x8x5xf32>) -> tensor<2x1x12x5xf32>
+// CHECK: %[[W:.*]] = "relax.softmax"(%[[P]])
+// CHECK: %[[O:.*]] = "relax.matmul"(%[[W]], %arg2)
+// CHECK: "relax.reshape"(%[[O]]) {shape = #relax.dims<[2, 4, 3, 8]>}
+func.func @one_group(%q: tensor<2x4x3x8xf32>, %k: tensor<2x1x8x5xf32>, %v: tensor<2x1x5x8xf32>) -> tensor<2x4x3x8xf32> {
+  %s = "relax.matmul"(%q, %k) : (tensor<2x4x3x8xf32>, tensor<2x1x8x5xf32>) -> tensor<2x4x3x5xf32>
+  %w = "relax.softmax"(%s) {axis = 3 : i64} : (tensor<2x4x3x5xf32>) -> tensor<2x4x3x5xf32>
+  %o = "relax.matmul"(%w, %v) : (tensor<2x4x3x5xf32>, tensor<2x1x5x8xf32>) -> tensor<2x4x3x8xf32>
+  return %o : tensor<2x4x3x8xf32>
+}
+
+// Keys of each head, beside values of one group, and keys and values of one head.
+// CHECK-LABEL: func.func @no_group
+// CHECK-NOT: relax.reshape
+// CHECK: return
+func.func @no_group(%q: tensor<1x4x3x8xf32>, %k: tensor<1x4x8x5xf32>, %v: tensor<1x1x5x8xf32>, %x: tensor<1x1x3x8xf32>, %y: tensor<1x1x8x5xf32>)
+    -> (tensor<1x4x3x8xf32>, tensor<1x1x3x8xf32>) {
+  %s = "relax.matmul"(%q, %k) : (tensor<1x4x3x8xf32>, tensor<1x4x8x5xf32>) -> tensor<1x4x3x5xf32>
+  %w = "relax.softmax"(%s) {axis = 3 : i64} : (tensor<1x4x3x5xf32>) -> tensor<1x4x3x5xf32>
+  %o = "relax.matmul"(%w, %v) : (tensor<1x4x3x5xf32>, tensor<1x1x5x8xf32>) -> tensor<1x4x3x8xf32>
+  %t = "relax.matmul"(%x, %y) : (tensor<1x1x3x8xf32>, tensor<1x1x8x5xf32>) -> tensor<1x1x3x5xf32>
+  %z = "relax.softmax"(%t) {axis = 3 : i64} : (tensor<1x1x3x5xf32>) -> tensor<1x1x3x5xf32>
+  %p = "relax.matmul"(%z, %v) : (tensor<1x1x3x5xf32>, tensor<1x1x5x8xf32>) -> tensor<1x1x3x8xf32>
+  return %o, %p : tensor<1x4x3x8xf32>, tensor<1x1x3x8xf32>
+}
+
 // Weights that something else reads, and keys that are not shared.
 // CHECK-LABEL: func.func @others
 // CHECK-COUNT-2: broadcast_to

@@ -12,9 +12,10 @@ from legato.core.ir_helpers import find
 SIZES = {"h": 6, "g": 2, "m": 20, "n": 33, "d": 16}      # heads, groups of them that share, rows, keys, elements of a head
 
 
-def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type) -> onnx.ModelProto:
-    """``softmax(q k / 4 + mask) v`` of keys and values that are expanded to all heads. ``constant``: whether the mask is a constant."""
-    h, g, m, n, d = SIZES.values()
+def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type, groups: int = SIZES["g"]) -> onnx.ModelProto:
+    """``softmax(q k / 4 + mask) v`` of keys and values that are expanded to all heads, or of one group, which the products broadcast.
+    ``constant``: whether the mask is a constant."""
+    h, g, m, n, d = (SIZES | {"g": groups}).values()
     kind, weights, nodes = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [], []
     given = {"q": (2, h, m, d), "k": (2, g, n, d), "v": (2, n, g, d)}
 
@@ -28,6 +29,8 @@ def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type) -> onnx.M
         return weights[-1].name
 
     def all_heads(x: str) -> str:
+        if g == 1:
+            return x
         wide = op("Expand", op("Unsqueeze", x, [2]), [2, g, h // g, n, d])
         return op("Reshape", wide, [2, h, n, d])
 
@@ -46,17 +49,18 @@ def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type) -> onnx.M
 
 CASES = {"no mask": (None, False, np.float16, 1), "constant": ((1, 1, 20, 33), True, np.float16, 1),
          "of keys": ((2, 1, 1, 33), False, np.float32, 1), "of rows": ((20, 33), False, np.float32, 2),
-         "of heads": ((2, 6, 20, 33), False, np.float16, 1)}
+         "of heads": ((2, 6, 20, 33), False, np.float16, 1), "one group": (None, False, np.float32, 1, 1),
+         "one group, of heads": ((2, 6, 20, 33), False, np.float16, 1, 1)}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_heads_share_keys_in_place(name):
     """Results as onnxruntime's; one launch, and one more that repeats a mask of rows which is an input."""
-    mask, constant, dtype, launches = CASES[name]
-    made, random = grouped(mask, constant, dtype), np.random.default_rng(0)
+    mask, constant, dtype, launches, *groups = CASES[name]
+    made, random = grouped(mask, constant, dtype, *groups), np.random.default_rng(0)
     module = legato.from_onnx(made)
     lowered = legato.lower(module, "nvvm", last="outlined")
-    assert len(find(lowered.operation, "func.call")) == launches
+    assert len(find(lowered.operation, "gpu.launch_func")) == launches
     given = [random.standard_normal([one.dim_value for one in i.type.tensor_type.shape.dim]).astype(dtype) for i in made.graph.input]
     names = [one.name for one in made.graph.input]
     want = np.asarray(onnxruntime.InferenceSession(made.SerializeToString()).run(None, dict(zip(names, given)))[0])
