@@ -4,11 +4,13 @@ A block of threads takes a tile of rows of one head through the keys, tile by ti
 shared memory; scores, the sums over values, and each row's maximum and sum stay in registers.
 """
 from dataclasses import dataclass
+from math import prod
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.structured import AttentionForm, StructuredKernel
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.product_tiles import ENOUGH
 from legato.targets.gpu.products import keeps_lanes
 from legato.targets.gpu.steps import Steps
 
@@ -33,6 +35,7 @@ class AttentionShape:
 
 SHAPES = (AttentionShape(64, 32, 16, 8), AttentionShape(32, 32, 8, 8), AttentionShape(32, 16, 16, 8), AttentionShape(16, 16, 16, 8),
           AttentionShape(8, 16, 8, 8), AttentionShape(8, 8, 8, 8))
+FLAT = (AttentionShape(32, 32, 16, 8), AttentionShape(16, 32, 16, 8))    # with fewer rows of a thread than the first, and more blocks
 
 
 def fuses_attention(kernel: StructuredKernel, machine: Gpu) -> bool:
@@ -51,14 +54,27 @@ def fuses_attention(kernel: StructuredKernel, machine: Gpu) -> bool:
     return floats and shape_for(machine, rows, depth, columns) is not None
 
 
-def shape_for(machine: Gpu, rows: int | None, depth: int, columns: int) -> AttentionShape | None:
-    """The largest tiles that fit the shared memory and are filled; None where none fit."""
-    for shape in SHAPES:
-        wide, deep = padded(columns, shape.across * lanes_of(columns, shape.across)), padded(depth, UNROLLED)
-        elements = (shape.rows + shape.keys) * deep + shape.keys * wide + shape.rows * shape.keys
-        if 4 * elements <= machine.shared_bytes - SPARE and (rows is None or rows > shape.rows // 2 or shape is SHAPES[-1]):
-            return shape
-    return None
+def shape_for(machine: Gpu, rows: int | None, depth: int, columns: int, heads: int | None = None) -> AttentionShape | None:
+    """The largest tiles that fit the shared memory and are filled; None where none fit. Of so many heads, as far as they are known, the
+    largest that leave the device enough blocks, or the flattest where none does: what a block takes is what its threads do."""
+    fitting = [shape for shape in SHAPES if fits(shape, machine, depth, columns)
+               and (rows is None or rows > shape.rows // 2 or shape is SHAPES[-1])]
+    if not fitting or fitting[0] not in SHAPES[:2] or rows is None or heads is None:
+        return fitting[0] if fitting else None
+    return next((shape for shape in (fitting[0], *FLAT) if heads * -(-rows // shape.rows) >= ENOUGH), FLAT[-1])
+
+
+def fits(shape: AttentionShape, machine: Gpu, depth: int, columns: int) -> bool:
+    """Whether tiles fit the shared memory."""
+    wide, deep = padded(columns, shape.across * lanes_of(columns, shape.across)), padded(depth, UNROLLED)
+    elements = (shape.rows + shape.keys) * deep + shape.keys * wide + shape.rows * shape.keys
+    return 4 * elements <= machine.shared_bytes - SPARE
+
+
+def heads_of(form: AttentionForm) -> int | None:
+    """The number of an attention's heads, in all its batches; None where it is not known."""
+    sizes = [form.extent(term) for term in form.batch]
+    return None if None in sizes else prod(size or 1 for size in sizes)
 
 
 def padded(size: int, step: int) -> int:
@@ -111,7 +127,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if form is None or parts is None:
         return None
     depth, columns = form.extent("d") or 1, form.extent("e") or 1
-    shape = shape_for(machine, form.extent("m"), depth, columns)
+    shape = shape_for(machine, form.extent("m"), depth, columns, heads_of(form))
     if shape is None:
         return None
     steps = Steps("attention")

@@ -24,6 +24,7 @@ def static() -> Graph:
     graph.attention("gpt", 2, 31, 1, 5, e=40, mask="where", scale="division", layout="columns")
     graph.attention("shared", 4, 17, 37, 12, mask="full", group=2)
     graph.attention("guarded", 2, 20, 40, 16, mask="where", guard=True)
+    graph.attention("flat", 8, 50, 33, 8, b=8)    # 128 tiles of 32 rows
     return graph
 
 
@@ -105,16 +106,16 @@ def test_with_emulated_threads():
     np.testing.assert_allclose(np.asarray(found), np.asarray(session.run(None, arrays)[0]), atol=2e-5)
 
 
-# by the depth: fused multiply-adds for each load from shared memory, registers, bytes of shared memory
-FIGURES = {64: (10, 160, 40 << 10), 128: (4, 160, 40 << 10)}
+# by the depth and the heads of 128 rows: fused multiply-adds for each load from shared memory, registers, bytes of shared memory
+FIGURES = {(64, 64): (10, 160, 40 << 10), (64, 40): (5, 96, 32 << 10), (64, 4): (3, 80, 24 << 10), (128, 4): (4, 160, 40 << 10)}
 
 
-@pytest.mark.parametrize("depth", FIGURES)
-def test_an_attention_multiplies_from_registers(depth, tmp_path):
+@pytest.mark.parametrize(("depth", "heads"), FIGURES)
+def test_an_attention_multiplies_from_registers(depth, heads, tmp_path):
     """Accesses of 16 bytes, no register in memory, and a barrier before and after a tile is read."""
     pytest.importorskip("llvmlite")
-    graph, (multiplies, registers, shared) = Graph(), FIGURES[depth]
-    graph.attention("x", 4, 128, 128, depth, mask="padding", layout="bshd", last=True)
+    graph, (multiplies, registers, shared) = Graph(), FIGURES[depth, heads]
+    graph.attention("x", heads, 128, 128, depth, mask="padding", layout="bshd", last=True)
     text = ptx(lowered(graph, "nvvm{approx=true}", "nvvm"), Catalog().resolve("nvvm"))
     loads = re.findall(r"ld\.shared\S*", text)
     assert all(".v" in load for load in loads) and text.count("fma.rn.f32") >= multiplies * len(loads)
@@ -127,6 +128,14 @@ def test_an_attention_multiplies_from_registers(depth, tmp_path):
         assert "0 bytes spill stores, 0 bytes spill loads" in said
         assert int(re.findall(r"Used (\d+) registers", said)[0]) <= registers
         assert int(re.findall(r"(\d+) bytes smem", said)[0]) <= shared
+
+
+@pytest.mark.parametrize(("heads", "rows", "tile"), [(64, 128, 64), (12, 384, 32), (12, 128, 16), (2, 20, 16), (2, "m", 64)])
+def test_few_heads_have_flat_tiles(heads, rows, tile):
+    """The largest tiles of at least 128 blocks, else those of 16 rows; of unknown numbers the largest."""
+    graph = Graph()
+    graph.attention("x", heads, rows, 40, 64)
+    assert f"tiles = array<i64: {tile}, 32, 64, 64>" in str(lowered(graph, "nvvm", "schedules"))
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
