@@ -17,6 +17,7 @@ from legato.targets.gpu.columns import POINTS, ColumnReduction, emit_columns, la
 from legato.targets.gpu.elementwise import emit_elementwise
 from legato.targets.gpu.groups import LaunchGroup, alone, buffers_bits, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.product_tiles import ENOUGH
 from legato.targets.gpu.steps import Steps
 
 UNKNOWN_ROW = 1024     # the length of a row, and the number of rows, that a schedule is made for where they are not known
@@ -29,6 +30,7 @@ WINDOW_THREADS = 128   # of a block of such warps
 LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
 MOST_ROW_THREADS = 512
 WARP = 32
+SECTOR = 32            # bytes of a row that are read from memory together
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
@@ -126,9 +128,19 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         even = [n for n in range(WARP, MOST_ROW_THREADS + 1, WARP) if lanes > 1 and 2 * n >= across and length % (n * lanes) == 0]
         across = even[-1] if even else across     # no thread has less to do than others
         return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
-    beside = min(WARP, power(last))
-    across = min(power(-(-length // LOADS_EACH)), max(1, busy // rows), max(machine.block // 4, MOST_ROW_THREADS // beside))
-    return RowThreads(beside, max(across, 1), False)
+    return beside_each_other(reductions, rows, min(WARP, power(last)), length, busy, machine)
+
+
+def beside_each_other(reductions: list[KernelBlock], rows: int, beside: int, length: int, busy: int, machine: Gpu) -> RowThreads:
+    """The threads for ``rows`` columns of ``length`` elements, of which at most ``beside`` threads take neighbours: as many as read whole
+    sectors, where blocks are few. No thread has more to do than others where a number of them divides the length."""
+    width = min((load.buffer.type.element_type.width for block in reductions for load in block.loads), default=32)
+    least, most = 8 * SECTOR // max(width, 8), max(machine.block // 4, MOST_ROW_THREADS // beside)
+    while beside > least and -(-rows // beside) < ENOUGH:
+        beside, most = beside // 2, most * 2
+    across = max(1, min(power(-(-length // LOADS_EACH)), busy // rows, most, machine.most_threads // beside))
+    even = divisor(length, across)
+    return RowThreads(beside, even if 2 * even > across else across, False)
 
 
 def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:

@@ -83,17 +83,22 @@ def shuffle(value: ir.Value, offset: int) -> ir.Value:
 def tree(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
     """All-reduce in shared memory, for any number of threads."""
     count = prod(a.extent for a in across)
-    parts, group, place = scratch(launch, across, count, mine.type, name)
-    memref.StoreOp(mine, parts, [group, place])
+    beside = across[:1] != launch.threads[:1]    # neighbouring threads are of different groups: their elements are neighbours, too
+    parts, group, place = scratch(launch, across, count, mine.type, name, turned=beside)
+
+    def at(number: ir.Value) -> list[ir.Value]:
+        return [number, group] if beside else [group, number]
+
+    memref.StoreOp(mine, parts, at(place))
     reach = 1 << (count - 1).bit_length() >> 1
     while reach:
         with when(arith.CmpIOp(arith.CmpIPredicate.slt, place, index(min(reach, count - reach))).result):
-            far = memref.LoadOp(parts, [group, arith.AddIOp(place, index(reach)).result]).result
-            near = memref.LoadOp(parts, [group, place]).result
-            memref.StoreOp(combine(combiner, near, far), parts, [group, place])
+            far = memref.LoadOp(parts, at(arith.AddIOp(place, index(reach)).result)).result
+            near = memref.LoadOp(parts, at(place)).result
+            memref.StoreOp(combine(combiner, near, far), parts, at(place))
             scf.YieldOp([])
         count, reach = reach, reach // 2
-    return lambda: memref.LoadOp(parts, [group, index(0)]).result
+    return lambda: memref.LoadOp(parts, at(index(0))).result
 
 
 def when(test: ir.Value) -> ir.InsertionPoint:
@@ -101,10 +106,13 @@ def when(test: ir.Value) -> ir.InsertionPoint:
     return ir.InsertionPoint(scf.IfOp(test).then_block)
 
 
-def scratch(launch: Launch, across: list[LaunchAxis], count: int, type_: ir.Type, name: str) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """A shared buffer with ``count`` elements for each group, the number of a thread's group, and its number in the group."""
+def scratch(launch: Launch, across: list[LaunchAxis], count: int, type_: ir.Type, name: str,
+            turned: bool = False) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """A shared buffer with ``count`` elements for each group, the number of a thread's group, and its number in the group. ``turned``:
+    the groups are the last axis."""
     others = [a for a in launch.threads if a not in across]
-    parts = make_buffer(ir.MemRefType.get([prod(a.extent for a in others), count], type_), f"{name}_parts", "shared")
+    shape = [prod(a.extent for a in others), count]
+    parts = make_buffer(ir.MemRefType.get(shape[::-1] if turned else shape, type_), f"{name}_parts", "shared")
     return parts, linear(others), linear(across)
 
 

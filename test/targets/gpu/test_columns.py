@@ -69,3 +69,29 @@ def test_columns_that_do_not_fill_blocks_are_summed_in_registers(shape):
     assert loops and not any(find(loop, "memref.store") for loop in loops)
     given = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     np.testing.assert_allclose(compiled(lowered)(given), given.sum(axis), rtol=1e-5, atol=1e-5)
+
+
+def mean_of(rows, columns, dtype):
+    x, out = f"tensor<1x{rows}x{columns}x{NAMES[dtype]}>", f"tensor<1x{columns}x{NAMES[dtype]}>"
+    return legato.Module.parse(f'func.func @main(%x: {x}) -> {out} {{\n'
+                               f'%0 = "relax.mean"(%x) {{axis = array<i64: 1>}} : ({x}) -> {out}\nreturn %0 : {out} }}')
+
+
+# rows, columns, type: threads of a block along columns and rows, and steps of each
+FEW = {"784 x 72": (784, 72, np.float32, 8, 112, 7), "halves": (196, 240, np.float16, 16, 49, 4), "a prime": (67, 40, np.float32, 8, 32, 3),
+       "many": (49, 5000, np.float32, 32, 16, 4)}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_few_columns_are_in_narrow_blocks(name):
+    """Threads beside each other read sectors of 32 bytes; as many share a column as divide it, without conditions on loads; and what they
+    combine lies in shared memory as they do, so that those of a warp meet in no bank."""
+    rows, columns, dtype, across, down, steps = FEW[name]
+    lowered = legato.lower(mean_of(rows, columns, dtype), "nvvm", last="outlined")
+    assert f"memref<{down}x{across}xf32, #gpu.address_space<workgroup>>" in str(lowered)
+    text = ptx(legato.lower(mean_of(rows, columns, dtype), "nvvm"), Catalog().resolve("nvvm"))
+    assert f".maxntid {across}, {down}, 1" in text
+    loads = [line for line in text.splitlines() if "ld.global" in line]
+    assert rows % down or (len(loads) == steps and text.count("@%p", 0, text.rindex("ld.global")) <= (columns % across > 0))
+    given = np.random.default_rng(0).standard_normal((1, rows, columns)).astype(dtype)
+    np.testing.assert_allclose(compiled(lowered)(given), given.astype(np.float64).mean(1), rtol=3e-3, atol=1e-3)
