@@ -4,11 +4,13 @@ A thread computes neighbouring channels of one place, by accesses of 16 bytes; i
 """
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.products import ProductForm
+from legato.targets.gpu.groups import points_of
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.product_tiles import ENOUGH
 from legato.targets.gpu.products import around, keeps_lanes, plain_run, product_in
 from legato.targets.gpu.steps import Steps
 
-THREADS = 128
+THREADS = (128, 64, 32)    # of a block: the most that leave enough blocks
 MOST_COPIES = 25   # steps of the filter that are copied: loads of more of them at once leave no registers
 
 
@@ -47,7 +49,9 @@ def write(product: KernelBlock, before: list[KernelBlock], after: list[KernelBlo
     last = readers[-1] if readers else steps.cache_write(block, 0, "local")
     *outer, inner = steps.loops(last, after[-1].rank if after else len(form.store.indices))
     inner, lane = steps.split(inner, [-1, lanes])
-    grid, thread = steps.split(steps.fuse([*outer, inner]), [-1, THREADS])
+    points = points_of([product.extents[axis] for axis in product.spatial])
+    threads = THREADS[0] if points is None else next((n for n in THREADS if points // lanes >= n * ENOUGH), THREADS[-1])
+    grid, thread = steps.split(steps.fuse([*outer, inner]), [-1, threads])
     steps.bind(grid, "blockIdx.x")
     steps.bind(thread, "threadIdx.x")
     steps.compute_at(block, thread)

@@ -22,7 +22,7 @@ def simplify_steps(root: ir.Operation) -> None:
     for op in find(root, "arith.floordivsi", "arith.divui", "arith.remui", "arith.cmpi"):
         if op.name != "arith.cmpi":
             simplify(op, 0, 1)
-        elif op.attributes["predicate"].value in (2, 6):    # a < b
+        elif op.attributes["predicate"].value in (2, 5, 6, 9):    # a < b, or not
             simplify(op, 0, 1)
         elif op.attributes["predicate"].value in (4, 8):    # a > b, which is b < a
             simplify(op, 1, 0)
@@ -51,7 +51,7 @@ def simplify(op: ir.Operation, at: int, other: int) -> None:
     """Removes variables of short loops from an operand, where all other terms and the other operand are multiples of their extents."""
     bound = constant_of(op.operands[other])
     form = linear(op.operands[at])
-    if not bound or bound < 0 or form.is_constant:
+    if bound is None or bound < 0 or (bound == 0 and op.name != "arith.cmpi") or form.is_constant:
         return
     for variable, extent in short_steps(form):
         rest = form - Linear({variable: 1})

@@ -246,14 +246,24 @@ def test_depthwise_convolutions_on_vulkan():
         check(DEPTHWISE, exe(**given), given)
 
 
-def test_depthwise_convolutions_sum_in_registers():
-    """A thread has four channels: nine vectors of the image and of the filter, in one launch, where the padding is not stored."""
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("node", [DEPTHWISE[0], conv("b", 96, (14, 14), 96, 3, pad=1, groups=96), DEPTHWISE[3]], ids=["known", "batch", "width"])
+def test_depthwise_convolutions_sum_in_registers(node):
+    """A thread has four channels: nine vectors of the image and of the filter, in one launch, where the padding is not stored. Where it
+    is not known that a channel is in front of none, it is asked once for all four."""
     pytest.importorskip("llvmlite")
-    text = ptx_of(DEPTHWISE[:1])
-    kernel = text[text.index(".entry fused_conv2d"):]
+    text = ptx_of([node])
+    kernel = text[text.rindex(".entry fused_conv2d"):]
     assert kernel.count("fma.rn.f32") == 36 and kernel.count("st.global.v4") == 1 and ".local" not in kernel
     assert len(re.findall(r"ld\.global\S*\.v4", kernel)) == len(re.findall(r"ld\.global", kernel)) == 19
     assembled(text)
+
+
+@pytest.mark.parametrize(("batch", "side", "threads"), [(1, 28, 128), (1, 20, 64), (1, 12, 32), ("b", 12, 128)])
+def test_small_depthwise_convolutions_have_small_blocks(batch, side, threads):
+    """At least 128 blocks, as far as a warp each makes them."""
+    text = ptx_of([conv(batch, 96, (side, side), 96, 3, pad=1, groups=96)])
+    assert text[text.rindex(".maxntid"):].startswith(f".maxntid {threads}, 1, 1")
 
 
 @pytest.mark.parametrize("node", [conv(1, 16, (14, 14), 32, 3, pad=1), conv(1, 384, (12, 12), 384, 3, pad=1, groups=2)],
