@@ -127,7 +127,7 @@ def gpu_stages(target: "Target", promote: str = "", writes: str = "") -> Stages:
     combine = "relax-combine-parallel-matmuls,relax-rotate-halves,relax-share-heads," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
-                  f"{GRAPH % ' integer-kernel-layout=OHWI'},{combine}relax-turn-weights{{target=%s}},"
+                  f"{GRAPH % ' integer-kernel-layout=OHWI mixes=true'},{combine}relax-turn-weights{{target=%s}},"
                   "relax-pad-channels{target=%s}"),
         ("legalized", LEGALIZE),
         ("fused", f"tir-merge-calls,{attention}{JOIN % '{gathers=true},tir-merge-calls'},"

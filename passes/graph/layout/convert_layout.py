@@ -46,6 +46,7 @@ class ConvertLayout(ModulePass):
     in_place: bool = option(False, "what is as fast on channels-first images stays: pools of floats, and what strides step over")
     columns: bool = option(False, "convolutions of channels-first images that are depthwise or of few features stay")
     products: bool = option(False, "convolutions by one element of channels-first images, into few features, are products with the image")
+    mixes: bool = option(False, "products with constant matrices of values whose rows and columns are exchanged around them are along rows")
     norms: bool = option(False, "group_norm and instance_norm, of reshaped groups too, are several ops on images as they are held")
 
     def run(self, module: Module, context: PassContext) -> None:
@@ -54,7 +55,7 @@ class ConvertLayout(ModulePass):
             ops = graph_ops(function)
             has_images = any(RULES.get(op.name) in ON_IMAGES for op in ops)
             layouts = (self.data_layout, self.kernel_layout, self.integer_kernel_layout or self.kernel_layout)
-            converter = Converter(layouts, has_images, self.in_place, self.columns, self.products, self.norms)
+            converter = Converter(layouts, has_images, self.in_place, self.columns, self.products, self.mixes, self.norms)
             for op in ops:
                 converter.convert(op)
             erase_dead(function, constants)
@@ -63,12 +64,13 @@ class ConvertLayout(ModulePass):
 class Converter:
     """The conversion of one function: the values held as another tensor, and their layouts. ``layouts``: those wanted of images, of
     weights, and of weights of integers; ``has_images``: whether it has ops that they are for. ``in_place``, ``columns``, ``products``,
-    ``norms``: as the pass's options."""
+    ``mixes``, ``norms``: as the pass's options."""
 
-    def __init__(self, layouts: tuple[str, str, str], has_images: bool, in_place: bool, columns: bool, products: bool, norms: bool):
+    def __init__(self, layouts: tuple[str, str, str], has_images: bool, in_place: bool, columns: bool, products: bool, mixes: bool,
+                 norms: bool):
         self.data_layout, self.kernel_layout, self.integer_kernel_layout = layouts
         self.has_images = has_images
-        self.in_place, self.columns, self.products, self.norms = in_place, columns, products, norms
+        self.in_place, self.columns, self.products, self.mixes, self.norms = in_place, columns, products, mixes, norms
         self._held: dict[ir.Value, tuple[ir.Value, Perm]] = {}
         self._permuted: dict[tuple[ir.Value, Perm, ir.Block], ir.Value] = {}
 

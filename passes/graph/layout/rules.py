@@ -16,11 +16,12 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
-from legato.passes.graph.functions import CONSTANT, permutation_of, replace_uses
+from legato.passes.graph.functions import permutation_of, replace_uses
 from legato.passes.graph.layout import layout
 from legato.passes.graph.layout.blocks import moved_blocks
 from legato.passes.graph.layout.normalization import ReshapedNorm, normalized, takes_layout
 from legato.passes.graph.layout.one_element import as_product, read_elements
+from legato.passes.graph.layout.row_mixing import exchanges_rows, is_constant, is_exchanged, is_matrix, mixes_rows
 
 if TYPE_CHECKING:
     from legato.passes.graph.layout.convert_layout import Converter
@@ -142,8 +143,8 @@ def _outweigh(converter: Converter, operands: list[ir.Value], perm: layout.Perm)
     with the columns of an image, say. Constants move at compile time, and values of one column as they are."""
     moved, held = 0, 0
     for value in set(operands):
-        sizes, source = dims(value.type), defining_op(value)
-        if len(sizes) != len(perm) or layout.moves_only_ones(perm, sizes) or (source is not None and source.name == CONSTANT):
+        sizes = dims(value.type)
+        if len(sizes) != len(perm) or layout.moves_only_ones(perm, sizes) or is_constant(value):
             continue
         if not all(isinstance(size, int) for size in sizes):
             return False
@@ -264,12 +265,13 @@ def blocks(converter: Converter, op: ir.Operation) -> bool:
 
 def matmul(converter: Converter, op: ir.Operation) -> bool:
     """matmul of a held image and a constant matrix: along the dimension that its rows or columns are in the
-    layout, with the dimensions behind that as one. Of rank 3, values are sequences as often as images, and matrices linear layers."""
+    layout, with the dimensions behind that as one. Of rank 3, values are sequences as often as images, and matrices linear layers, but
+    where values are transposed in front of it, or results behind it."""
     first, second = op.operands
     matrix, value = (second, first) if second.type.rank == 2 and first.type.rank > 2 else (first, second)
     tensor, perm = converter.held(value)
-    source = defining_op(matrix)
-    if layout.is_identity(perm) or len(perm) < 4 or matrix.type.rank != 2 or source is None or source.name != CONSTANT:
+    mixed = converter.mixes and matrix == second and (exchanges_rows(defining_op(value)) or is_exchanged(op.results[0]))
+    if layout.is_identity(perm) or (len(perm) < 4 and not mixed) or not is_matrix(matrix):
         return False
     summed = perm.index(len(perm) - (1 if matrix == second else 2))
     sizes = [*dims(tensor.type)]
@@ -293,7 +295,7 @@ def permute_dims(converter: Converter, op: ir.Operation) -> bool:
     """permute_dims of a held value, or of one with channels last to channels first: the same tensor in another layout."""
     tensor, perm = converter.held(op.operands[0])
     axes = permutation_of(op)
-    if layout.is_identity(perm) and not converter.is_wanted(layout.invert(axes)):
+    if layout.is_identity(perm) and not converter.is_wanted(layout.invert(axes)) and not (converter.mixes and mixes_rows(op)):
         return False
     converter.hold(op.results[0], tensor, tuple(axes.index(axis) for axis in perm))
     return True

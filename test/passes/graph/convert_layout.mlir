@@ -3,6 +3,7 @@
 // RUN: legato-opt %s --relax-convert-layout | filecheck %s --check-prefix=ALL
 // RUN: legato-opt %s --relax-convert-layout='kernel-layout=OHWI in-place=true' | filecheck %s --check-prefix=OHWI
 // RUN: legato-opt %s --relax-convert-layout='in-place=true norms=true' | filecheck %s --check-prefix=NORMS
+// RUN: legato-opt %s --relax-convert-layout='in-place=true mixes=true' | filecheck %s --check-prefix=MIXES
 // One permutation at the input, one at the output; those of weights are left to relax-fold-constants.
 
 // CHECK-LABEL: func.func @between
@@ -152,6 +153,30 @@ func.func @resized(%x: tensor<2x8x8x8xf32>, %places: tensor<3xi64>) -> tensor<2x
   %5 = "relax.matmul"(%4, %mix) : (tensor<2x14x3x8xf32>, tensor<8x5xf32>) -> tensor<2x14x3x5xf32>
   %6 = "relax.permute_dims"(%5) {axes = array<i64: 0, 3, 1, 2>} : (tensor<2x14x3x5xf32>) -> tensor<2x5x14x3xf32>
   return %6 : tensor<2x5x14x3xf32>
+}
+
+// Between two transposes a product along the last axis is one along the rows: nothing moves. Where the result stays transposed, or
+// something else reads it so, what is multiplied moves.
+// MIXES-LABEL: func.func @mixed
+// MIXES: %[[W:.*]] = "relax.permute_dims"(%{{.*}}) {axes = array<i64: 1, 0>} : (tensor<4x5xf32>) -> tensor<5x4xf32>
+// MIXES: %[[Y:.*]] = "relax.matmul"(%[[W]], %arg0) : (tensor<5x4xf32>, tensor<2x4x8xf32>) -> tensor<2x5x8xf32>
+// MIXES: %[[B:.*]] = "relax.reshape"({{.*}}) {{.*}} -> tensor<1x5x1xf32>
+// MIXES: %[[Z:.*]] = "relax.add"(%[[Y]], %[[B]])
+// MIXES: %[[X:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 2, 1>}
+// MIXES: %[[V:.*]] = "relax.matmul"(%[[X]], %{{.*}}) : (tensor<2x8x4xf32>, tensor<4x5xf32>) -> tensor<2x8x5xf32>
+// MIXES: return %[[Z]], %[[V]]
+// CHECK-LABEL: func.func @mixed
+// CHECK: "relax.matmul"({{.*}}) : (tensor<2x8x4xf32>, tensor<4x5xf32>)
+func.func @mixed(%x: tensor<2x4x8xf32>) -> (tensor<2x5x8xf32>, tensor<2x8x5xf32>) {
+  %w = "relax.constant"() {value = dense<0.5> : tensor<4x5xf32>} : () -> tensor<4x5xf32>
+  %b = "relax.constant"() {value = dense<[1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<5xf32>} : () -> tensor<5xf32>
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1>} : (tensor<2x4x8xf32>) -> tensor<2x8x4xf32>
+  %1 = "relax.matmul"(%0, %w) : (tensor<2x8x4xf32>, tensor<4x5xf32>) -> tensor<2x8x5xf32>
+  %2 = "relax.add"(%1, %b) : (tensor<2x8x5xf32>, tensor<5xf32>) -> tensor<2x8x5xf32>
+  %3 = "relax.permute_dims"(%2) {axes = array<i64: 0, 2, 1>} : (tensor<2x8x5xf32>) -> tensor<2x5x8xf32>
+  %4 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1>} : (tensor<2x4x8xf32>) -> tensor<2x8x4xf32>
+  %5 = "relax.matmul"(%4, %w) : (tensor<2x8x4xf32>, tensor<4x5xf32>) -> tensor<2x8x5xf32>
+  return %3, %5 : tensor<2x5x8xf32>, tensor<2x8x5xf32>
 }
 
 // What is larger than the image beside it stays in its own order: the image moves, which feeds an outer product.

@@ -206,3 +206,23 @@ def test_convolutions_by_one_element_into_few_features_are_products():
     assert ops(lambda x: conv(conv(x, 8, 4, 3), 4, 8))[:3] == ["permute_dims", "conv2d", "conv2d"]
     for other in (lambda x: conv(x, 8, 4), lambda x: conv(x, 4, 4, strides=[4, 8]), lambda x: conv(x, 3, 4, padding=[1, 1, 1, 1])):
         assert "matmul" not in ops(other)
+
+
+MIXED = {
+    "a bias": lambda y, w: relax.add(relax.matmul(y, w), weights(5)),
+    "activations": lambda y, w: relax.multiply(relax.gelu(relax.matmul(y, w)), weights(8, 5)),
+    "nothing": relax.matmul,
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 7, 8), (2, 3, 7, 8)])
+@pytest.mark.parametrize("name", MIXED)
+def test_products_along_rows(name, shape):
+    """Nothing is transposed but constants."""
+    turned = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+    passes = (ConvertLayout(in_place=True, mixes=True), FoldConstants())
+
+    def body(x):
+        return relax.permute_dims(MIXED[name](relax.permute_dims(x, turned), weights(7, 5)), turned)
+
+    assert permutations(converted(body, shape, passes)) == 0
