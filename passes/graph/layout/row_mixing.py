@@ -24,7 +24,7 @@ def mixes_rows(op: ir.Operation) -> bool:
 
 
 def is_exchanged(value: ir.Value) -> bool:
-    """Whether elementwise ops with constants lead from a value to a permute_dims that exchanges its rows and columns, and to nothing else."""
+    """Whether elementwise ops with constants, and nothing else, lead from a value to a permute_dims that exchanges its rows and columns."""
     for _ in range(MOST_BETWEEN):
         use = only_use(value)
         reader = None if use is None else use.owner.operation

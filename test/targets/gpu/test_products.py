@@ -247,7 +247,8 @@ def test_depthwise_convolutions_on_vulkan():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("node", [DEPTHWISE[0], conv("b", 96, (14, 14), 96, 3, pad=1, groups=96), DEPTHWISE[3]], ids=["known", "batch", "width"])
+@pytest.mark.parametrize("node", [DEPTHWISE[0], conv("b", 96, (14, 14), 96, 3, pad=1, groups=96), DEPTHWISE[3]],
+                         ids=["known", "batch", "width"])
 def test_depthwise_convolutions_sum_in_registers(node):
     """A thread has four channels: nine vectors of the image and of the filter, in one launch, where the padding is not stored. Where it
     is not known that a channel is in front of none, it is asked once for all four."""
