@@ -59,13 +59,7 @@ class ProductForm:
     @property
     def least_rows(self) -> int:
         """The least that the unknown sizes of its result are together where the kernel is launched; 0 where it is launched for any."""
-        op = self.block.operation
-        while op.name != "func.func" and op.parent is not None:
-            op = op.parent.operation
-        if ROWS not in op.attributes:
-            return 0
-        least, most = ir.DenseI64ArrayAttr(op.attributes[ROWS])
-        return least if most == -1 else 0
+        return least_rows(self.block.operation)
 
     @property
     def has_many_rows(self) -> bool:
@@ -86,6 +80,16 @@ class ProductForm:
                 axes[-1] in axes_of(self.block, term) for term in form.terms if isinstance(term, ir.Value) and term != variable):
             return 1
         return gcd(extent, size, form.constant, *(number for term, number in form.terms.items() if term != variable))
+
+
+def least_rows(op: ir.Operation) -> int:
+    """The least that the unknown sizes of the result of a kernel, by it or an op in it, are together where it is launched; 0 for any."""
+    while op.name != "func.func" and op.parent is not None:
+        op = op.parent.operation
+    if ROWS not in op.attributes:
+        return 0
+    least, most = ir.DenseI64ArrayAttr(op.attributes[ROWS])
+    return least if most == -1 else 0
 
 
 def axes_of(block: BlockOp, value: ir.Value) -> set[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
+from legato.analysis.products import least_rows
 from legato.analysis.structured import AttentionForm, StructuredKernel
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
@@ -54,14 +55,39 @@ def fuses_attention(kernel: StructuredKernel, machine: Gpu) -> bool:
     return floats and shape_for(machine, rows, depth, columns) is not None
 
 
-def shape_for(machine: Gpu, rows: int | None, depth: int, columns: int, heads: int | None = None) -> AttentionShape | None:
-    """The largest tiles that fit the shared memory and are filled; None where none fit. Of so many heads, as far as they are known, the
-    largest that leave the device enough blocks, or the flattest where none does: what a block takes is what its threads do."""
-    fitting = [shape for shape in SHAPES if fits(shape, machine, depth, columns)
-               and (rows is None or rows > shape.rows // 2 or shape is SHAPES[-1])]
-    if not fitting or fitting[0] not in SHAPES[:2] or rows is None or heads is None:
-        return fitting[0] if fitting else None
-    return next((shape for shape in (fitting[0], *FLAT) if heads * -(-rows // shape.rows) >= ENOUGH), FLAT[-1])
+def shape_for(machine: Gpu, rows: int | None, depth: int, columns: int) -> AttentionShape | None:
+    """The largest tiles that fit the shared memory and are filled; None where none fit."""
+    return next((shape for shape in SHAPES if fits(shape, machine, depth, columns)
+                 and (rows is None or rows > shape.rows // 2 or shape is SHAPES[-1])), None)
+
+
+def flattened(largest: AttentionShape, kernel: BlockKernel, form: AttentionForm) -> AttentionShape:
+    """The largest tiles, or flatter ones that leave the device enough blocks, or the flattest where none does: what a block takes is what
+    its threads do. Of unknown numbers of rows and heads the largest are in the form for many of them."""
+    rows, heads = form.extent("m"), heads_of(form)
+    if largest not in SHAPES[:2]:
+        return largest
+    if rows is None or heads is None:
+        return largest if least_rows(kernel.function.operation) or not many_from(largest, kernel, form) else FLAT[-1]
+    return next((shape for shape in (largest, *FLAT) if heads * -(-rows // shape.rows) >= ENOUGH), FLAT[-1])
+
+
+def many_rows(kernel: BlockKernel, machine: Gpu) -> int:
+    """What the unknown sizes of an attention's result are together, at least, where its largest tiles are blocks enough; 0 where there are
+    none of which that is asked."""
+    form = kernel.attention
+    if form is None or not fuses_attention(kernel, machine):
+        return 0
+    largest = shape_for(machine, form.extent("m"), form.extent("d") or 1, form.extent("e") or 1)
+    return 0 if largest not in SHAPES[:2] else many_from(largest, kernel, form)
+
+
+def many_from(largest: AttentionShape, kernel: BlockKernel, form: AttentionForm) -> int:
+    """The same, of tiles; 0 where all sizes are known, or the kernel has other arguments than tensors."""
+    sizes = [form.extent(term) for term in ("m", *form.batch)]
+    if None not in sizes or not all(isinstance(argument.type, ir.RankedTensorType) for argument in kernel.function.arguments):
+        return 0
+    return -(-ENOUGH * largest.rows // prod(size for size in sizes if size))
 
 
 def fits(shape: AttentionShape, machine: Gpu, depth: int, columns: int) -> bool:
@@ -127,9 +153,10 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if form is None or parts is None:
         return None
     depth, columns = form.extent("d") or 1, form.extent("e") or 1
-    shape = shape_for(machine, form.extent("m"), depth, columns, heads_of(form))
-    if shape is None:
+    largest = shape_for(machine, form.extent("m"), depth, columns)
+    if largest is None:
         return None
+    shape = flattened(largest, kernel, form)
     steps = Steps("attention")
     second = steps.block(parts.second.name)
     inlined, readers = [steps.block(one.name) for one in parts.inlined], [steps.block(one.name) for one in parts.after]

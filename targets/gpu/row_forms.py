@@ -3,13 +3,14 @@
 A language model that decodes has one row, and many when it reads a prompt; a model of images has one image, or a batch of them. One is a
 product like any other of known sizes; many rows of a matmul have the tiles that they would have if they were known. Products whose tiles
 are measured in time (``unknown_sizes``) have those of few, of some, and of many results. Many images of other products have no form: a
-network has many convolutions, and ResNet-18 of f16 would have 2.5 MB of PTX for 1.0, and take three times as long to compile.
+network has many convolutions, and ResNet-18 of f16 would have 2.5 MB of PTX for 1.0, and take three times as long to compile. Attentions
+have the largest tiles where these are blocks enough.
 """
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.indices.forms import linear
 from legato.analysis.products import ProductForm
 from legato.analysis.structured import StructuredKernel
-from legato.targets.gpu import cooperative, dot_products, matrix_tiles, product_tiles, tensor_cores, warpgroup_tiles, warpgroups
+from legato.targets.gpu import attention, cooperative, dot_products, matrix_tiles, product_tiles, tensor_cores, warpgroup_tiles, warpgroups
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import BlockTile, rows_for
 from legato.targets.gpu.products import by_size, product_in
@@ -19,9 +20,13 @@ ONE = (1, 1)
 
 def row_forms(kernel: StructuredKernel, machine: Gpu) -> tuple[tuple[int, int | None], ...]:
     """The least and the most of each form, None for any number, of what is not known of the rows: the rows themselves, images, or
-    places of an image; or of the result. None for kernels that are no product of unknown rows."""
-    found = product_in(kernel) if isinstance(kernel, BlockKernel) and kernel.is_plain else None
-    if found is None or not isinstance(kernel, BlockKernel):
+    places of an image; or of the result. None for kernels that are no product, or attention, of unknown rows."""
+    if not isinstance(kernel, BlockKernel) or not kernel.is_plain:
+        return ()
+    if (least := attention.many_rows(kernel, machine)) > 1:
+        return ((least, None),)
+    found = product_in(kernel)
+    if found is None:
         return ()
     _, form = found
     unknown = [axis for axis in form.rows if form.block.extents[axis] is None]
