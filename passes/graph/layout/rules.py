@@ -6,6 +6,7 @@ no rule, the op gets its operands in their own order. Elementwise ops need no en
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from legato.analysis.structured.column_convolution import LANES, gains_by_columns
@@ -143,15 +144,14 @@ def _outweigh(converter: Converter, operands: list[ir.Value], perm: layout.Perm)
     with the columns of an image, say. Constants move at compile time, and values of one column as they are."""
     moved, held = 0, 0
     for value in set(operands):
-        sizes = dims(value.type)
-        if len(sizes) != len(perm) or layout.moves_only_ones(perm, sizes) or is_constant(value):
+        if value.type.rank != len(perm) or layout.moves_only_ones(perm, dims(value.type)) or is_constant(value):
             continue
-        if not all(isinstance(size, int) for size in sizes):
+        if not value.type.has_static_shape:
             return False
         if converter.perm_of(value) is None:
-            moved += product(sizes)
+            moved += prod(value.type.shape)
         else:
-            held += product(sizes)
+            held += prod(value.type.shape)
     return moved > held
 
 
