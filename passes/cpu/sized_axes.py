@@ -56,10 +56,10 @@ class SizedAxis:
 
     def each_tile(self, positions: int, body: TileBody, low: Size, high: Size) -> None:
         """Builds ``body(tile, start)`` for the tiles of a row, or of its positions from ``low`` to ``high``."""
-        _Tiling(self, positions, body, low, high).build()
+        _RowTiling(self, positions, body, low, high).build()
 
 
-class _Tiling:
+class _RowTiling:
     """Builds the tiles of a row: whole ones, of so many positions whose windows lie inside of the input, of which the last may begin before
     the one before it ends; one at each end of the row, whose windows reach out of it; and clipped ones of single positions, where the row
     has no room for these. Where taps are far apart, the pieces of a row of whose windows the same taps lie inside of the input have tiles
