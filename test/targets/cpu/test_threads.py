@@ -68,7 +68,8 @@ def test_transposes_of_unknown_batches_are_split_inside_of_an_image():
         net.output(net.op("relax.permute_dims", [net.input(shape)], axes=axes))
         assert part in str(net.lowered("scheduled"))
         for sizes in ((1, 9, 13), (3, 30, 17), (2, 1, 1)):
-            x = values([dict(zip("nhw", sizes)).get(size, size) for size in shape])
+            given = dict(zip("nhw", sizes))
+            x = values([given[size] if isinstance(size, str) else size for size in shape])
             assert np.array_equal(net.run(x)[0], x.transpose(axes)), (shape, sizes)
 
 
