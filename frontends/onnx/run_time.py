@@ -52,7 +52,7 @@ def counted(size: Size) -> ir.Value:
     """0, 1, ... up to a size."""
     if isinstance(size, int) and size <= KNOWN_ELEMENTS:
         return literal(np.arange(size))
-    return relax.cumsum(relax.broadcast_to(literal(1), shape=[size]), axis=0, exclusive=True)
+    return relax.arange(literal(0), literal(1), shape=[size])
 
 
 def symbols(node: OnnxNode, x: ir.Value, what: str) -> list[Dim]:

@@ -2,6 +2,7 @@
 from."""
 from legato.targets.generic import (
     activations,
+    arange,
     arg_reductions,
     convolution,
     count,
@@ -31,6 +32,7 @@ RULES = (
     *identity.RULES,
     *elementwise_unary.RULES,
     *activations.RULES,
+    *arange.RULES,
     *elementwise_binary.RULES,
     *reductions.RULES,
     *arg_reductions.RULES,

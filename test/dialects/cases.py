@@ -198,6 +198,7 @@ def _shapes() -> list[Case]:
         Case("expand_dims", ((),), {"axis": [0]}),
         Case("squeeze", ((5, 1, 7, 1),), {"axis": [1, -1]}, (5, 7)),
         Case("broadcast_to", ((5, 1),), {"shape": [3, 5, 7]}, (5,)),
+        *(Case("arange", ((), ()), {"shape": [n]}, (), dict.fromkeys((0, 1), dtype), 9) for n in (7, 0) for dtype in ("float32", "int64")),
         Case("dynamic_broadcast_to", ((5, 1),), {"shape": [3, 5, 7]}, (5,)),
         Case("tile", ((5, 7),), {"repeats": [2, 3]}, (5, 7)),
         Case("tile", ((5, 7),), {"repeats": [0, 1]}, (5, 7)),

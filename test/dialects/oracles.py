@@ -188,6 +188,11 @@ def _i64(op_type, **kwargs):
     return lambda x, value, **attrs: onnx_op(op_type, [x, np.array(value, np.int64)], {**attrs, **kwargs})
 
 
+def _arange(start, step, shape):
+    zero, count, one = (np.array(number, start.dtype) for number in (0, shape[0], 1))
+    return onnx_op("Add", [start, onnx_op("Mul", [onnx_op("Range", [zero, count, one], runtime=True), step], runtime=True)], runtime=True)
+
+
 def _trilu(upper):
     return lambda x, k: onnx_op("Trilu", [x, np.array(k, np.int64)], {"upper": upper}, runtime=True)
 
@@ -323,6 +328,7 @@ ORACLES = {
     "expand_dims": lambda x, axis: _i64("Unsqueeze")(x, axis),
     "squeeze": lambda x, axis: _i64("Squeeze")(x, axis),
     "broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
+    "arange": _arange,
     "dynamic_broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "tile": lambda x, repeats: _i64("Tile")(x, repeats),
     "concat": lambda *xs, axis: onnx_op("Concat", xs, {"axis": axis}),

@@ -1,5 +1,6 @@
 """The ops of relax, one file per family. Importing this package declares them all."""
 from legato.dialects.relax.ops import (  # noqa: F401
+    arange,
     binary,
     conv,
     count,

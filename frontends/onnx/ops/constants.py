@@ -64,7 +64,7 @@ def eye_like(node):
 
 @op("Range", 11, 27)
 def range_(node):
-    """Range. With symbolic sizes it is a running sum of ones."""
+    """Range. With symbolic sizes it is ``relax.arange``."""
     if node.version >= 27:
         node.only("stash_type", 1)
     dtype = node.dtype()
@@ -86,10 +86,7 @@ def range_(node):
         count = dims.ceil_divide(limit - start, delta) if delta > 0 else dims.ceil_divide(start - limit, -delta)
         if not is_at_least(count, 0):
             count = dims.maximum(count, 0)
-    steps = relax.cumsum(relax.broadcast_to(node.literal(1, dtype), shape=[count]), axis=0, exclusive=True)
-    if delta != 1:
-        steps = relax.multiply(steps, node.literal(delta, dtype))
-    return steps if isinstance(start, int) and start == 0 else relax.add(steps, relax.reshape(node.x(0), shape=[1]))
+    return relax.arange(relax.reshape(node.x(0), shape=[]), node.literal(delta, dtype), shape=[count])
 
 
 def _one(node, index: int):
@@ -104,7 +101,7 @@ def _range_by_data(node):
     start, limit, delta = (relax.reshape(_in(node.x(i), wide), shape=[1]) for i in range(3))
     length = _length(node, start, limit)
     if length is not None:
-        return _in(relax.add(start, run_time.counted(length)), node.dtype())
+        return _in(relax.arange(relax.reshape(start, shape=[]), run_time.literal(1), shape=[length]), node.dtype())
     zero = node.literal(0, wide)
     is_zero = relax.equal(delta, zero)
     step = relax.where(is_zero, node.literal(1, wide), delta)
@@ -114,8 +111,7 @@ def _range_by_data(node):
         steps = _whole_steps(node, start, limit, step)
     steps = relax.where(is_zero, run_time.literal(-1), relax.maximum(steps, run_time.literal(0)))
     (length,) = run_time.symbols(node, steps, "length")
-    numbers = relax.add(start, relax.multiply(_in(run_time.counted(length), wide), delta))
-    return _in(numbers, node.dtype())
+    return _in(relax.arange(*(relax.reshape(x, shape=[]) for x in (start, delta)), shape=[length]), node.dtype())
 
 
 def _whole_steps(node, start, limit, step):

@@ -196,15 +196,27 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float32") -> np.
     return np.eye(rows, columns, k=k, dtype=numpy_type(dtype))
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> np.ndarray:
-    """A constant of the numbers from start to end by step. Misuse for symbols and for more than ``MOST`` elements."""
+def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> np.ndarray | ir.Value:
+    """The numbers from start to end by step: a constant, or to a symbol those that the call gives. Misuse for another symbol, and for more
+    than ``MOST`` elements of a constant."""
     start, end = (0, start) if end is None else (start, end)
+    if isinstance(end, dims.Dim):
+        return arange_to(start, end, step, dtype)
     if not all(isinstance(v, (int, float)) for v in (start, end, step)):
-        raise Misuse("R.arange takes numbers; for a size that is a symbol, number the elements in a kernel, R.call_tir(...)")
+        raise Misuse("R.arange takes numbers, and a symbol as the end of integers")
     if not step or not 0 <= (end - start) / step <= MOST:
         raise Misuse(f"R.arange makes up to {MOST} numbers, in steps that are not 0: {start}, {end}, {step}")
     default = "int64" if all(isinstance(v, int) for v in (start, end, step)) else "float32"
     return np.arange(start, end, step).astype(numpy_type(dtype or default))
+
+
+def arange_to(start: Any, end: dims.Dim, step: Any, dtype: Any) -> ir.Value:
+    """R.arange to an end that the call gives. Misuse where the start or the step is no integer."""
+    if not isinstance(start, int) or not isinstance(step, int) or step == 0:
+        raise Misuse(f"R.arange to a symbol takes integers, and a step that is not 0: {start}, {end}, {step}")
+    count = dims.ceil_divide(end - start, step) if step > 0 else dims.ceil_divide(start - end, -step)
+    first, apart = (relax.constant(np.array(number).astype(numpy_type(dtype or "int64"))) for number in (start, step))
+    return relax.arange(first, apart, shape=[dims.maximum(count, 0)])
 
 
 def tril(x: Any, k: int = 0) -> ir.Value:

@@ -222,6 +222,17 @@ def expand(w: Any, op: Any) -> str:
     return w.node("Expand", [op.inputs[0], w.shape(op.result.dims, op.types[0], op.inputs[0])], op.label)
 
 
+def arange(w: Any, op: Any) -> str:
+    """The numbers of a known size, as a constant, times the step."""
+    numbers = w.constant(np.arange(op.result.dims[0]).astype(op.result.dtype))
+    return w.node("Add", [op.inputs[0], w.node("Mul", [numbers, op.inputs[1]])], op.label)
+
+
+def refuse_arange(op: Any) -> Refusal | None:
+    """The size stands in no input."""
+    return None if isinstance(op.result.dims[0], int) else Refusal(f"its size is {op.result.dims[0]}, which no input has")
+
+
 def with_ints(onnx_op: str, attribute: str) -> Export:
     """An op whose attribute is ONNX's second input."""
     return Export(lambda w, op: w.node(onnx_op, [op.inputs[0], w.ints(op.attrs[attribute])], op.label),
@@ -294,7 +305,7 @@ TABLE: dict[str, Export] = {f"relax.{name}": entry for name, entry in {
     "scatter_nd": plain("ScatterND", reduction="reduction"),
     "reshape": Export(reshape, refuse_reshape), "permute_dims": Export(permute),
     "expand_dims": with_ints("Unsqueeze", "axis"), "squeeze": with_ints("Squeeze", "axis"),
-    "broadcast_to": Export(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
+    "arange": Export(arange, refuse_arange), "broadcast_to": Export(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
     "strided_slice": Export(strided_slice, refuse_slice), "pad": Export(pad), "triu": trilu(1), "tril": trilu(0),
     "depth_to_space": block("DepthToSpace"), "space_to_depth": block("SpaceToDepth"),
 }.items()}

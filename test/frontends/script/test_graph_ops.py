@@ -286,7 +286,7 @@ def test_remainders_are_printed_as_they_are_read():
 OWN = {"constant", "concat", "lrn", "depth_to_space", "space_to_depth", "log2", "log10", "log1p", "expm1", "erfc", "lgamma", "reciprocal", "elu", "celu", "softsign",
        "hard_sigmoid", "hard_swish", "mish", "thresholded_relu", "matmul_integer", "conv2d_integer",
        "dynamic_broadcast_to", "matmul_quantized", "matmul_float8", "matmul_turned", "size_of", "name_sizes", "bitcast", "arg_max_pool1d", "arg_max_pool2d", "arg_max_pool3d",
-       "non_max_suppression", "roi_align", "roi_pool", "gather_weighted"}  # TVM has these otherwise, or not at all
+       "arange", "non_max_suppression", "roi_align", "roi_pool", "gather_weighted"}  # TVM has these otherwise, or not at all
 
 
 def test_every_op_of_relax_is_reached():
@@ -322,13 +322,25 @@ def test_refusals(call, message):
 SYMBOLIC = {
     "R.flip(x, axis=1)": lambda x: x[:, ::-1], "R.flip(x, axis=0)": lambda x: x[::-1], "R.sort(x, axis=0)": lambda x: np.sort(x, 0),
     "R.sort(x, descending=True)": lambda x: -np.sort(-x, 1), "R.argsort(x, axis=1)": lambda x: np.argsort(x, 1).astype(np.int32),
-    "R.reshape(x, (0, -1, 1))": lambda x: x[:, :, None],
+    "R.reshape(x, (0, -1, 1))": lambda x: x[:, :, None], "R.arange(n)": lambda x: np.arange(len(x)),
+    "R.arange(2, m, 3, dtype='float32')": lambda x: np.arange(2, x.shape[1], 3, dtype=np.float32),
+    "R.multiply(x, R.arange(m, dtype='float32'))": lambda x: x * np.arange(x.shape[1], dtype=np.float32),
 }
 
 
 @pytest.mark.parametrize("call", SYMBOLIC)
 def test_axes_of_symbolic_sizes(call):
-    exe = legato.compile(parse(f'@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    return {call}'))
+    exe = legato.compile(parse(f'@R.function\ndef main(x: R.Tensor(("n", "m"), "float32")):\n    n, m = T.int64(), T.int64()\n    return {call}'))
     for shape in ((3, 5), (1, 4), (0, 3)):
         x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
         np.testing.assert_array_equal(exe(x), SYMBOLIC[call](x))
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    ("R.arange(0.5, n)", "R.arange to a symbol takes integers, and a step that is not 0: 0.5, n, 1"),
+    ("R.arange(0, n, 0)", "R.arange to a symbol takes integers, and a step that is not 0: 0, n, 0"),
+    ("R.arange(n, 9)", "R.arange takes numbers, and a symbol as the end of integers"),
+])
+def test_numbers_from_a_symbol(call, message):
+    with pytest.raises(legato.LegatoError, match=message):
+        parse(f'@R.function\ndef g(x: R.Tensor(("n", 4), "float32")):\n    n = T.int64()\n    y = {call}\n    return y')

@@ -101,6 +101,12 @@ def broadcast_cases():
         yield Case(op, [normal(4, 3)], {"k": 1}, shapes=[["n", "m"]], symbols=symbols)
 
 
+def number_cases():
+    for dtype in dtypes_of("arange"):
+        for size in (0, 1, 300):
+            yield Case("arange", [values((), dtype), values((), dtype)], {"shape": [size]})
+
+
 def slice_cases():
     for dtype in dtypes_of("strided_slice"):
         yield Case("strided_slice", [values((4, 5), dtype)], {"begin": [1, 0], "end": [3, 5], "strides": [1, 2]})
@@ -205,7 +211,7 @@ def scatter_cases():
     )
 
 
-CASES = [reshape_cases, permute_cases, broadcast_cases, slice_cases, pad_cases, space_cases, gather_cases, scatter_cases]
+CASES = [reshape_cases, permute_cases, broadcast_cases, number_cases, slice_cases, pad_cases, space_cases, gather_cases, scatter_cases]
 
 
 @pytest.mark.parametrize("cases", CASES)
