@@ -9,7 +9,6 @@ from thoroughly import first_of
 
 import legato
 
-
 REFUSAL = r"cannot run on (inputs of these sizes: relax\.\w+ \"\w+\" .*>= |these sizes: Gather 'y' needs )"
 
 
