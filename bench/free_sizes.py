@@ -1,8 +1,8 @@
 """Writes copies of networks for images in which batch, height and width are free: ``python -m bench.free_sizes FILE... -o DIRECTORY``.
 
 ``bench.whole`` and ``bench.others`` write networks of known sizes. The copies have the same weights, and the same inputs in ``NAME.npz``:
-``python -m bench.peers DIRECTORY/*.onnx`` then says what it costs that only a call gives the sizes. Inputs of less than three dimensions,
-and networks whose reshapes have sizes of images as constants, stay as they are: such a copy fails, or gives other results.
+``python -m bench.peers DIRECTORY/*.onnx`` then says what it costs that only a call gives the sizes. Inputs of less than three dimensions
+stay as they are. A network with sizes of its images as constants, in a reshape, say, may run for these only.
 """
 import argparse
 import shutil

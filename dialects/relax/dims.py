@@ -17,7 +17,7 @@ from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dim import FUNCTIONS, UNKNOWN, Dim, DimPart, Size, Unknown, floor_divide, modulo, symbol  # noqa: F401
 from legato.dialects.relax.dim_bounds import broadcast_size, maximum, minimum
 from legato.dialects.relax.materializer import Materializer
-from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, nested, product, substitute, symbols  # noqa: F401 - re-exported
+from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, nested, product, steps_between, substitute, symbols  # noqa: F401 - re-exported
 from legato.dialects.relax.type_index import given_by, type_index
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()

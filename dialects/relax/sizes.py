@@ -13,6 +13,11 @@ def ceil_divide(a: Size, b: Size) -> Size:
     return -floor_divide(-a, b) if isinstance(a, int) else floor_divide(a + b - 1, b)
 
 
+def steps_between(begin: Size, end: Size, step: int) -> Size:
+    """How many steps lead from begin to before the end, upwards or downwards."""
+    return maximum(ceil_divide(end - begin, step) if step > 0 else ceil_divide(begin - end, -step), 0)
+
+
 def product(sizes) -> Size:
     """The number of elements of a shape; 0 if one size is 0, even if others are unknown."""
     sizes = list(sizes)

@@ -134,10 +134,13 @@ def plan_of(form: DirectForm, machine: CpuMachine) -> DirectPlan | None:
     if blocks.together > 1:
         return plan(lambda tiles, buffers, filters: ShuffledLoops(form, machine, tiles, blocks, buffers, filters), clips=False)
     fewest = -(-IN_FLIGHT // blocks.vectors)
-    overlap = any(axis.stride < axis.taps for axis in form.axes)
+    overlaps = any(axis.stride < axis.taps for axis in form.axes)
     short = known and streams_filters(form, machine)
-    far = not known and are_far(columns, tiles_of_any(columns, positions, fewest=fewest)[0].positions)
-    tiled = form.groups == 1 and (machine.registers < MANY or not (overlap if known or form.channels < NARROW else far)) and not short
+    if known or form.channels < NARROW:
+        in_place = overlaps
+    else:
+        in_place = are_far(columns, tiles_of_any(columns, positions, fewest=fewest)[0].positions)
+    tiled = form.groups == 1 and (machine.registers < MANY or not in_place) and not short
     if prod(axis.taps for axis in form.axes) == 1 or tiled:
         return None
     parts = parts_of(form, machine, blocks)

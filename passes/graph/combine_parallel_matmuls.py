@@ -9,17 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from legato.core.ir_helpers import defining_op, only_user, present
+from legato.core.ir_helpers import only_user, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import UNKNOWN, Size, dims, product
 from legato.passes.graph.functions import (
-    CONSTANT,
     Constants,
     erase_dead,
     graph_ops,
     has_one_use,
+    is_constant,
     relax_functions,
     replace_uses,
 )
@@ -64,13 +64,13 @@ class HeadsProduct:
     @classmethod
     def of(cls, op: ir.Operation) -> "HeadsProduct | None":
         """What an op is the product of; None for another op."""
-        if op.name != "relax.matmul" or not is_constant(weight := op.operands[1]) or weight.type.rank != 2 or not has_one_use(weight):
+        if op.name != "relax.matmul" or not is_sized_constant(weight := op.operands[1]) or weight.type.rank != 2 or not has_one_use(weight):
             return None
         made, bias = op.results[0], None
         user = only_user(made)
         if user is not None and user.name == "relax.add":
             bias = next((one for one in user.operands if one != made), None)
-            if bias is None or not is_constant(bias) or list(bias.type.shape) != [weight.type.shape[1]]:
+            if bias is None or not is_sized_constant(bias) or list(bias.type.shape) != [weight.type.shape[1]]:
                 return None
             made = user.results[0]
         while (user := only_user(made)) is not None and user.name in RESHAPES:
@@ -93,10 +93,9 @@ class HeadsProduct:
         return self.op.results[0].type.shape[-1] // self.heads.type.shape[-1]
 
 
-def is_constant(value: ir.Value) -> bool:
+def is_sized_constant(value: ir.Value) -> bool:
     """Whether a value is a constant of known shape."""
-    owner = defining_op(value)
-    return owner is not None and owner.name == CONSTANT and value.type.has_static_shape
+    return is_constant(value) and value.type.has_static_shape
 
 
 def combine(parts: Sequence[HeadsProduct], constants: Constants) -> None:

@@ -21,6 +21,12 @@ DENSE_LIMIT = 1024
 LATER = 1 << 18     # bytes of a weight from which on a thread fills it: to begin one takes as long as to write these
 
 
+def is_constant(value: ir.Value) -> bool:
+    """Whether a relax.constant defines a value."""
+    op = defining_op(value)
+    return op is not None and op.name == CONSTANT
+
+
 def relax_functions(module: Module) -> list[func.FuncOp]:
     """The functions of the module with a body of graph ops: neither declarations nor prim_funcs."""
     return [

@@ -14,7 +14,7 @@ from legato.core.ir_helpers import defining_op
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import compatible, dims
-from legato.passes.graph.functions import CONSTANT, Constants, graph_ops, has_one_use, is_dead, replace_uses
+from legato.passes.graph.functions import Constants, graph_ops, has_one_use, is_constant, is_dead, replace_uses
 
 Pattern = Callable[["GraphRewriter", ir.Operation], "ir.Value | None"]
 
@@ -82,8 +82,7 @@ class GraphRewriter:
 
     def is_constant(self, value: ir.Value) -> bool:
         """Whether a relax.constant defines the value."""
-        op = defining_op(value)
-        return op is not None and op.name == CONSTANT
+        return is_constant(value)
 
     def split(self, op: ir.Operation) -> tuple[ir.Value, ir.Value] | None:
         """The operands of a commutative op as (variable, constant); None unless exactly one is a constant."""

@@ -38,13 +38,10 @@ def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grai
         return None
     shares = {loop: size for loop in outer if extents[loop] >= 0 and pays
               if (size := _equal_part(extents[loop], blocks.get(loop, 1), threads)) is not None}
-    for loop in outer:
-        if loop in shares:
-            return loop, shares[loop]
-        if extents[loop] >= 0:
-            continue
-        last = [last for last in unknown if last in outer][-1]
-        if shares and (each >= WORTH_IT or (len(unknown) > 1 and last == outer[0])):
+    first = next((loop for loop in outer if loop in shares or extents[loop] < 0), None)
+    if first is not None:
+        last = next((loop for loop in reversed(outer) if extents[loop] < 0), first)
+        if shares and (first in shares or each >= WORTH_IT or (len(unknown) > 1 and last == outer[0])):
             return next(iter(shares.items()))
         block = blocks.get(last, 1)
         size = -(-LEAST_PART // each) if last in blocks else part

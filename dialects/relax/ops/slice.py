@@ -5,7 +5,7 @@ import numpy as np
 from legato.core.errors import InferenceError
 from legato.dialects.relax.attributes import Float, Int, Ints, Shape, Str
 from legato.dialects.relax.axes import axes_of, check_length
-from legato.dialects.relax.dims import Size, ceil_divide, maximum, minimum
+from legato.dialects.relax.dims import Size, maximum, minimum, steps_between
 from legato.dialects.relax.family import define, example
 from legato.dialects.relax.op import MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
@@ -70,10 +70,9 @@ def _slice_size(size: Size, begin: Size, end: Size, stride: int) -> Size:
     stride = max(min(stride, _BEYOND), -_BEYOND)    # as far as any axis: sizes stay in i64
     if stride > 1 and isinstance(begin, int) and begin >= 0 and not is_far(begin):   # unclipped, so that every second of n is n // 2
         end = size + end if isinstance(end, int) and end < 0 and not is_far(end) else _bound(size, end, 0, size)
-        return maximum(ceil_divide(end - begin, stride), 0)
-    if stride > 0:
-        return maximum(ceil_divide(_bound(size, end, 0, size) - slice_begin(size, begin, stride), stride), 0)
-    return maximum(ceil_divide(slice_begin(size, begin, stride) - _bound(size, end, -1, size - 1), -stride), 0)
+        return steps_between(begin, end, stride)
+    last = _bound(size, end, 0, size) if stride > 0 else _bound(size, end, -1, size - 1)
+    return steps_between(slice_begin(size, begin, stride), last, stride)
 
 
 def _bound(size: Size, place: Size, low: Size, high: Size) -> Size:

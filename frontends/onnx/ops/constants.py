@@ -83,9 +83,7 @@ def range_(node):
             wide = np.float64 if kind(dtype) == "float" else np.int64
             return (np.arange(count, dtype=wide) * wide(delta) + wide(start)).astype(dtype)
     else:
-        count = dims.ceil_divide(limit - start, delta) if delta > 0 else dims.ceil_divide(start - limit, -delta)
-        if not is_at_least(count, 0):
-            count = dims.maximum(count, 0)
+        count = dims.steps_between(start, limit, delta)
     return relax.arange(relax.reshape(node.x(0), shape=[]), node.literal(delta, dtype), shape=[count])
 
 

@@ -214,9 +214,8 @@ def arange_to(start: Any, end: dims.Dim, step: Any, dtype: Any) -> ir.Value:
     """R.arange to an end that the call gives. Misuse where the start or the step is no integer."""
     if not isinstance(start, int) or not isinstance(step, int) or step == 0:
         raise Misuse(f"R.arange to a symbol takes integers, and a step that is not 0: {start}, {end}, {step}")
-    count = dims.ceil_divide(end - start, step) if step > 0 else dims.ceil_divide(start - end, -step)
     first, apart = (relax.constant(np.array(number).astype(numpy_type(dtype or "int64"))) for number in (start, step))
-    return relax.arange(first, apart, shape=[dims.maximum(count, 0)])
+    return relax.arange(first, apart, shape=[dims.steps_between(start, end, step)])
 
 
 def tril(x: Any, k: int = 0) -> ir.Value:

@@ -1,8 +1,8 @@
 """Products with constant matrices along the rows of a value, not its columns: ``(x^T W)^T`` is ``W^T x``, which transposes no value."""
-from legato.core.ir_helpers import defining_op, only_use
+from legato.core.ir_helpers import only_use
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.passes.graph.functions import CONSTANT, permutation_of
+from legato.passes.graph.functions import is_constant, permutation_of
 
 MOST_BETWEEN = 8     # elementwise ops on a product
 
@@ -40,9 +40,3 @@ def is_exchanged(value: ir.Value) -> bool:
 def is_matrix(value: ir.Value) -> bool:
     """Whether a value is a constant matrix."""
     return is_constant(value) and value.type.rank == 2
-
-
-def is_constant(value: ir.Value) -> bool:
-    """Whether a value is a constant."""
-    op = defining_op(value)
-    return op is not None and op.name == CONSTANT

@@ -17,12 +17,12 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.sizes import product
-from legato.passes.graph.functions import permutation_of, replace_uses
+from legato.passes.graph.functions import is_constant, permutation_of, replace_uses
 from legato.passes.graph.layout import layout
 from legato.passes.graph.layout.blocks import moved_blocks
 from legato.passes.graph.layout.normalization import ReshapedNorm, normalized, takes_layout
 from legato.passes.graph.layout.one_element import as_product, read_elements
-from legato.passes.graph.layout.row_mixing import exchanges_rows, is_constant, is_exchanged, is_matrix, mixes_rows
+from legato.passes.graph.layout.row_mixing import exchanges_rows, is_exchanged, is_matrix, mixes_rows
 
 if TYPE_CHECKING:
     from legato.passes.graph.layout.convert_layout import Converter

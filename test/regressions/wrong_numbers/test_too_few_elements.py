@@ -9,7 +9,7 @@ from thoroughly import first_of
 
 import legato
 
-REFUSAL = r"cannot run on (inputs of these sizes: relax\.\w+ \"\w+\" .*>= |these sizes: Gather 'y' needs )"
+REFUSAL = r"cannot run on inputs of these sizes: relax\.\w+ \"\w+\" .*>= "
 
 
 def compiled(nodes, shape, constants):
@@ -17,13 +17,13 @@ def compiled(nodes, shape, constants):
     return proto, legato.compile(legato.from_onnx(proto))
 
 
-def check(nodes, constants, fits, sizes=range(8)):
-    """A call with n elements gives onnxruntime's result where ``fits(n)``, else a ValueError that names the op."""
+def check(nodes, constants, fits, sizes=range(8), refusal=REFUSAL):
+    """A call with n elements gives onnxruntime's result where ``fits(n)``, else a ValueError that names the op: ``refusal``."""
     proto, executable = compiled(nodes, ["n"], constants)
     for n in sizes:
         x = np.arange(n, dtype=np.float32) + 1
         if not fits(n):
-            with pytest.raises(ValueError, match=REFUSAL):
+            with pytest.raises(ValueError, match=refusal):
                 executable(x)
             continue
         expected = reference(proto, {"x": x})[0]
@@ -66,7 +66,7 @@ def test_gathers():
     """A gather from an axis that became empty crashed."""
     constants = {"b": np.array([2]), "e": np.array([2**62]), "i": np.array([0, -1])}
     nodes = [helper.make_node("Slice", ["x", "b", "e"], ["t"]), helper.make_node("Gather", ["t", "i"], ["y"])]
-    check(nodes, constants, lambda n: n >= 3)
+    check(nodes, constants, lambda n: n >= 3, refusal="cannot run on these sizes: Gather 'y' needs .*, to hold its indices")
     nodes[1] = helper.make_node("GatherElements", ["t", "i"], ["y"])
     check(nodes, constants, lambda n: n >= 3)
 
