@@ -5,7 +5,7 @@ it knows: ``[count, taps]``. A tap of weight 0 reads nothing, so that NaN and in
 """
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
@@ -131,7 +131,8 @@ def _by_sizes(node, axes: Sequence[int], policy: str, roi: ir.Value | None) -> l
         rounded = relax.floor(relax.add(relax.multiply(extreme, old), f64(0.5)))
         counts = list(run_time.symbols(node, relax.astype(rounded, dtype=run_time.I64), "kept_aspect"))
         scales = relax.broadcast_to(extreme, shape=[len(axes)])
-    return _axes(axes, before, counts, scales, roi)
+    made = _axes(axes, before, counts, scales, roi)
+    return made if policy != "stretch" else [replace(axis, scale=f64([1])) if axis.count == axis.size else axis for axis in made]
 
 
 def _filled(wanted: ir.Value, before: ir.Value) -> ir.Value:
@@ -169,8 +170,6 @@ def resized(node, rule, axes: Sequence[RunTimeAxis], extrapolation: float) -> ir
             outsides.append(relax.expand_dims(outside, axis=list(range(1, rank - axis.axis))) if axis.axis < rank - 1 else outside)
         if rule.mode == "nearest":
             x = relax.take(x, _nearest(node, rule, place, axis), axis=axis.axis)
-        elif rule.antialias:    # of any number of taps
-            x = _weighted(x, *_taps(node, rule, place, axis), axis.axis)
         else:
             rows.append((axis.axis, *_taps(node, rule, place, axis)))
     if rows:
@@ -186,13 +185,12 @@ def _stays(rule, axis: RunTimeAxis) -> bool:
 
 
 def _is_one(scale: ir.Value) -> bool:
-    maker = scale.owner if not isinstance(scale.owner, ir.Block) else None
-    if maker is None or maker.name != "relax.strided_slice":
+    begin, maker = 0, scale.owner if not isinstance(scale.owner, ir.Block) else None
+    if maker is not None and maker.name == "relax.strided_slice":
+        begin, maker = relax.attributes_of(maker.opview)["begin"][0], maker.operands[0].owner
+    if maker is None or isinstance(maker, ir.Block) or maker.name != "relax.constant" or maker.opview.weight is not None:
         return False
-    begin, whole = relax.attributes_of(maker.opview)["begin"][0], maker.operands[0].owner
-    if isinstance(whole, ir.Block) or whole.name != "relax.constant" or whole.opview.weight is not None:
-        return False
-    return bool(np.ravel(whole.opview.value)[begin] == 1)
+    return bool(np.ravel(maker.opview.value)[begin] == 1)
 
 
 def _places(node, rule, axis: RunTimeAxis) -> ir.Value:
@@ -291,14 +289,3 @@ def _cubic(distance: ir.Value, a: float) -> ir.Value:
     near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)
     far = relax.where(relax.less(distance, f64(2)), far, f64(0))
     return relax.where(relax.less_equal(distance, f64(1)), near, far)
-
-
-def _weighted(x: ir.Value, index: ir.Value, weights: ir.Value, axis: int) -> ir.Value:
-    """The sums of neighbours by their weights along an axis."""
-    rank, dtype = x.type.rank, relax.TensorType.of(x.type).dtype
-    weights = relax.astype(weights, dtype=dtype)
-    if axis < rank - 1:
-        weights = relax.expand_dims(weights, axis=list(range(2, rank - axis + 1)))
-    zero = relax.constant(np.zeros((), dtype))
-    read = relax.take(x, index, axis=axis)
-    return relax.sum(relax.where(relax.equal(weights, zero), zero, relax.multiply(read, weights)), axis=[axis + 1])
