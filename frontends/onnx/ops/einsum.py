@@ -46,12 +46,22 @@ class _Term:
         for letter, count in Counter(self.letters).items():
             for _ in range(count - 1):
                 first, second = [axis for axis, other in enumerate(term.letters) if other == letter][:2]
-                size, rank = TensorType.of(term.x.type).dims[first], len(term.letters)
-                along = (relax.expand_dims(run_time.counted(size), axis=[other for other in range(rank) if other != axis])
-                         for axis in (first, second))
-                x = relax.where(relax.equal(*along), term.x, node.literal(0, node.dtype()))
-                term = _Term(relax.sum(x, axis=[second]), term.letters[:second] + term.letters[second + 1 :])
+                term = _Term(_diagonal(node, term.x, first, second), term.letters[:second] + term.letters[second + 1 :])
         return term
+
+
+def _diagonal(node, x: ir.Value, first: int, second: int) -> ir.Value:
+    """The elements with equal indices along two axes, along the first of them. Read where they lie, if the axes are neighbours."""
+    sizes = list(TensorType.of(x.type).dims)
+    rows, columns = sizes[first], sizes[second]
+    if rows != columns:
+        node.require_equal(rows, columns, f"axes {first} and {second}, of one letter, to have equal sizes, found {rows} and {columns}")
+    order = [axis for axis in range(len(sizes)) if axis != second]
+    order.insert(order.index(first) + 1, second)
+    x = x if second == first + 1 else relax.permute_dims(x, axes=order)
+    flat = relax.reshape(x, shape=[rows * columns if axis == first else sizes[axis] for axis in order if axis != second])
+    places = relax.multiply(run_time.counted(rows), run_time.vector(node, [columns + 1]))
+    return relax.take(flat, places, axis=order.index(first))
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
