@@ -21,13 +21,15 @@ def test_diagonals(equation, symbolic):
     np.testing.assert_allclose(exe(*arrays), np.einsum(equation, *arrays), rtol=1e-5, atol=1e-5)
 
 
-def test_a_diagonal_of_two_sizes_is_refused_at_the_call():
+def test_a_diagonal_of_two_sizes_is_refused():
     x = np.zeros((3, 4), np.float32)
     diagonal = helper.make_node("Einsum", ["x"], ["y"], equation="ii->i")
     exe = legato.compile(legato.from_onnx(model([diagonal], [value("x", x, ["a", "b"])], ["y"])))
     assert exe(np.eye(3, dtype=np.float32)).tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="cannot run on these sizes"):
         exe(x)
+    with pytest.raises(legato.LegatoError, match="axes 0 and 1, of one letter, to have equal sizes, found 3 and 4"):
+        legato.from_onnx(model([diagonal], [value("x", x)], ["y"]))
 
 
 def test_what_is_beside_a_diagonal_does_not_go_into_it():

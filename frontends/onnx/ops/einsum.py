@@ -55,7 +55,10 @@ def _diagonal(node, x: ir.Value, first: int, second: int) -> ir.Value:
     sizes = list(TensorType.of(x.type).dims)
     rows, columns = sizes[first], sizes[second]
     if rows != columns:
-        node.require_equal(rows, columns, f"axes {first} and {second}, of one letter, to have equal sizes, found {rows} and {columns}")
+        equal = f"axes {first} and {second}, of one letter, to have equal sizes, found {rows} and {columns}"
+        if isinstance(rows, int) and isinstance(columns, int):
+            raise Malformed(f"it needs {equal}")
+        node.require_equal(rows, columns, equal)
     order = [axis for axis in range(len(sizes)) if axis != second]
     order.insert(order.index(first) + 1, second)
     x = x if second == first + 1 else relax.permute_dims(x, axes=order)
