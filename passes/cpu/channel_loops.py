@@ -11,7 +11,7 @@ from legato.core.mlir import ir
 from legato.core.vector_loops import Size, loop, plus, times
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.row_tiles import Positions
-from legato.passes.cpu.window_loops import WindowedForm, WindowLine, WindowLoops, WindowRow
+from legato.passes.cpu.window_loops import MOST_TAPS, WindowedForm, WindowLine, WindowLoops, WindowRow
 
 
 class ChannelForm(WindowedForm, Protocol):
@@ -47,11 +47,11 @@ class ChannelLoops(WindowLoops):
 
     @abstractmethod
     def combine(self, value: ir.Value, factor: ir.Value | None, so_far: ir.Value) -> ir.Value:
-        """A vector of elements with what was combined before. ``factor``: of the tap, None where there are no ``factors``."""
+        """A vector of elements with what was combined before. ``factor``: of the tap, None where taps have none."""
 
-    def factors(self, line: WindowLine, channel: Size, mask: ir.Value | None) -> list[ir.Value]:
-        """What the taps of a window's row are multiplied with, for a vector of channels of which a mask tells those that exist."""
-        return []
+    def factor(self, line: WindowLine, tap: int, channel: Size, mask: ir.Value | None) -> ir.Value | None:
+        """What a tap of a window's row is multiplied with, for a vector of channels of which a mask tells those that exist."""
+        return None
 
     def build_row(self, row: WindowRow) -> None:
         """All tiles of a row, each through all channels of a unit."""
@@ -72,13 +72,23 @@ class ChannelLoops(WindowLoops):
         mask = None if count is None else v.mask(count)
 
         def window_row(line: WindowLine, *sums: ir.Value) -> list[ir.Value]:
-            factors, near = self.factors(line, channel, mask), self.near(line, tile, start)
+            near, taps = self.near(line, tile, start), self.columns.taps
+            factors = {tap: self.factor(line, tap, channel, mask) for tap in range(taps if taps <= MOST_TAPS else 0)}
+
+            def factor_of(tap: int) -> ir.Value | None:
+                """More factors than registers hold are loaded where they are used: neighbouring columns share most of theirs."""
+                if tap in factors:
+                    return factors[tap]
+                found = self.factor(line, tap, channel, mask)
+                if not tile.clipped:    # whose columns have branches of their own
+                    factors[tap] = found
+                return found
 
             def add(column: int, uses: Sequence[tuple[int, int]], found: list[ir.Value]) -> None:
                 source, at = self.source_at(near, start, column, channel)
                 value = v.load_if(mask, source, *at)
-                for position, j in uses:
-                    found[position] = self.combine(value, factors[j] if factors else None, found[position])
+                for position, tap in uses:
+                    found[position] = self.combine(value, factor_of(tap), found[position])
 
             return self.add_columns(tile, start, sums, add)
 

@@ -27,6 +27,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 from legato.passes.pipeline.rounding import Rounding
 
 POSITIONS = 8           # of a tile: as many multiply-adds have to be in flight
+MOST_WRITTEN = 64       # taps of a window's row, which are written out
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,11 @@ class DepthwiseConvolutions(ModulePass):
 def depthwise_tiles(form: DepthwiseForm, machine: CpuMachine) -> list[Positions]:
     """The tiles of a row, of one of unknown size the only one; none where there are too many, or too few channels for vectors."""
     columns = form.axes[-1]
-    if form.channels < machine.lanes(32) or columns.taps > MOST_TAPS:
+    if form.channels < machine.lanes(32) or columns.taps > MOST_WRITTEN:
         return []
-    positions = min(POSITIONS, max(1, machine.registers - columns.taps - 2))
-    tiles = tiles_of_any(columns, positions)
+    is_long = columns.taps > MOST_TAPS      # a column is multiplied by as many taps as a tile has positions
+    positions = min(POSITIONS, max(1, (machine.registers - 2) // 2 if is_long else machine.registers - columns.taps - 2))
+    tiles = tiles_of_any(columns, positions, clips=not is_long)
     return tiles if len(tiles) <= MOST_TILES else []
 
 
@@ -81,8 +83,8 @@ class DepthwiseLoops(ChannelLoops):
         super().__init__(form, machine, tiles, buffers, units)
         self.weights = buffers.of(form.weights)
 
-    def factors(self, line: WindowLine, channel: Size, mask: ir.Value | None) -> list[ir.Value]:
-        return [self.vectors.load_if(mask, self.weights, *line.taps, j, channel) for j in range(self.columns.taps)]
+    def factor(self, line: WindowLine, tap: int, channel: Size, mask: ir.Value | None) -> ir.Value | None:
+        return self.vectors.load_if(mask, self.weights, *line.taps, tap, channel)
 
     def combine(self, value: ir.Value, factor: ir.Value | None, so_far: ir.Value) -> ir.Value:
         return vector.FMAOp(value, factor, so_far).result

@@ -84,13 +84,24 @@ class _RowTiling:
         stop = self.end if closes is None else arith.select(closes, value_of(self.last), value_of(self.end))
         when(is_wide, lambda: loop(begin, stop, self.positions, lambda at: self.body(self.tile, least(at, self.last_inside))))
 
-        def one_by_one() -> None:
-            loop(arith.select(is_wide, value_of(self.end), value_of(begin)), self.high, 1, self.single)
+        def outside() -> None:
+            first = arith.select(is_wide, value_of(self.end), value_of(begin))
+            if self.positions * self.axis.stride < self.axis.end:
+                self._clipped(first, value_of(self.high))
+            else:
+                loop(first, self.high, 1, self.single)
 
         if closes is None:
-            one_by_one()
+            outside()
         else:
-            if_else(closes, lambda: self._close(closings), one_by_one)
+            if_else(closes, lambda: self._close(closings), outside)
+
+    def _clipped(self, begin: ir.Value, end: ir.Value) -> None:
+        """Many positions whose windows reach out of the input: clipped tiles, of which the last may begin before the one before it ends;
+        single ones where there is no room for a tile."""
+        last, tile = minus(end, self.positions), replace(self.tile, clipped=True)
+        if_else(below(last, begin), lambda: loop(begin, end, 1, self.single),
+                lambda: loop(begin, end, self.positions, lambda at: self.body(tile, least(at, last))))
 
     def _piece(self, begin: ir.Value) -> ir.Value:
         """The tiles of the piece of a row that begins at a position. Returns its end."""
@@ -118,7 +129,7 @@ class _RowTiling:
         if not axis.begin:
             return self.first
         if self.positions <= outside:
-            loop(self.low, self.first, 1, self.single)
+            self._clipped(value_of(self.low), value_of(self.first))
             return self.first
         after = plus(self.low, self.positions)
         opens = below(minus(after, 1), self.end)

@@ -36,7 +36,7 @@ from legato.core.vector_loops import (
 )
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.row_tiles import SHARES, Positions, count_of, shares_of
-from legato.passes.cpu.sized_axes import SizedAxis, product_of
+from legato.passes.cpu.sized_axes import SizedAxis, are_far, product_of
 
 MOST_TAPS = 11          # of a window's row, which are written out
 WORTH_IT = 1 << 18      # multiply-adds from which on several threads pay
@@ -225,7 +225,7 @@ class WindowLoops(ABC):
         """A row of an image of unknown width with the piece that a tile which starts at ``start`` reads, or of a clipped one, that which it
         reads for a tap. Their elements are constant distances apart, which LLVM does not find out where those of rows are not constant."""
         columns = list(self.columns_of(tile))
-        if self.has_known_width or not columns or (tile.clipped and tile.positions == 1):
+        if self.has_known_width or not columns or (tile.clipped and not self._clips_taps(tile)):
             return line
         if tile.clipped:
             return replace(line, width=(tile.positions - 1) * self.columns.stride + 1)
@@ -262,7 +262,7 @@ class WindowLoops(ABC):
             for column, uses in columns.items():
                 add(column, uses, found)
             return found
-        for part in self._clipped_parts(columns):
+        for part in self._clipped_parts(tile, columns):
             changed = [position * each + number for uses in part.values() for position, _ in uses for number in range(each)]
             place = self._column_at(start, next(iter(part)))
             inside = arith.cmpi(arith.CmpIPredicate.ult, value_of(place), value_of(self.row_axis.size))    # and not negative
@@ -277,9 +277,13 @@ class WindowLoops(ABC):
                 found[at] = result
         return found
 
-    def _clipped_parts(self, columns: Columns) -> list[Columns]:
-        """The columns of a clipped tile that lie inside of the image together: of unknown width those of a tap, else each column alone."""
-        if self.has_known_width:
+    def _clips_taps(self, tile: Positions) -> bool:
+        """Whether the columns of a clipped tile that a tap takes lie inside of the image together: of unknown width, far from others'."""
+        return not self.has_known_width and tile.positions > 1 and are_far(self.columns, tile.positions)
+
+    def _clipped_parts(self, tile: Positions, columns: Columns) -> list[Columns]:
+        """The columns of a clipped tile that lie inside of the image together: those of a tap, or each column alone."""
+        if not self._clips_taps(tile):
             return [{column: uses} for column, uses in columns.items()]
         return [{column: uses for column, uses in columns.items() if uses[0][1] == tap} for tap in range(self.columns.taps)]
 

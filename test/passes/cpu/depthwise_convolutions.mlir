@@ -134,3 +134,28 @@ func.func private @unsized(%x: tensor<?x?x?x64xf32>, %w: tensor<3x3x64xf32>,
     ins(%padded, %w : tensor<?x?x?x64xf32>, tensor<3x3x64xf32>) outs(%1 : tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %2 : tensor<?x?x?x64xf32>
 }
+
+// More taps in a row than registers hold: each column is loaded beside the tap that it is the first to be multiplied by.
+// CHECK-LABEL: func.func private @long_window(
+// CHECK: %[[X:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<1x8x50x8xf32>
+// CHECK: %[[W:\w+]] = bufferization.to_buffer %{{.*}} read_only : tensor<2x13x8xf32>
+// CHECK: %{{.*}}:7 = scf.for
+// CHECK-NOT: vector.load %[[W]]
+// CHECK: vector.load %[[X]]
+// CHECK-NEXT: vector.load %[[W]]
+// CHECK-NEXT: vector.fma
+// CHECK-NOT: scf.yield
+// CHECK: vector.load %[[X]]
+// CHECK: vector.load %[[W]]
+// CHECK-NEXT: vector.fma
+// CHECK-NEXT: vector.fma
+// CHECK-NOT: linalg
+// CHECK: return
+func.func private @long_window(%x: tensor<1x8x50x8xf32>, %w: tensor<2x13x8xf32>,
+                               %out: tensor<1x7x38x8xf32> {bufferization.writable = true, tir.out}) -> tensor<1x7x38x8xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x7x38x8xf32>) -> tensor<1x7x38x8xf32>
+  %1 = linalg.depthwise_conv_2d_nhwc_hwc {strides = dense<1> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x8x50x8xf32>, tensor<2x13x8xf32>) outs(%0 : tensor<1x7x38x8xf32>) -> tensor<1x7x38x8xf32>
+  return %1 : tensor<1x7x38x8xf32>
+}

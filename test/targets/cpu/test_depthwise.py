@@ -14,7 +14,7 @@ from legato.passes.cpu.row_tiles import shares_of
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
-# of one dimension, the last of few channels and of a wide window, as generic loops
+# of one dimension, the last but one of few channels, as generic loops
 ROWS = [
     ((1, 64, 40), {}), ((2, 33, 17), {"kernel_shape": [9], "pads": [8, 0]}),
     ((1, 48, 60), {"dilations": [16], "pads": [16, 16]}), ((1, 128, 31), {"kernel_shape": [4], "pads": [3, 1], "dilations": [2]}),
@@ -24,6 +24,13 @@ ROWS = [
 VOLUMES = [
     ((1, 32, 4, 9, 8), {}), ((2, 24, 5, 6, 7), {"strides": [2, 1, 2], "dilations": [1, 2, 1], "pads": [1, 2, 1, 0, 1, 3]}),
     ((1, 64, 3, 4, 30), {"kernel_shape": [5, 3, 3], "pads": [2, 0, 1, 4, 1, 0]}), ((1, 8, 3, 5, 6), {}),
+]
+WIDE = [    # of more taps in a row than registers hold
+    ((1, 32, 5, 40), {"kernel_shape": [3, 13], "pads": [1, 6, 1, 6]}),
+    ((2, 17, 3, 50), {"kernel_shape": [2, 31], "pads": [0, 15, 1, 12], "strides": [1, 2]}),
+    ((1, 16, 70), {"kernel_shape": [40], "pads": [20, 39]}),
+    ((1, 24, 4, 37), {"kernel_shape": [1, 12], "pads": [0, 11, 0, 22], "dilations": [1, 2]}),
+    ((1, 16, 2, 40), {"kernel_shape": [1, 31], "pads": [0, 135, 0, 135], "dilations": [1, 9], "strides": [1, 2]}),
 ]
 # shape of the input, then what differs from windows of 3 in each dimension with a padding of 1
 CASES = [
@@ -35,7 +42,7 @@ CASES = [
     ((1, 16, 4, 70), {"kernel_shape": [1, 9], "pads": [0, 4, 0, 4]}), ((1, 16, 25, 4), {"kernel_shape": [9, 1], "pads": [4, 0, 4, 0]}),
     ((1, 16, 6, 6), {"kernel_shape": [6, 6], "pads": [0] * 4}), ((1, 16, 2, 3), {"kernel_shape": [5, 5], "pads": [4] * 4}),
     ((1, 16, 5, 6), {"pads": [5, 4, 3, 6]}), ((1, 32, 8, 33), {"pads": [0] * 4}),
-    *ROWS, *VOLUMES,
+    *ROWS, *VOLUMES, *WIDE,
 ]
 
 
