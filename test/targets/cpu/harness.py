@@ -12,14 +12,15 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from lowering import Lowering
 
-import legato
 from legato.core.cpu import host_name, missing_features
 from legato.core.mlir import func, ir
 from legato.dialects import Module, make_context, relax
 from legato.dialects.relax import dims
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution
+from legato.runtime import Executable
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i1": np.bool_, "i8": np.int8,
           "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64}
@@ -87,13 +88,17 @@ class Net:
         self.module.operation.verify()
         return self.module
 
+    @cached_property
+    def lowering(self) -> Lowering:
+        return Lowering(self.graph, self.target, self.first)
+
     def lowered(self, stage: str | None = None) -> Module:
         """The module after a stage of the target's pipeline, or at its end."""
-        return legato.lower(self.graph, self.target, from_stage=self.first, last=stage)
+        return self.lowering.at(stage)
 
-    @cached_property
-    def executable(self) -> Any:
-        return legato.compile(self.graph, self.target, from_stage=self.first)
+    @property
+    def executable(self) -> Executable:
+        return self.lowering.executable
 
     def run(self, *arrays: Any) -> list[np.ndarray]:
         """The outputs for these inputs."""

@@ -7,7 +7,8 @@ import onnx
 import onnxruntime
 import pytest
 from assembly import stack_stores
-from attention_graphs import FUSED, Graph, check, check_rows_without_keys, everything
+from attention_graphs import FUSED, Graph, check, check_rows_without_keys, compare_with, compiled_with, everything
+from lowering import Lowering
 from onnx import TensorProto, helper
 from thoroughly import first_of
 
@@ -141,9 +142,9 @@ def test_rows_that_are_nan_count_as_zero(target):
         graph.attention(name, 4, m, n, 16, guard=True, mask=mask)
     graph.attention("grouped", 4, 20, 40, 16, guard=True, mask="queries", layout="bshd", last=True, group=2)
     sizes = [{"m": m, "n": n} for m, n in ((3, 5), (20, 1300), (1, 70), (4, 0))]
-    check(graph, target, sizes)
-    check(graph, target, sizes, kept=0.01)
-    compiled = legato.compile(legato.from_onnx(graph.model), target=target)
+    compiled = compiled_with(graph, target)
+    compare_with(graph, compiled, sizes)
+    compare_with(graph, compiled, sizes, kept=0.01)
     session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
     arrays = graph.arrays({"m": 20, "n": 300}, kept=1)
     for name in ("blocks", "grouped"):
@@ -244,11 +245,11 @@ def test_threads_take_blocks_in_turns():
     graph.attention("many", 5, 700, 400, 32)
     graph.attention("symbolic", 3, "m", 300, 32, mask="where")
     module = legato.from_onnx(graph.model)
-    lowered = str(legato.lower(module, "llvm{threads=3}", last="scheduled"))
+    shared = Lowering(module, "llvm{threads=3}")
+    lowered = str(shared.at("scheduled"))
     assert lowered.count("memref.atomic_rmw addi") >= 3 and lowered.count("memref.alloc() {alignment = 64 : i64} : memref<24xi64>") >= 3
     inputs = graph.arrays({"m": 650})
     wanted = legato.compile(module, "llvm{threads=1}")(**inputs)
-    exe = legato.compile(module, "llvm{threads=3}")
     for _ in range(5):
-        for one, want in zip(exe(**inputs), wanted, strict=True):
+        for one, want in zip(shared.executable(**inputs), wanted, strict=True):
             np.testing.assert_array_equal(one, want)

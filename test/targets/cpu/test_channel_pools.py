@@ -2,6 +2,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -59,13 +60,13 @@ def model() -> bytes:
 def test_images_of_several_sizes(target, threads):
     """As small as a window, of a tile and its neighbours, with NaN in it, of none."""
     target, bytes_ = target.replace("}", f",threads={threads}}}"), model()
-    executable = legato.compile(legato.from_onnx(bytes_), target)
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    lowered = str(lowering.at("scheduled"))
+    assert "linalg.pooling" not in lowered and lowered.count("arith.maximumf") > 30
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(3)
     for images, more in ((1, 0), (2, 1), (1, 6), (1, 19), (0, 2)):
         given = {f"x{number}": rng.standard_normal((images, channels, *sizes_of(number, sizes, more))).astype(np.float32)
                  for number, (_, channels, sizes, _) in enumerate(CASES)}
-        for case, found, right in zip(CASES, executable(*given.values()), session.run(None, given), strict=True):
+        for case, found, right in zip(CASES, lowering.executable(*given.values()), session.run(None, given), strict=True):
             np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=1e-5, err_msg=f"{case} {images} {more}")
-    lowered = str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
-    assert "linalg.pooling" not in lowered and lowered.count("arith.maximumf") > 30

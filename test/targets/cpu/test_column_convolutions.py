@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -64,14 +65,16 @@ def model(cases: Sequence[tuple[tuple[int, ...], int, dict]], symbolic: bool = F
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString(), arrays
 
 
-def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, cases: Sequence) -> None:
+def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, cases: Sequence) -> Lowering:
     """All convolutions are there as such, channels-first, when ``tir-column-convolutions`` begins, and none of them afterwards."""
-    fused = str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    fused = str(lowering.at("fused"))
     assert "linalg." not in fused and "permute" not in fused
     expected = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"]).run(None, arrays)
-    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    results = lowering.executable(*arrays.values())
     for case, wanted, result in zip(cases, expected, results, strict=True):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-4, atol=2e-5, err_msg=str(case))
+    return lowering
 
 
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE))
@@ -82,8 +85,8 @@ def test_windows_paddings_and_epilogues(target):
 def test_threads_share_parts(monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.column_loops.WORTH_IT", 1)
     bytes_, arrays = model(CASES[::4], symbolic=True)
-    check(bytes_, arrays, "llvm{threads=3}", CASES[::4])
-    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == len(CASES[::4])
+    lowering = check(bytes_, arrays, "llvm{threads=3}", CASES[::4])
+    assert str(lowering.at("scheduled")).count("scf.parallel") == len(CASES[::4])
 
 
 def test_filters_that_are_inputs():
@@ -113,8 +116,9 @@ def test_depthwise_convolution_between_others():
                               [numpy_helper.from_array(array, name) for name, array in constants.items()])
     bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
     x = rng.standard_normal((1, 32, 20, 30)).astype(np.float32)
-    graph_text = str(legato.lower(legato.from_onnx(bytes_), "llvm", last="relax"))
+    lowering = Lowering(legato.from_onnx(bytes_))
+    graph_text = str(lowering.at("relax"))
     assert 'data_layout = "NHWC"' in graph_text and "groups = 12" in graph_text
     wanted = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
-    result = np.from_dlpack(legato.compile(legato.from_onnx(bytes_), "llvm")(x))
+    result = np.from_dlpack(lowering.executable(x))
     np.testing.assert_allclose(result, np.asarray(wanted), rtol=1e-4, atol=1e-3)

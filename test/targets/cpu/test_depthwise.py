@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -74,16 +75,19 @@ def model(cases: Sequence[tuple[tuple[int, ...], dict]], symbolic: str = "") -> 
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString(), arrays
 
 
-def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, chosen: int) -> None:
-    """``chosen``: how many convolutions there are when ``tir-depthwise-convolutions`` begins; afterwards, or scheduled, none is left."""
-    lowered = legato.lower(legato.from_onnx(bytes_), target, last="fused")
-    assert str(lowered).count("linalg.depthwise_conv_") == chosen
-    assert "depthwise_conv" not in str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
+def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, chosen: int) -> str:
+    """``chosen``: how many convolutions there are when ``tir-depthwise-convolutions`` begins; afterwards, or scheduled, none is left.
+    Returns the scheduled module as text."""
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    assert str(lowering.at("fused")).count("linalg.depthwise_conv_") == chosen
+    scheduled = str(lowering.at("scheduled"))
+    assert "depthwise_conv" not in scheduled
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     expected = session.run(None, arrays)
-    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    results = lowering.executable(*arrays.values())
     for case, wanted, result in zip(CASES, expected, results, strict=False):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-5, atol=1e-5, err_msg=str(case))
+    return scheduled
 
 
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
@@ -96,8 +100,7 @@ def test_threads_share_rows(batch, monkeypatch):
     """Of images of one row, parts of the channels: of 64 and 128 a third is not a part of vectors, but a fourth, and an eighth."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     bytes_, arrays = model(CASES[:3] + CASES[9:12] + ROWS[:2] + ROWS[3:5] + VOLUMES[:2], batch)
-    check(bytes_, arrays, "llvm{threads=3}", 12)
-    assert str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled")).count("scf.parallel") == 12
+    assert check(bytes_, arrays, "llvm{threads=3}", 12).count("scf.parallel") == 12
 
 
 @pytest.mark.parametrize("batch", ["", "n"])
@@ -109,16 +112,14 @@ def test_threads_share_an_only_row(batch, monkeypatch):
     found = []
     monkeypatch.setattr("legato.passes.cpu.window_loops.shares_of", lambda *args: found.append(shares_of(*args)) or found[-1])
     bytes_, arrays = model(cases, batch)
-    check(bytes_, arrays, "llvm{threads=3}", len(cases))
-    text = str(legato.lower(legato.from_onnx(bytes_), "llvm{threads=3}", last="scheduled"))
+    text = check(bytes_, arrays, "llvm{threads=3}", len(cases))
     assert text.count("scf.parallel") == len(cases) and min(found) > 1
 
 
 def test_images_of_unknown_width():
     """Those of at least as many channels as lanes are loops on whole tiles, and on single positions beside them; others generic loops."""
     bytes_, arrays = model(ROWS + VOLUMES, symbolic="w")
-    check(bytes_, arrays, "llvm", len(ROWS + VOLUMES))
-    lowered = str(legato.lower(legato.from_onnx(bytes_), "llvm", last="scheduled"))
+    lowered = check(bytes_, arrays, "llvm", len(ROWS + VOLUMES))
     assert "linalg." not in lowered
     assert len(re.findall(r"vector\.fma|arith\.mulf .* : vector<", lowered)) >= len(ROWS + VOLUMES)
 
@@ -129,16 +130,15 @@ def test_images_of_unknown_sizes(target, threads):
     """One model, of images of several sizes: as small as a window, of a tile and its neighbours, none."""
     target = target.replace("}", f",threads={threads}}}")
     bytes_, arrays = model(CASES, symbolic="ns")
-    executable = legato.compile(legato.from_onnx(bytes_), target)
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    assert "linalg." not in str(lowering.at("scheduled"))
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(7)
     for batch, more in ((0, 0), (1, 1), (0, 7), (1, 18), (-3, 0)):
         given = {name: rng.standard_normal((max(x.shape[0] + batch, 0), *(size + more for size in x.shape[1:-1]), x.shape[-1]))
                  .astype(np.float32) for name, x in arrays.items()}
-        for case, found, right in zip(CASES, executable(*given.values()), session.run(None, given), strict=True):
+        for case, found, right in zip(CASES, lowering.executable(*given.values()), session.run(None, given), strict=True):
             np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=1e-5, err_msg=f"{case} {batch} {more}")
-    assert "linalg." not in str(legato.lower(legato.from_onnx(bytes_), target, last="scheduled"))
-
 
 def test_windows_of_padding_alone():
     """Of few channels, where the padded image is copied, and of many, where it is not."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -103,11 +104,13 @@ def model(cases: Sequence[tuple], batch: str = "", sizes_known: bool = True) -> 
 def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, cases: Sequence[tuple]) -> str:
     """Checks the results. Returns the module once it is fused."""
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
-    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    fused = str(lowering.at("fused"))
+    results = lowering.executable(*arrays.values())
     expected = session.run(None, arrays)
     for case, wanted, result in zip(cases, expected, results if len(expected) > 1 else [results], strict=True):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-5, atol=2e-5, err_msg=str(case))
-    return str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+    return fused
 
 
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
@@ -121,23 +124,23 @@ def test_widths_windows_and_epilogues(target):
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_images_of_unknown_sizes(target, threads):
     cases = CASES + FEW
-    bytes_ = check_several_sizes(cases, target.replace("}", f",threads={threads}}}"))
-    text = str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+    text = check_several_sizes(cases, target.replace("}", f",threads={threads}}}"))
     assert text.count('tir.state = "scheduled"') >= len(cases) - 8    # but those of 1 x 1, and some of wide windows
 
 
 @pytest.mark.parametrize("options", ["threads=2", "check-bounds=true fill-memory=true"])
 def test_far_taps_of_images_of_unknown_sizes(options):
-    target = f"llvm{{{options}}}"
-    bytes_ = check_several_sizes(FAR, target)
+    text = check_several_sizes(FAR, f"llvm{{{options}}}")
     if cpu.missing_features("x86-64-v4", "") == []:
-        assert str(legato.lower(legato.from_onnx(bytes_), target, last="fused")).count('tir.state = "scheduled"') >= 4
+        assert text.count('tir.state = "scheduled"') >= 4
 
 
-def check_several_sizes(cases: Sequence[tuple], target: str) -> bytes:
-    """Checks one model, of images of several sizes: as small as a window, of a tile and its neighbours, of none."""
+def check_several_sizes(cases: Sequence[tuple], target: str) -> str:
+    """Checks one model, of images of several sizes: as small as a window, of a tile and its neighbours, of none. Returns the module once
+    it is fused."""
     bytes_, arrays = model(cases, "n", sizes_known=False)
-    executable = legato.compile(legato.from_onnx(bytes_), target)
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    fused = str(lowering.at("fused"))
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(7)
     for batch, more in ((0, 0), (1, 1), (0, 7), (0, 18), (-3, 0)):
@@ -145,9 +148,9 @@ def check_several_sizes(cases: Sequence[tuple], target: str) -> bytes:
         for number, (name, x) in enumerate(arrays.items()):
             sizes = [size + more for size in x.shape[2:-1]] + [x.shape[-1] + (0 if has_known_width(number) else more)]
             given[name] = rng.standard_normal((max(x.shape[0] + batch, 0), x.shape[1], *sizes)).astype(np.float32)
-        for case, found, right in zip(cases, executable(*given.values()), session.run(None, given), strict=True):
+        for case, found, right in zip(cases, lowering.executable(*given.values()), session.run(None, given), strict=True):
             np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=2e-5, err_msg=f"{case} {batch} {more}")
-    return bytes_
+    return fused
 
 
 AVX512 = [target for target in LEVELS_HERE if "v4" in target]   # with fewer registers, convolutions without groups are left
@@ -191,7 +194,7 @@ def test_long_rows(target, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.direct_convolutions.pieces_of", lambda *args: found.append(pieces_of(*args)) or found[-1])
     for options in ("", ",threads=3"):
         assert check(*model(LONG), target.replace("}", options + "}"), LONG).count(PACKED) == len(LONG)
-    assert found == [8, 10, 5, 7, 29] * 4    # each is lowered twice for either number of threads
+    assert found == [8, 10, 5, 7, 29] * 2    # for either number of threads
 
 
 @pytest.mark.parametrize("target", AVX512)

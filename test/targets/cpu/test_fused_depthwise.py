@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -61,14 +62,15 @@ def model(cases: Sequence[tuple[tuple[int, ...], int, dict]], symbolic: bool = F
 
 def check(bytes_: bytes, arrays: dict[str, np.ndarray], target: str, fused: int) -> None:
     """``fused``: how many calls compute two convolutions."""
-    lines = str(legato.lower(legato.from_onnx(bytes_), target, last="fused")).splitlines()
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    lines = str(lowering.at("fused")).splitlines()
     calls = [line for line in lines if "call @" in line]
     assert sum(line.count("relax.conv2d") == 2 for line in calls) == fused
     kernels, called = ({line.split("@")[1].split("(")[0] for line in found} for found in
                        ([line for line in lines if "func.func private" in line], calls))
     assert kernels == called
     expected = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"]).run(None, arrays)
-    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    results = lowering.executable(*arrays.values())
     for number, (wanted, result) in enumerate(zip(expected, results, strict=True)):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-5, atol=1e-5, err_msg=f"result {number}")
 
@@ -90,15 +92,15 @@ def test_images_of_unknown_sizes(options):
     """One model, of images of several sizes: as small as a window, of a tile and its neighbours, of none; every third of a known width."""
     target = f"llvm{{{options}}}"
     bytes_, arrays = model(CASES, symbolic=True, sizes_known=False)
-    lines = str(legato.lower(legato.from_onnx(bytes_), target, last="fused")).splitlines()
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    lines = str(lowering.at("fused")).splitlines()
     assert sum(line.count("relax.conv2d") == 2 for line in lines if "call @" in line) == len(CASES)
-    executable = legato.compile(legato.from_onnx(bytes_), target)
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(7)
     for more, images in ((0, 1), (1, 2), (18, 1), (0, 0)):
         given = {name: rng.standard_normal((images, x.shape[1], x.shape[2] + more, x.shape[3] + (0 if has_known_width(n) else more)))
                  .astype(np.float32) for n, (name, x) in enumerate(arrays.items())}
-        for case, found, right in zip(CASES, executable(*given.values()), session.run(None, given), strict=True):
+        for case, found, right in zip(CASES, lowering.executable(*given.values()), session.run(None, given), strict=True):
             np.testing.assert_allclose(np.from_dlpack(found), np.asarray(right), rtol=1e-5, atol=1e-5, err_msg=f"{case} {more}")
 
 

@@ -2,6 +2,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
@@ -53,9 +54,10 @@ def test_group_norms(form, batch, target):
     """They are computed with the channels last."""
     bytes_, arrays = model(form, batch)
     expected = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"]).run(None, arrays)
-    lowered = str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    lowered = str(lowering.at("fused"))
     assert "instance_norm" not in lowered and "group_norm" not in lowered
-    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays.values())
+    results = lowering.executable(*arrays.values())
     for case, wanted, result in zip(CASES, expected, results, strict=True):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-4, atol=1e-4, err_msg=str(case))
 

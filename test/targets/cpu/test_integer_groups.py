@@ -3,6 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from harness import NAMES, TARGETS, Net
+from lowering import Lowering
 from onnx import helper, numpy_helper
 from thoroughly import thorough
 
@@ -73,14 +74,13 @@ def test_quantized(level, of_x, of_w, zero, symbolic):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     expected = onnxruntime.InferenceSession(bytes_, options, providers=["CPUExecutionProvider"]).run(None, arrays)
-    results = legato.compile(legato.from_onnx(bytes_), HERE[level])(*arrays.values())
-    for case, wanted, result in zip(CASES, expected, results, strict=True):
+    lowering = Lowering(legato.from_onnx(bytes_), HERE[level])
+    if level != "x86-64":
+        text = str(lowering.at("fused"))
+        assert text.count("conv2d_integer") >= INTEGERS and text.count('tir.state = "scheduled"') >= INTEGERS
+    for case, wanted, result in zip(CASES, expected, lowering.executable(*arrays.values()), strict=True):
         off = np.abs(np.from_dlpack(result).astype(int) - np.asarray(wanted).astype(int))
         assert off.max() <= 1 and (off > 0).mean() <= 1e-3, case
-    if level == "x86-64":
-        return
-    text = str(legato.lower(legato.from_onnx(bytes_), HERE[level], last="fused"))
-    assert text.count("conv2d_integer") >= INTEGERS and text.count('tir.state = "scheduled"') >= INTEGERS
 
 
 @pytest.mark.parametrize("level", LEVEL_NAMES)

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from harness import NAMES, TARGETS, Net
+from lowering import Lowering
 from onnx import helper, numpy_helper
 from thoroughly import thorough
 
@@ -56,11 +57,11 @@ def model(of_x: type, of_y: type, zx: int, zy: int, symbolic: bool,
 @pytest.mark.parametrize("symbolic, constant", [(False, True), (True, True), *thorough([(False, False)], 2)])
 def test_quantized(level, of_x, of_y, zx, zy, symbolic, constant):
     bytes_, arrays, expected = model(of_x, of_y, zx, zy, symbolic, constant)
-    module = legato.from_onnx(bytes_)
-    for shapes, wanted, result in zip(SHAPES, expected, legato.compile(module, HERE[level])(*arrays.values()), strict=True):
-        np.testing.assert_array_equal(np.from_dlpack(result), wanted, err_msg=str(shapes))
+    lowering = Lowering(legato.from_onnx(bytes_), HERE[level])
     if level != "x86-64":
-        assert str(legato.lower(legato.from_onnx(bytes_), HERE[level], last="relax")).count('"relax.matmul_integer"') == len(SHAPES)
+        assert str(lowering.at("relax")).count('"relax.matmul_integer"') == len(SHAPES)
+    for shapes, wanted, result in zip(SHAPES, expected, lowering.executable(*arrays.values()), strict=True):
+        np.testing.assert_array_equal(np.from_dlpack(result), wanted, err_msg=str(shapes))
 
 
 @pytest.mark.parametrize("level", LEVEL_NAMES)

@@ -7,6 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from harness import share_all
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from test_matrix_convolutions import CPUS, ROUNDED, ROUNDS, rounded
 
@@ -101,7 +102,9 @@ def with_outputs(names: Sequence[str], nodes: Sequence[Any], values: Sequence[An
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, *x.shape[1:]])],
                               [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names], values)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
-    return legato.compile(legato.from_onnx(model), target)(x), str(legato.lower(legato.from_onnx(model), target, last="fused"))
+    lowering = Lowering(legato.from_onnx(model), target)
+    fused = str(lowering.at("fused"))
+    return lowering.executable(x), fused
 
 
 @pytest.mark.skipif(not ROUNDS, reason="the CPU multiplies no pairs of bf16")

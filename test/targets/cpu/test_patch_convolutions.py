@@ -4,6 +4,7 @@ import re
 import numpy as np
 import pytest
 from beside_onnxruntime import check_beside_onnxruntime
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -38,8 +39,8 @@ def model() -> tuple[bytes, dict[str, np.ndarray]]:
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_against_onnxruntime(target):
     data, feeds = model()
-    module = legato.from_onnx(data)
-    graph = str(legato.lower(module, target, last="relax"))
+    lowering = Lowering(legato.from_onnx(data), target)
+    graph = str(lowering.at("relax"))
     ones = re.findall(r'"relax.conv2d".*?, tensor<1x1x\d+x\d+xf32>', graph)    # convolutions by one element, channels last
     assert (len(ones), graph.count('"relax.matmul"'), graph.count('"relax.conv')) == (4, 2, 4)
-    check_beside_onnxruntime(data, module, feeds, target)
+    check_beside_onnxruntime(data, lowering.executable, feeds)

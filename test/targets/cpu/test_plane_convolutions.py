@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from beside_onnxruntime import check_beside_onnxruntime
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -42,7 +43,7 @@ def model() -> tuple[bytes, dict[str, np.ndarray]]:
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_against_onnxruntime(target):
     data, feeds = model()
-    module = legato.from_onnx(data)
-    graph = str(legato.lower(module, target, last="relax"))
+    lowering = Lowering(legato.from_onnx(data), target)
+    graph = str(lowering.at("relax"))
     assert graph.count('"relax.conv2d"') == len(CASES) - ("v4" in target)    # all but what overlaps
-    check_beside_onnxruntime(data, module, feeds, target)
+    check_beside_onnxruntime(data, lowering.executable, feeds)

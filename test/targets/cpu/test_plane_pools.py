@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper
 from thoroughly import first_of
 
@@ -131,9 +132,10 @@ def test_bytes(dtype, target):
     rng, least = np.random.default_rng(2), int(np.iinfo(dtype).min)
     inputs = {f"x{number}": rng.integers(least, least + 256, shape).astype(dtype) for number, (shape, _) in enumerate(cases)}
     wide = expected(model(cases, ("MaxPool",), epilogues=("Identity", "Abs")), {name: a.astype(np.float32) for name, a in inputs.items()})
-    scheduled = str(legato.lower(legato.from_onnx(text), target, last="scheduled"))
+    lowering = Lowering(legato.from_onnx(text), target)
+    scheduled = str(lowering.at("scheduled"))
     assert "linalg." not in scheduled and "permute" not in scheduled
-    for own, right in zip(legato.compile(legato.from_onnx(text), target)(*inputs.values()), wide, strict=True):
+    for own, right in zip(lowering.executable(*inputs.values()), wide, strict=True):
         own = np.asarray(own)
         assert own.dtype == dtype and np.array_equal(own, np.maximum(right, least).astype(dtype))    # padding is the least number
 
@@ -144,6 +146,7 @@ def test_what_computes_the_image_is_a_kernel_of_its_own():
     graph = helper.make_graph(nodes, "pool", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 6, 7, 20])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
     text = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
-    assert "linalg" not in str(legato.lower(legato.from_onnx(text), "llvm", last="scheduled"))
+    lowering = Lowering(legato.from_onnx(text))
+    assert "linalg" not in str(lowering.at("scheduled"))
     x = np.random.default_rng(0).standard_normal((1, 3, 6, 7, 20)).astype(np.float32)
-    assert np.allclose(legato.compile(legato.from_onnx(text), "llvm")(x), expected(text, {"x": x})[0], rtol=1e-5)
+    assert np.allclose(lowering.executable(x), expected(text, {"x": x})[0], rtol=1e-5)

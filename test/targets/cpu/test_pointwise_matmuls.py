@@ -4,6 +4,7 @@ import re
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -48,10 +49,11 @@ def model(symbolic: bool) -> tuple[bytes, list[np.ndarray]]:
 def test_short_rows(target, threads, symbolic):
     bytes_, arrays = model(symbolic)
     target = target.replace("}", f" threads={threads}}}")
-    fused = str(legato.lower(legato.from_onnx(bytes_), target, last="fused"))
+    lowering = Lowering(legato.from_onnx(bytes_), target)
+    fused = str(lowering.at("fused"))
     assert len(re.findall(r'iterator_types = \["parallel", "parallel", "reduction"\]', fused)) >= 2 * len(CASES)
     session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
     expected = session.run(None, {f"x{n}": array for n, array in enumerate(arrays)})
-    results = legato.compile(legato.from_onnx(bytes_), target)(*arrays)
+    results = lowering.executable(*arrays)
     for case, wanted, result in zip(CASES, expected, results, strict=True):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-4, atol=1e-4, err_msg=str(case))

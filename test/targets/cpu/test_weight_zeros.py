@@ -4,6 +4,7 @@ import re
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import helper, numpy_helper
 
 import legato
@@ -41,7 +42,8 @@ def test_against_onnxruntime(target, known):
         x = RNG.integers(0, 256, (2, case[0], 13, 11)[:2 + len(case[4])]).astype(np.uint8)
         given = {"x": x} | ({} if case[3] is not None else {"xz": np.asarray(77, np.uint8)})
         session = onnxruntime.InferenceSession(bytes_, providers=["CPUExecutionProvider"])
-        found = np.asarray(legato.compile(legato.from_onnx(bytes_), target)(*given.values()))
-        np.testing.assert_array_equal(found, np.asarray(session.run(None, given)[0]), err_msg=str(case))
-        text = str(legato.lower(legato.from_onnx(bytes_), target, last="relax"))
+        lowering = Lowering(legato.from_onnx(bytes_), target)
+        text = str(lowering.at("relax"))
         assert "_integer" in text and not re.search(r'relax\.conv\dd"', text), case
+        found = np.asarray(lowering.executable(*given.values()))
+        np.testing.assert_array_equal(found, np.asarray(session.run(None, given)[0]), err_msg=str(case))

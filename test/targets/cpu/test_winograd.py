@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from thoroughly import first_of
 
@@ -89,10 +90,11 @@ def check(graph: Graph, target: str, chosen: int, calls: Sequence[dict[str, np.n
     """``chosen``: how many of the convolutions are computed by the algorithm; ``suffixes``: of their filters; ``tolerance``: for errors,
     by the greatest result. Returns the results of the last call."""
     model = graph.model()
-    fused = legato.lower(legato.from_onnx(model), target, last="fused")
-    assert sum(str(fused).count(f'{suffix}"') for suffix in suffixes) == chosen
+    lowering = Lowering(legato.from_onnx(model), target)
+    fused = str(lowering.at("fused"))
+    assert sum(fused.count(f'{suffix}"') for suffix in suffixes) == chosen
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    exe, found = legato.compile(legato.from_onnx(model), target), []
+    exe, found = lowering.executable, []
     for arrays in calls or [graph.arrays]:
         expected = [np.asarray(value) for value in session.run(None, arrays)]
         results = exe(*arrays.values())

@@ -3,7 +3,8 @@ import re
 
 import numpy as np
 import pytest
-from standin import compiled
+from lowering import Lowering
+from standin import TARGET, compiled
 
 import legato
 from legato.core.ir_helpers import find
@@ -43,13 +44,15 @@ def test_against_numpy(name, dtype, monkeypatch):
     monkeypatch.setattr(nests, "BUSY", 1)
     _, shape, _, reference = COLUMNS[name]
     module, x = module_of(name, dtype), np.random.default_rng(0).standard_normal(shape).astype(dtype)
-    assert [kernel.schedule for kernel in legato.explain(module, "nvvm").kernels] == ["points"]
+    lowering = Lowering(module, TARGET)
+    outlined = lowering.at("outlined")
+    assert [kernel.schedule for kernel in lowering.explained.kernels] == ["points"]
     text = ptx(legato.lower(legato.Module.parse(str(module)), "nvvm"), Catalog().resolve("nvvm"))
     loads = re.findall(r"ld\.global(?:\.v(\d))?\.b(\d+)", text)
     widest = 32 if name == "argmax" or dtype == np.float32 else 64      # a store of 16 bytes has two indices
     assert {int(count or 1) * int(bits) for count, bits in loads} == {widest} and ".local" not in text
     expected = reference(x.astype(np.float64))
-    np.testing.assert_allclose(compiled(module)(x), expected, rtol=1e-5 if dtype == np.float32 else 3e-3, atol=1e-6)
+    np.testing.assert_allclose(compiled(outlined)(x), expected, rtol=1e-5 if dtype == np.float32 else 3e-3, atol=1e-6)
 
 
 def test_few_columns_have_a_thread_each():

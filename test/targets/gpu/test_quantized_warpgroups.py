@@ -4,6 +4,7 @@ import re
 import pytest
 import standin
 from assembled_warpgroups import check_assembly
+from lowering import Lowering
 from standin_warpgroups import MULTIPLY
 from test_quantized_weights import HALF, Products
 
@@ -25,9 +26,10 @@ def hopper(monkeypatch):
 
 def on_hopper(module):
     """Compiled, where all products of many rows are by warpgroups."""
-    kernels = legato.explain(module, TARGET).kernels
-    assert {kernel.schedule for kernel in kernels if "pad" not in kernel.kernel} <= {"warpgroup_product", "skinny"}
-    return standin.compiled(module, TARGET)
+    lowering = Lowering(module, TARGET)
+    outlined = lowering.at("outlined")
+    assert {kernel.schedule for kernel in lowering.explained.kernels if "pad" not in kernel.kernel} <= {"warpgroup_product", "skinny"}
+    return standin.compiled(outlined, TARGET)
 
 
 def test_results():

@@ -8,8 +8,10 @@ import onnxruntime
 import pytest
 import tvm_ffi
 from device_tensors import allocated, capsule_of, on_device
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
-from standin import compiled, driver, prepared
+from standin import TARGET, compiled, driver, prepared
+from thoroughly import sampled
 from vulkan_driver import FOUND, needs_vulkan
 
 import legato
@@ -79,8 +81,9 @@ def test_tensor_cores(target, schedules, monkeypatch):
     monkeypatch.setenv("STANDIN_CHIP", "90" if "sm_90a" in target else "80")
     sizes = {"depth": 136, "columns": 256}
     module = graph("f16", **sizes)
-    assert {kernel.schedule for kernel in legato.explain(module, target).kernels} == schedules
-    lowered = prepared(module, target)
+    lowering = Lowering(module, target)
+    lowered = prepared(lowering.at("outlined"), target)
+    assert {kernel.schedule for kernel in lowering.explained.kernels} == schedules
     for rows in (1, 130):
         check(jit(lowered.module, lowered.weights), rows, np.float16, 2e-2, **sizes)
 
@@ -110,8 +113,9 @@ def test_what_has_one_form():
 def test_unknown_rows_and_columns():
     """Forms by the number of results; none for one row."""
     module = product_of("?x16", "16x?", "?x?")
-    assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == 2
-    exe = compiled(module)
+    outlined = legato.lower(module, TARGET, last="outlined")
+    assert len(find(outlined.operation, "gpu.launch_func")) == 2
+    exe = compiled(outlined)
     for rows, columns in ((0, 5), (1, 1), (9, 33), (64, 65), (300, 900)):
         x, w = (np.random.default_rng(n).standard_normal(shape).astype(np.float32) for n, shape in enumerate(((rows, 16), (16, columns))))
         np.testing.assert_allclose(np.asarray(exe(x, w)), x @ w, rtol=1e-4, atol=1e-4)
@@ -151,9 +155,11 @@ IMAGES = {    # shape, filters, sizes of the call, and calls
 }
 
 
-@pytest.mark.parametrize("name", IMAGES)
-@pytest.mark.parametrize("target", ["nvvm", "nvvm f16", pytest.param("vulkan", marks=needs_vulkan)])
-def test_images(name, target):
+@pytest.mark.parametrize("target, name", [
+    *(("nvvm", name) for name in IMAGES), *sampled((("nvvm f16", name) for name in IMAGES), 2, 2),
+    *(pytest.param("vulkan", name, marks=[needs_vulkan, *([pytest.mark.thorough] * (number % 2 == 0))])
+      for number, name in enumerate(IMAGES))])
+def test_images(target, name):
     """Of one image, and of other numbers."""
     shape, weight, dims, calls = IMAGES[name]
     dtype = np.float16 if "f16" in target else np.float32

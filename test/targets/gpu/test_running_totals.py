@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+from lowering import Lowering
 from row_graphs import RowOp, graph
 from standin import compiled
 from thoroughly import first_of
@@ -63,10 +64,10 @@ def test_against_numpy(on, dtype):
 
 def test_a_row_is_a_block_of_threads():
     """One launch, whatever the number of chunks; what is between its steps is in shared memory, and no thread takes a whole row."""
-    module = graph([case("cumsum", (64, 1024), np.float32, 1)])
-    text = str(legato.lower(module, "nvvm", last="outlined"))
+    lowering = Lowering(graph([case("cumsum", (64, 1024), np.float32, 1)]), "nvvm")
+    text = str(lowering.at("outlined"))
     assert re.findall(r"known_block_size = array<i32: (.*?)>", text) == ["256, 1, 1"] and "known_grid_size = array<i32: 64, 1, 1>" in text
-    assert [kernel.schedule for kernel in legato.explain(module, "nvvm").kernels] == ["shared_rows"]
+    assert [kernel.schedule for kernel in lowering.explained.kernels] == ["shared_rows"]
     assert re.findall(r"workgroup\((.*?)\)", text) and "scf.parallel" not in text
 
 

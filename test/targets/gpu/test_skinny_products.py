@@ -3,8 +3,9 @@ import re
 
 import numpy as np
 import pytest
+from lowering import Lowering
 from product_models import HALF, INT, Node, check, feeds, gemm, matmul, model
-from standin import compiled
+from standin import TARGET, compiled
 from test_products import assembled, ptx_of
 from vulkan_driver import FOUND
 
@@ -29,24 +30,28 @@ def along_depth(A: T.Buffer((3, 160), "float32"), B: T.Buffer((45, 160), "float3
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
 
 
-def executables(module):
+def executables(lowering, module):
     """The module on the stand-in, and on Vulkan where there is a driver."""
-    return [compiled(module), *([legato.compile(module, "vulkan")] if FOUND is None else [])]
+    return [compiled(lowering.at("outlined")), *([legato.compile(module, "vulkan")] if FOUND is None else [])]
 
 
 def test_results():
     module, given = legato.from_onnx(model(NODES)), feeds(NODES)
-    kernels = [kernel for kernel in legato.explain(module, "nvvm").kernels if any("matmul" in op for op in kernel.ops)]
+    lowering = Lowering(module, TARGET)
+    exes = executables(lowering, module)
+    kernels = [kernel for kernel in lowering.explained.kernels if any("matmul" in op for op in kernel.ops)]
     assert [kernel.schedule for kernel in kernels] == ["skinny"] * len(NODES)
-    for exe in executables(module):
+    for exe in exes:
         check(NODES, exe(**given), given)
 
 
 def test_results_along_the_depth():
     random = np.random.default_rng(0)
     a, b = random.standard_normal((3, 160), np.float32), random.standard_normal((45, 160), np.float32)
-    assert [kernel.schedule for kernel in legato.explain(along_depth, "nvvm").kernels] == ["skinny"]
-    for exe in executables(along_depth):
+    lowering = Lowering(along_depth.module(), TARGET)
+    exes = executables(lowering, along_depth)
+    assert [kernel.schedule for kernel in lowering.explained.kernels] == ["skinny"]
+    for exe in exes:
         np.testing.assert_allclose(exe(a, b), a.astype(np.float64) @ b.T, rtol=1e-4, atol=1e-4)
 
 

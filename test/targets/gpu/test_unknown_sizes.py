@@ -4,8 +4,9 @@ import logging
 import numpy as np
 import onnxruntime
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper
-from standin import compiled
+from standin import TARGET, compiled
 from vulkan_driver import FOUND
 
 import legato
@@ -33,10 +34,11 @@ def test_one_launch_and_the_results(name, caplog):
     module = legato.Module.parse(f'func.func @main(%x: {given} {{relax.name = "x"}}) -> {result} {{\n'
                                  f"%0 = {op} : ({given}) -> {result}\nreturn %0 : {result} }}")
     with caplog.at_level(logging.WARNING, "legato"):
-        lowered = legato.lower(module, "nvvm", last="outlined")
-    assert not caplog.records and [kernel.schedule for kernel in legato.explain(module, "nvvm").kernels] == ["rows"]
-    assert len(find(lowered.operation, "gpu.launch_func")) == 1
-    for exe in [compiled(module), *([legato.compile(module, "vulkan")] if FOUND is None else [])]:
+        lowering = Lowering(module, TARGET)
+        outlined = lowering.at("outlined")
+    assert not caplog.records and [kernel.schedule for kernel in lowering.explained.kernels] == ["rows"]
+    assert len(find(outlined.operation, "gpu.launch_func")) == 1
+    for exe in [compiled(outlined), *([legato.compile(module, "vulkan")] if FOUND is None else [])]:
         for shape in shapes:
             x = np.random.default_rng(0).standard_normal(shape, np.float32)
             np.testing.assert_allclose(exe(x), expected(x.astype(np.float64)), rtol=1e-5, atol=1e-6)
@@ -50,10 +52,12 @@ def test_a_mean_pool_with_padding_is_one_launch(shape, launches):
     values = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)] for name, sizes in (("x", shape), ("y", None))]
     graph = helper.make_model(helper.make_graph([node], "pool", *values), opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     module = legato.from_onnx(graph)
-    assert all(kernel.schedule for kernel in legato.explain(module, "nvvm").kernels)
-    assert len(find(legato.lower(module, "nvvm", last="outlined").operation, "gpu.launch_func")) == launches
+    lowering = Lowering(module, TARGET)
+    outlined = lowering.at("outlined")
+    assert all(kernel.schedule for kernel in lowering.explained.kernels)
+    assert len(find(outlined.operation, "gpu.launch_func")) == launches
     session = onnxruntime.InferenceSession(graph.SerializeToString())
-    for exe in [compiled(module), *([legato.compile(module, "vulkan")] if FOUND is None else [])]:
+    for exe in [compiled(outlined), *([legato.compile(module, "vulkan")] if FOUND is None else [])]:
         for sizes in ((1, 16, 13, 13), *(((2, 16, 7, 9), (1, 16, 3, 1)) if shape[0] == "b" else ())):
             x = np.random.default_rng(0).standard_normal(sizes, np.float32)
             np.testing.assert_allclose(exe(x), np.asarray(session.run(None, {"x": x})[0]), rtol=1e-5, atol=1e-6)
