@@ -43,13 +43,13 @@ def arrays(proto: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 
 def check(proto: onnx.ModelProto, tolerance: float = 2e-5) -> None:
-    module = legato.from_onnx(proto)
-    kernels = [kernel for kernel in legato.explain(module, target="llvm").kernels if kernel.kernel.startswith("fused_attention")]
+    compiled = legato.compile(legato.from_onnx(proto), "llvm")
+    kernels = [kernel for kernel in compiled.explained.kernels if kernel.kernel.startswith("fused_attention")]
     assert [kernel.form for kernel in kernels] == ["scheduled"]
     given = arrays(proto)
     if "mask" in given and given["mask"].shape[-2] > 1:
         given["mask"][..., 1, :] = False if given["mask"].dtype == bool else -np.inf   # a row that sees no key is 0
-    expected, found = ReferenceEvaluator(proto).run(None, given), legato.compile(module, "llvm")(**given)
+    expected, found = ReferenceEvaluator(proto).run(None, given), compiled(**given)
     for a, b in zip(expected, found if isinstance(found, tuple) else (found,), strict=True):
         np.testing.assert_allclose(np.asarray(b, np.float32), np.asarray(a, np.float32), atol=tolerance, rtol=tolerance)
 

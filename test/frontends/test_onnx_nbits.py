@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 from contrib import check, model_of, tensor
+from lowering import Lowering
 from onnx import helper
 from thoroughly import first_of, thorough
 
@@ -167,10 +168,9 @@ def check_product(q: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, att
         return array.astype(np.float32).repeat(block, 0) if array.ndim == 2 else array.astype(np.float32)
 
     expected = x @ ((wide - (0 if zero is None else rows(zero))) * rows(scale))
-    module = legato.from_onnx(model)
-    found = np.asarray(legato.compile(module, "llvm")(x))
-    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    assert find(legato.lower(legato.from_onnx(model), "llvm", last="relax").module.operation, "relax.matmul_quantized")
+    lowering = Lowering(legato.from_onnx(model))
+    assert find(lowering.at("relax").module.operation, "relax.matmul_quantized")
+    np.testing.assert_allclose(np.asarray(lowering.executable(x)), expected, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("bits", [4, 8])
@@ -204,11 +204,11 @@ def test_gathers_from_dequantized_tables(kind):
         wanted.append(((q.astype(np.float32) - zero) * scale)[indices])
     outputs = [helper.make_tensor_value_info(f"y{n}", 1, [None] * 3) for n in range(len(wanted))]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 7, ["a", "b"])], outputs, weights)
-    model = legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13))
-    for found, expected in zip(legato.compile(model)(indices), wanted, strict=True):
-        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
-    kept = legato.lower(model, "llvm", last="relax").weights
+    lowering = Lowering(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)))
+    kept = lowering.at("relax").weights
     assert sum(kept[key].nbytes for key in kept) <= most
+    for found, expected in zip(lowering.executable(indices), wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
 
 def test_gather_of_four_bits():
@@ -220,10 +220,10 @@ def test_gather_of_four_bits():
     wide = RNG.integers(0, 4, (4, 300, 32), np.uint8)
     graph = helper.make_graph([helper.make_node("Gather", ["q", "x"], ["y"], axis=1)], "g", [helper.make_tensor_value_info("x", 7, ["n"])],
                               [helper.make_tensor_value_info("y", 2, [None] * 3)], [tensor("q", wide)])
-    model = legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
-    np.testing.assert_array_equal(np.asarray(legato.compile(model)(np.array([5, 299, -300]))), wide[:, [5, 299, 0]])
-    kept = legato.lower(model, "llvm", last="relax").weights
+    lowering = Lowering(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)))
+    kept = lowering.at("relax").weights
     assert sum(kept[key].nbytes for key in kept) == wide.size // 4
+    np.testing.assert_array_equal(np.asarray(lowering.executable(np.array([5, 299, -300]))), wide[:, [5, 299, 0]])
 
 
 @pytest.mark.parametrize("table", [0, 1])

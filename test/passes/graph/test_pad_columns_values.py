@@ -1,6 +1,7 @@
 """Products of bytes whose columns are padded, against numpy, compiled as users do; rows that only the call knows."""
 import numpy as np
 import pytest
+from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
@@ -22,11 +23,10 @@ def test_products(target):
         outputs.append(helper.make_tensor_value_info(f"y{number}", TensorProto.INT32, None))
     image = helper.make_tensor_value_info("x", TensorProto.UINT8, ["n", 24, depth])
     graph = helper.make_graph(nodes, "products", [image], outputs, constants)
-    module = legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10))
-    padded = str(legato.lower(module, target, last="relax")).count("relax.strided_slice")
+    lowering = Lowering(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)), target)
+    padded = str(lowering.at("relax")).count("relax.strided_slice")
     assert padded == {"v2": 0, "v3": len(COLUMNS) - 1, "v4": len(COLUMNS)}[target[-3:-1]]
-    executable = legato.compile(module, target)
     for batch in (0, 1, 3):
         x = rng.integers(0, 256, (batch, 24, depth), np.uint8)
-        for found, w in zip(executable(x), weights, strict=True):
+        for found, w in zip(lowering.executable(x), weights, strict=True):
             np.testing.assert_array_equal(np.from_dlpack(found), x.astype(np.int32) @ w.astype(np.int32))

@@ -4,6 +4,7 @@ import onnx
 import onnxruntime
 import pytest
 import standin
+from lowering import Lowering
 from onnx import helper
 
 import legato
@@ -68,9 +69,9 @@ def test_heads_are_cut_where_they_are_read(rows, queries, keys, parts, rotated, 
     """Results as onnxruntime's. ``kernels``: without rotation, the product and the attention; nothing is copied in between. With it, heads
     are cut, transposed, and rotated by a kernel each."""
     made = layer(rows, queries, keys, parts, rotated, dtype)
-    lowered = legato.lower(legato.from_onnx(made), TARGET, last="fused")
-    assert len(find(lowered.operation, "func.call")) == kernels
+    lowering = Lowering(legato.from_onnx(made), TARGET)
+    assert len(find(lowering.at("fused").operation, "func.call")) == kernels
     x = np.random.default_rng(1).standard_normal((1, 29, WIDTH)).astype(dtype)
     (expected,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
-    found = np.asarray(standin.compiled(legato.from_onnx(made), TARGET)(x))
+    found = np.asarray(standin.compiled(lowering.at("outlined"), TARGET)(x))
     np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), rtol=0, atol=1e-5 if dtype is np.float32 else 1e-2)
