@@ -44,7 +44,7 @@ def arrays(proto: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 def check(proto: onnx.ModelProto, tolerance: float = 2e-5) -> None:
     compiled = legato.compile(legato.from_onnx(proto), "llvm")
-    kernels = [kernel for kernel in compiled.explained.kernels if kernel.kernel.startswith("fused_attention")]
+    kernels = [kernel for kernel in compiled.explain().kernels if kernel.kernel.startswith("fused_attention")]
     assert [kernel.form for kernel in kernels] == ["scheduled"]
     given = arrays(proto)
     if "mask" in given and given["mask"].shape[-2] > 1:

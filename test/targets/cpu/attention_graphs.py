@@ -122,7 +122,7 @@ def check(graph: Graph, target: str, sizes: Sequence[dict | None] = (None,), tol
 def compiled_with(graph: Graph, target: str, fused: int | None = None) -> Executable:
     """The compiled model, in which as many attentions are one kernel as ``fused`` says (None: all)."""
     compiled = legato.compile(legato.from_onnx(graph.model), target=target)
-    calls = [kernel for kernel in compiled.explained.kernels if kernel.kernel.startswith(FUSED)]
+    calls = [kernel for kernel in compiled.explain().kernels if kernel.kernel.startswith(FUSED)]
     assert sum(1 for kernel in calls for op in kernel.ops if "softmax" in op) == (len(graph.outputs) if fused is None else fused)
     return compiled
 

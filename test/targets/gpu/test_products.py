@@ -195,7 +195,7 @@ def test_a_product_whose_depth_cannot_be_cut_is_in_tiles():
     nodes = [conv(1, 256, (3, 3), 12, 3, pad=1, groups=2)]
     module, given = legato.from_onnx(model(nodes)), feeds(nodes)
     exe = legato.compile(module, "vulkan")
-    products = [kernel for kernel in exe.explained.kernels if any("conv2d" in op for op in kernel.ops)]
+    products = [kernel for kernel in exe.explain().kernels if any("conv2d" in op for op in kernel.ops)]
     assert [kernel.schedule for kernel in products] == ["product"] and products[0].reasons[0].startswith("product: rfactor")
     check(nodes, exe(**given), given)
 
@@ -309,7 +309,7 @@ def test_one_filter_is_a_row_for_a_warp(on):
         exe, explained = standin.compiled(lowering.at("outlined")), lowering.explained
     else:
         exe = legato.compile(module, on)
-        explained = exe.explained
+        explained = exe.explain()
     used = [kernel.schedule for kernel in explained.kernels]
     assert sum(one in ("rows", "register_rows") for one in used) == len(ONE_FILTER)
     for sizes in ({"b": 2, "h": 5}, {"b": 1, "h": 3}, {"b": 0, "h": 4}):
