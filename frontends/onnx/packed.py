@@ -130,7 +130,7 @@ def split(node: OnnxNode, axis: int) -> PackedSequence:
     whole, part, one = run_time.vector(node, [size]), run_time.integers(node, 1, "parts"), run_time.literal(1)
     count = relax.floor_divide(relax.add(whole, relax.subtract(part, one)), relax.maximum(part, one))
     (length,) = run_time.symbols(node, run_time.valid_or_negative(count, relax.greater_equal(part, one)), "parts")
-    left = relax.subtract(whole, relax.multiply(run_time.counted(length), part))
+    left = run_time.counted(length, start=whole, step=relax.negative(part))
     sizes[axis] = UNKNOWN
     return PackedSequence(x, relax.minimum(left, part), sizes)
 

@@ -48,11 +48,12 @@ def count(x: ir.Value) -> int:
     return x.type.shape[0]
 
 
-def counted(size: Size) -> ir.Value:
-    """0, 1, ... up to a size."""
-    if isinstance(size, int) and size <= KNOWN_ELEMENTS:
-        return literal(np.arange(size))
-    return relax.arange(literal(0), literal(1), shape=[size])
+def counted(size: Size, start: int | ir.Value = 0, step: int | ir.Value = 1) -> ir.Value:
+    """start, start + step and so on, as many as a size says. ``start``, ``step``: numbers, or vectors of one."""
+    if isinstance(size, int) and size <= KNOWN_ELEMENTS and not isinstance(start, ir.Value) and not isinstance(step, ir.Value):
+        return literal(start + np.arange(size) * step)
+    first, apart = (relax.reshape(one, shape=[]) if isinstance(one, ir.Value) else literal(one) for one in (start, step))
+    return relax.arange(first, apart, shape=[size])
 
 
 def symbols(node: OnnxNode, x: ir.Value, what: str) -> list[Dim]:

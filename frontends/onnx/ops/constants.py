@@ -57,7 +57,7 @@ def eye_like(node):
     if len(sizes) != 2:
         raise Malformed(f"its input must have two axes, has the shape {list(sizes)}")
     if not all(isinstance(size, int) for size in sizes) or math.prod(sizes) > MADE_ELEMENTS:
-        rows = relax.expand_dims(relax.add(run_time.counted(sizes[0]), run_time.literal(node.integer("k", 0))), axis=[1])
+        rows = relax.expand_dims(run_time.counted(sizes[0], start=node.integer("k", 0)), axis=[1])
         return _in(relax.equal(rows, relax.expand_dims(run_time.counted(sizes[1]), axis=[0])), np.dtype(dtype))
     return np.eye(*sizes, k=node.integer("k", 0), dtype=dtype)
 

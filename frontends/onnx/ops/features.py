@@ -69,21 +69,16 @@ def _grams(pool: list[int], starts: list[int]) -> dict[int, list[list[int]]]:
 def _occurrences(node, x, members: np.ndarray, step: int):
     """How often each n-gram occurs in each row with its elements ``step`` apart: [rows, n-grams] of f32."""
     length, last = relax.TensorType.of(x.type).dims[1], (members.shape[1] - 1) * step
-    same = None if isinstance(length, int) else relax.less(_behind(length, last), run_time.vector(node, [length]))
+    same = None if isinstance(length, int) else relax.less(run_time.counted(length, start=last), run_time.vector(node, [length]))
     same = same if same is None else relax.expand_dims(same, axis=[0, 2])
     for place in range(0, last + 1, step):
         if isinstance(length, int):
             part = relax.strided_slice(x, begin=[place], end=[place + length - last], axes=[1])
         else:   # where a row ends before, its last element stands for those behind
-            part = relax.take(x, relax.minimum(_behind(length, place), run_time.vector(node, [length - 1])), axis=1)
+            part = relax.take(x, relax.minimum(run_time.counted(length, start=place), run_time.vector(node, [length - 1])), axis=1)
         equal = relax.equal(relax.expand_dims(part, axis=[2]), node.literal(members[:, place // step], node.dtype()))
         same = equal if same is None else relax.logical_and(same, equal)
     return relax.sum(relax.astype(same, dtype=np.float32), axis=[1])
-
-
-def _behind(length, offset: int):
-    """The places of a row, moved by an offset."""
-    return relax.add(run_time.counted(length), run_time.literal(offset))
 
 
 @op("MelWeightMatrix", 17)

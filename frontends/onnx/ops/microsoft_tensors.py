@@ -83,7 +83,7 @@ def unfold(node):
     if size < 1 or step < 1 or (isinstance(length, int) and length < size):
         raise Malformed(f"windows of size = {size} every step = {step} elements of {length}")
     node.require_at_least(length, size, f"{size} elements or more along axis {axis}")
-    starts = relax.multiply(run_time.counted(dims.floor_divide(length - size, step) + 1), run_time.literal(step))
+    starts = run_time.counted(dims.floor_divide(length - size, step) + 1, step=step)
     places = relax.add(relax.expand_dims(starts, axis=[1]), run_time.literal(np.arange(size)))
     windows = relax.take(node.x(), places, axis=axis)
     axes = list(range(windows.type.rank))

@@ -51,7 +51,7 @@ def slice_by_data(node) -> ir.Value:
     x = node.x()
     for number, (axis, size) in enumerate(zip(listed, run_time.symbols(node, counts, "slice"))):
         start, step = (relax.strided_slice(values, begin=[number], end=[number + 1]) for values in (starts, steps))
-        x = relax.take(x, relax.add(start, relax.multiply(run_time.counted(size), step)), axis=axis)
+        x = relax.take(x, run_time.counted(size, start, step), axis=axis)
     return x
 
 
@@ -110,7 +110,7 @@ def pad_by_data(node, mode: str, value: ir.Value) -> ir.Value:
 def read_around(node, x: ir.Value, axis: int, low: Size, high: Size, mode: str) -> ir.Value:
     """Pads an axis by elements from inside of it."""
     size = relax.TensorType.of(x.type).dims[axis]
-    places = relax.subtract(run_time.counted(low + size + high), run_time.vector(node, [low]))
+    places = run_time.counted(low + size + high, start=run_time.vector(node, [-low]))
     return relax.take(x, _folded(places, run_time.vector(node, [size]), mode), axis=axis)
 
 

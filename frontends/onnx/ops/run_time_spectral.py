@@ -109,7 +109,7 @@ def stft(node, parts: int, onesided: bool) -> ir.Value:
     if node.given(2):
         window = relax.expand_dims(as_f64(relax.reshape(node.x(2), shape=[length])), axis=[1])
         cosines, sines = relax.multiply(cosines, window), relax.multiply(sines, window)
-    starts = relax.expand_dims(relax.multiply(run_time.counted(count), step), axis=[1])
+    starts = relax.expand_dims(run_time.counted(count, step=step), axis=[1])
     places = relax.add(starts, run_time.counted(length))
     x = node.x() if node.rank() == 3 else relax.expand_dims(node.x(), axis=[2])
     values = [relax.take(part(x, i), places, axis=1) for i in range(parts)]     # [batch, frames, length]

@@ -63,7 +63,7 @@ def shifted(node, x: ir.Value, window: Window, value: float) -> tuple[ir.Value, 
             pads = [0] * (2 * x.type.rank)
             pads[axis + 2], pads[x.type.rank + axis + 2] = begin, end
             x = relax.pad(x, pads=pads, value=value)
-            x = relax.take(x, relax.add(run_time.counted(shift.length), run_time.vector(node, [shift.begin])), axis=axis + 2)
+            x = relax.take(x, run_time.counted(shift.length, start=run_time.vector(node, [shift.begin])), axis=axis + 2)
     return x, replace(window, padding=padding, shifts=())
 
 
