@@ -1,12 +1,11 @@
 """Products whose columns are no multiple of a vector, with what is computed of them, against numpy: the last columns are one register
 tile under masks, in vectors of a power of two."""
-import itertools
 import re
 
 import numpy as np
 import pytest
 from harness import DTYPES, NAMES, Net
-from thoroughly import first_of, sampled
+from thoroughly import first_of, pairs
 
 from legato.core import cpu
 from legato.dialects import relax
@@ -96,8 +95,7 @@ def test_nothing_beside_them_is_touched(cpu_name):
     np.testing.assert_allclose(found[np.isfinite(expected)], expected[np.isfinite(expected)], atol=1e-4)
 
 
-@pytest.mark.parametrize("threads, dtype", sampled(itertools.product([2, 3], ["f32", "f16", "bf16"]), 2, 2))
-@pytest.mark.parametrize("cpu_name", CPUS)
+@pytest.mark.parametrize("cpu_name, threads, dtype", pairs(CPUS, [2, 3], ["f32", "f16", "bf16"]))
 def test_threads_share_whole_tiles(cpu_name, threads, dtype):
     """Rows and columns that no number of threads divides: the last columns are behind those that threads share."""
     net, arrays, expected = Net(f"llvm{{cpu={cpu_name} threads={threads}}}", first=None), [], []

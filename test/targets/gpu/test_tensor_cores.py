@@ -10,6 +10,7 @@ import standin
 import standin_matrices
 from onnx import helper, numpy_helper
 from product_models import HALF, batched, check, conv, feeds, gemm, matmul, model, product
+from thoroughly import pairs
 
 import legato
 from legato.codegen.cubin import find_ptxas
@@ -167,9 +168,7 @@ def weighted(rows, columns, depth, given="n"):
     return module, x, x.astype(np.float64) @ w.astype(np.float64)
 
 
-@pytest.mark.parametrize("columns", [57, 60])
-@pytest.mark.parametrize("rows", [1, 40])
-@pytest.mark.parametrize("chip", [80, 90])
+@pytest.mark.parametrize("chip, rows, columns", pairs([80, 90], [1, 40], [57, 60]))
 def test_weights_of_any_number_of_columns(chip, rows, columns, monkeypatch):
     """Rows of halves that are no multiple of 16 bytes: the weights are turned, also for the copy engine of warpgroups."""
     monkeypatch.setenv("STANDIN_CHIP", str(chip))

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from emulate import barriers_of, emulated, inputs
-from thoroughly import sampled, thorough
+from thoroughly import pairs, sampled, thorough
 from threads_kernels import REFERENCES, matmul, matmul_tiled
 
 import legato
@@ -97,9 +97,8 @@ def test_sums_by_any_number_of_threads(threads, columns):
     check_rows(threads, columns, "float32", "sum")
 
 
-@pytest.mark.parametrize("op", OPERATIONS)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", *thorough(["float64", "int8", "int32"])])
-@pytest.mark.parametrize("threads", [20, 64])
+@pytest.mark.parametrize("threads, dtype, op", pairs(
+    [20, 64], ["float16", "float32", "int64", *thorough(["float64", "int8", "int32"])], OPERATIONS))
 def test_reductions_of_all_types(threads, dtype, op):
     check_rows(threads, 30, dtype, op)
 
