@@ -14,29 +14,26 @@ sizes are checked (``@legato.late_check``). tir-lower-packed gives these declara
 """
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.analysis.indices.sizes import always_fits, never_negative
-from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError, UnsupportedError
-from legato.core.ir_helpers import find, present
+from legato.core.ir_helpers import find, terminator
 from legato.core.locations import describe, model_name
-from legato.core.mlir import arith, func, ir, memref
+from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, maximum, product
-from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
-from legato.dialects.relax.requirements import Requirement, Room, require, required_by, requirements, requiring_calls
+from legato.dialects.relax.requirements import Requirement, require, required_by, requirements, requiring_calls
 from legato.dialects.relax.sizes import is_too_large
-from legato.dialects.tir.markers import ARENA, KEEP_SIZE, LATE_ARENAS, NAMED_SIZE, OUT, REQUIRE
+from legato.dialects.tir.markers import KEEP_SIZE, NAMED_SIZE, REQUIRE
 from legato.passes.memory.plan_memory import late
-from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
+from legato.passes.memory.plan_memory.rewrite import MainRewrite, add_sizes_function
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
-from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
+from legato.passes.memory.plan_memory.stages import find_stages, pass_sizes, stage_of
 from legato.passes.memory.signature import Boundary, donors
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -75,13 +72,14 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     sizes = MemrefSizes(main, [value.shape for value in (*boundary.inputs, *boundary.weights)])
     stages = find_stages(main, boundary.symbols, sizes)
     buffers = find_buffers(main)
-    returned = list(_last(main).operands)
+    last = terminator(main.body.blocks[0])
+    returned = list(last.operands)
     donor = donors(main, boundary)
     owners = _owners(returned, main)
     for op in owners:   # read while main still has its arguments; a cast may have hidden the size from the result
         _known(sizes.shape(op.results[0]), op)
     # by its type, which is what calls are prepared for: the same size may have another form in the code
-    shapes = [value.shape if UNKNOWN not in value.shape else _early(_known(sizes.shape(buffer), _last(main)), boundary, value.name)
+    shapes = [value.shape if UNKNOWN not in value.shape else _early(_known(sizes.shape(buffer), last), boundary, value.name)
               for buffer, value in zip(returned, boundary.outputs, strict=True)]
     elsewhere = {number for number, argument in enumerate(donor) if argument >= 0}
     there = {number for number in elsewhere if _root(returned[number]) == main.arguments[donor[number]]}
@@ -95,7 +93,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
     check_bytes(main, boundary, shapes, measured, [placement.total for placement in placements])
     check_regions(main)
-    plan = _Rewrite(main, boundary, sizes, placements[0].total, stages)
+    plan = MainRewrite(main, boundary, sizes, placements[0].total, stages)
     plan.begin_stages([placement.total for placement in placements], shapes)
     plan.results(owners, shapes, there)
     for stage, (group, placement) in enumerate(zip(groups, placements)):
@@ -120,7 +118,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
 
 def refuse_unbuffered(main: func.FuncOp) -> None:
     """LegatoError unless main takes and returns buffers, as bufferization leaves it."""
-    types = [value.type for value in (*main.arguments, *_last(main).operands)]
+    types = [value.type for value in (*main.arguments, *terminator(main.body.blocks[0]).operands)]
     other = next((t for t in types if not isinstance(t, ir.MemRefType)), None)
     if other is not None:
         raise LegatoError(f"memory is planned for a @main that takes and returns buffers; this one has {other}: run the pass between "
@@ -137,11 +135,6 @@ def erase_kept_sizes(module: ir.Module) -> None:
                 result.replace_all_uses_with(size)
             call.erase()
         declaration.erase()
-
-
-def _last(function: func.FuncOp) -> ir.Operation:
-    operations = function.body.blocks[0].operations
-    return operations[len(operations) - 1].operation
 
 
 def _root(value: ir.Value) -> ir.Value:
@@ -219,156 +212,3 @@ def check_regions(main: func.FuncOp) -> None:
 
 def _too_large(what: str, size: Size) -> LegatoError:
     return LegatoError(f"{what} would have {size} bytes, more than the 2**56 that a process can address")
-
-
-class _Rewrite:
-    """Rewrites main's arguments, and replaces its allocations."""
-
-    def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: MemrefSizes, arena_bytes: Size, stages: list[Stage]) -> None:
-        self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
-        block = main.body.blocks[0]
-        self.attributes = [{NAME: ir.StringAttr.get(v.name)} for v in boundary.inputs]
-        self.attributes += [{WEIGHT: ir.StringAttr.get(v.name)} for v in boundary.weights]
-        with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
-            self.code = arith.ConstantOp(ir.IntegerType.get_signless(32), 0)
-        self.start = self.code.operation   # values computed once go before it
-        given = list(block.arguments)
-        self.outputs = []
-        for value, output in zip(_last(main).operands, boundary.outputs):
-            self.outputs.append(self._add(bare_type(value.type), {OUT: ir.UnitAttr.get(), NAME: ir.StringAttr.get(output.name)}))
-        i8, constant = ir.IntegerType.get_signless(8), isinstance(arena_bytes, int)
-        arena = self._add(ir.MemRefType.get([arena_bytes] if constant else [], i8), {ARENA: ir.UnitAttr.get()})
-        symbols = {name: self._add(ir.IndexType.get(), {SYMBOL: ir.StringAttr.get(name)}) for name in boundary.symbols}
-        self.symbols, self.values = symbols, SizeValues(symbols, self.start)
-        for argument in given:
-            self._make_bare(argument)
-        with ir.InsertionPoint(self.start), ir.Location.unknown():
-            arena_type = arena.type if constant else ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], i8)
-            self.arenas = [with_shape(arena, arena_type, (arena_bytes,), self.values)]
-        stages[0].values, stages[0].anchor, stages[0].table = self.values, self.start, symbols
-
-    def begin_stages(self, bytes_: list[Size], shapes: list[tuple[Size, ...]]) -> None:
-        """After each call that defines sizes: computes them, checks them, and asks for an arena and results of such sizes."""
-        required, about = requirements(self.main), defaultdict[str, list[int]](list)     # by symbol: rows are many, stages few
-        for number, one in enumerate(required):
-            for name in one.symbols():
-                about[name].append(number)
-        rooms = late.SharedRooms(self.main.operation.parent.regions[0].blocks[0])
-        for stage, wanted in zip(self.stages[1:], bytes_[1:]):
-            before = present(stage.before)
-            stage.begin()
-            with ir.InsertionPoint(stage.anchor), present(stage.call).location:
-                for number in sorted({number for name in stage.known - before.known for number in about[name]}):
-                    if required[number].known_by(stage.known):
-                        sizes = required[number].sizes
-                        late.check(self.main, number, [rooms(one.bytes, stage.table) if isinstance(one, Room) else stage.values(one)
-                                                       for one in sizes])
-                self.arenas.append(late.arena(self.main, self._late_arena(), wanted, stage.values) if wanted != 0 else None)
-                for number, shape in enumerate(shapes):
-                    if self.boundary.is_late(shape) and stage_of(self.stages, shape, stage.call) == self.stages.index(stage):
-                        self.outputs[number] = late.result(self.main, number, shape, self.outputs[number].type, stage.values)
-
-    def _late_arena(self, count: int = 1) -> int:
-        """The number of a new arena, the first of so many."""
-        attributes = self.main.operation.attributes
-        number = attributes[LATE_ARENAS].value if LATE_ARENAS in attributes else 0
-        attributes[LATE_ARENAS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number + count)
-        return number
-
-    def _add(self, type_: ir.Type, attributes: dict[str, ir.Attribute]) -> ir.Value:
-        self.attributes.append(attributes)
-        return self.main.body.blocks[0].add_argument(type_, ir.Location.unknown())
-
-    def _make_bare(self, argument: ir.BlockArgument) -> None:
-        shaped, shape = ir.MemRefType(argument.type), self.sizes.shape(argument)
-        bare = bare_type(shaped)
-        if bare == shaped:
-            return
-        argument.set_type(bare)
-        with ir.InsertionPoint(self.start), ir.Location.unknown():
-            again = with_shape(argument, shaped, shape, self.values)
-        argument.replace_all_uses_except(again, again.owner.operation)
-
-    def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]], there: Set[int]) -> None:
-        """Computes results in the caller's memory where possible, and copies the others there at the end, but for those that are ``there``;
-        main returns a code."""
-        claimed = {*owners.values(), *there}
-        for op, number in owners.items():
-            type_ = ir.MemRefType(op.results[0].type)
-            stage = self.stages[stage_of(self.stages, (*shapes[number], *self.sizes.shape(op.results[0])), op)]
-            with ir.InsertionPoint(stage.anchor), op.location:
-                memory = with_shape(self.outputs[number], type_, self.sizes.shape(op.results[0]), stage.values)
-            op.results[0].replace_all_uses_with(memory)
-            op.erase()
-        last = _last(self.main)
-        with ir.InsertionPoint(last), last.location:
-            for number, value in enumerate(list(last.operands)):
-                if number not in claimed:
-                    type_ = ir.MemRefType.get(value.type.shape, value.type.element_type)
-                    values = self.stages[stage_of(self.stages, shapes[number], last)].values
-                    memref.CopyOp(value, with_shape(self.outputs[number], type_, shapes[number], values))
-            func.ReturnOp([self.code.result])
-        last.erase()
-
-    def view(self, buffer: MainBuffer, offset: Size, stage: int) -> None:
-        """Replaces an allocation by a part of a stage's arena."""
-        op = buffer.alloc
-        type_ = ir.MemRefType(op.results[0].type)
-        _refuse_layout(op)
-        shift = self.stages[stage].values(offset)
-        with ir.InsertionPoint(op), op.location:
-            view = memref.ViewOp(type_, self.arenas[stage] or self.arenas[0], shift, list(op.opview.dynamicSizes))
-        op.results[0].replace_all_uses_with(view.result)
-        op.erase()
-
-    def carry(self, buffer: MainBuffer, size: Size, stage: int) -> None:
-        """Gives an allocation that a loop carries to its next step one of two arenas, in turn: the other one has what this step was
-        given."""
-        op = buffer.alloc
-        type_ = ir.MemRefType(op.results[0].type)
-        _refuse_layout(op)
-        with ir.InsertionPoint(op), op.location:
-            memory = late.turn(self.main, self._late_arena(2), size, self.stages[stage].values)
-            zero = arith.ConstantOp(ir.IndexType.get(), 0).result
-            view = memref.ViewOp(type_, memory, zero, list(op.opview.dynamicSizes))
-        op.results[0].replace_all_uses_with(view.result)
-        op.erase()
-
-    def finish(self) -> None:
-        """Sets main's new type and attributes."""
-        main = self.main
-        for stage in self.stages[1:]:
-            stage.anchor.erase()
-        if SIGNATURE not in main.attributes:
-            main.attributes[SIGNATURE] = ir.TypeAttr.get(main.type)
-        arguments = [a.type for a in main.body.blocks[0].arguments]
-        main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(arguments, [ir.IntegerType.get_signless(32)]))
-        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in self.attributes])
-        if "res_attrs" in main.attributes:
-            del main.attributes["res_attrs"]
-        main.attributes["llvm.bareptr"] = ir.UnitAttr.get()
-
-
-def _refuse_layout(op: ir.Operation) -> None:
-    type_ = ir.MemRefType(op.results[0].type)
-    if op.opview.symbolOperands or type_.layout != ir.MemRefType.get(type_.shape, type_.element_type).layout:
-        raise PassFailed(f"a buffer of main has the layout {type_.layout}: only buffers without one are planned", op)
-
-
-def add_sizes_function(module: ir.Module, main: func.FuncOp, boundary: Boundary, sizes: Sequence[Size | Room]) -> None:
-    """Adds ``@main_sizes``, which computes ``sizes`` from the values of the symbols."""
-    index = ir.IndexType.get()
-    types = [ir.MemRefType.get([len(boundary.symbols)], index), ir.MemRefType.get([len(sizes)], index)]
-    with ir.InsertionPoint.at_block_begin(module.body), main.operation.location:
-        function = func.FuncOp("main_sizes", ir.FunctionType.get(types, []))
-    main.operation.move_before(function.operation)
-    function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
-    given, made = function.add_entry_block().arguments
-    with ir.InsertionPoint(function.body.blocks[0]), main.operation.location:
-        end = func.ReturnOp([])
-    with ir.InsertionPoint(end), main.operation.location:
-        symbols = {name: memref.LoadOp(given, [arith.ConstantOp(index, i).result]).result for i, name in enumerate(boundary.symbols)}
-        values = SizeValues(symbols, end.operation)
-        values.together([size for size in sizes if isinstance(size, Room)])
-        for i, size in enumerate(sizes):
-            memref.StoreOp(values(size), made, [arith.ConstantOp(index, i).result])
