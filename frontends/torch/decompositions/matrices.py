@@ -242,5 +242,11 @@ MATRICES = {
     aten.linalg_cholesky_ex.default: _cholesky,
     aten.cholesky_solve.default: _cholesky_solve,
     aten.cholesky_inverse.default: _cholesky_inverse,
+    # without the check that would follow: an exported program has no effects, and the exporter none for it
+    aten.linalg_inv.default: lambda x: aten.linalg_inv_ex.default(x)[0],
+    aten.inverse.default: lambda x: aten.linalg_inv_ex.default(x)[0],
+    aten.linalg_solve.default: lambda x, b, *, left=True: aten._linalg_solve_ex.default(x, b, left=left)[0],
+    aten.linalg_cholesky.default: lambda x, *, upper=False: aten.linalg_cholesky_ex.default(x, upper=upper)[0],
+    aten.linalg_lu_factor.default: lambda x, *, pivot=True: aten.linalg_lu_factor_ex.default(x, pivot=pivot)[:2],
     aten._linalg_check_errors.default: lambda info, api_name, *, is_matrix: None,
 }
