@@ -152,9 +152,69 @@ COMPLEX = {
 }
 
 
+
+
+def written(x):
+    """Numbers, rows and other real values written to places of complex ones."""
+    y = x.clone()
+    y[0], y[:, 1], y[2:, 2] = x[1], 2.5, 3 - 1j
+    y[y.real > 1] = 0
+    z = torch.zeros(5, 6, dtype=torch.complex64)
+    z[:, 1:5] = y
+    return z, y.masked_fill(y.imag > 0, 1.5), y.scatter(1, torch.tensor([[0]] * 5), 2.0), y.scatter_add(1, torch.zeros(5, 4).long(), y)
+
+
+COMPLEX |= {
+    "einsums": lambda x: (torch.einsum("ij,kj->ik", x, x), torch.einsum("ij,kj,k->i", x, x.conj(), x[:, 0]),
+                          torch.einsum("ij->ji", x), torch.einsum("ii->i", x[:4]), torch.einsum("ij,kj->ik", x.conj(), x)),
+    "conjugates": lambda x: (x.conj().T @ x, x.mH[None] @ x[None], x.conj()[0] * 1, x.conj().imag),
+    "products": lambda x: (functional.linear(x, x, x[:, 0]), x @ x[0], torch.dot(x[0], x[1]), torch.vdot(x[0], x[1]),
+                           torch.addmm(x[:, :1], x, x.T, beta=0.5, alpha=2j),
+                           torch.baddbmm(x[None, :, :1] * nan, x[None], x.T[None], beta=0)),
+    "solved": lambda x: (linalg.inv(x[:4]), linalg.solve(x[:4], x[:4, :2]), linalg.solve(x[:4], x[:4, 0]),
+                         linalg.solve(x[:4], x[:2], left=False)),
+    "choices": lambda x: (torch.where(x.real > 0, torch.arange(4), x), torch.where(x.real > 0, x, 2), torch.where(x.real > 0, 2 - 1j, x)),
+    "pads_of_a_value": lambda x: (torch.constant_pad_nd(x, (1, 2), 1.5), torch.constant_pad_nd(x, (0, 0, 2, 0), 3 - 1j)),
+    "pads_of_elements": lambda x: (functional.pad(x[None], (1, 2), "circular"), functional.pad(x[None], (1, 2), "reflect"),
+                                    functional.pad(x[None, None], (1, 2, 0, 1), "replicate")),
+    "written": written,
+    "made": lambda x: (torch.full((2, 4), 1 - 2j) + x[:2], torch.ones(4, dtype=torch.complex64) * x, x.new_zeros(2, 4) + x[:2],
+                       torch.eye(4, dtype=torch.complex64) + x[:4], torch.full_like(x, 2.5) - x),
+    "moved": lambda x: (*x.split(2, 1), *x.unbind(1), *x.split([1, 3], 1), x.repeat_interleave(2, 1), x.tile(2), x.unfold(1, 2, 1),
+                        functional.embedding(torch.tensor([0, 2]), x), torch.diag_embed(x[0]),
+                        torch.zeros(3, 4, dtype=x.dtype).index_add(0, torch.tensor([0, 1, 2, 1, 0]), x)),
+    "functions": lambda x: (2 ** x, x ** -2.0, x ** x, torch.tan(x), torch.log10(x), torch.log2(x), torch.rsqrt(x), torch.expm1(x * 1e-3),
+                            torch.sinc(x), functional.silu(x), torch.lerp(x, x.conj(), 0.3), torch.addcmul(x, x, x, value=0.5),
+                            torch.addcdiv(x, x, x + 3, value=0.5), x.prod(1), torch.isfinite(x / 0), torch.isinf(x / 0), ~x.bool(),
+                            torch.conj_physical(x), x.to(torch.complex128).abs()),
+}
+
+
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_numbers(name):
     compare(COMPLEX[name], (torch.randn(5, 4, dtype=torch.complex64),), imported=False)
+
+
+class FourierLayer(torch.nn.Module):
+    """Products of the lowest frequencies by complex weights, as in Fourier neural operators."""
+    def __init__(self):
+        super().__init__()
+        self.weights = torch.nn.ParameterList(torch.rand(2, 3, 3, 3, dtype=torch.complex64) for _ in range(2))
+
+    def forward(self, x):
+        spectrum = torch.fft.rfft2(x)
+        made = torch.zeros(x.shape[0], 3, x.size(-2), x.size(-1) // 2 + 1, dtype=torch.complex64)
+        made[:, :, :3, :3] = torch.einsum("bixy,ioxy->boxy", spectrum[:, :, :3, :3], self.weights[0])
+        made[:, :, -3:, :3] = torch.einsum("bixy,ioxy->boxy", spectrum[:, :, -3:, :3], self.weights[1])
+        return torch.fft.irfft2(made, s=(x.size(-2), x.size(-1)))
+
+
+def test_fourier_layers():
+    layer, free = FourierLayer().eval(), torch.export.Dim.AUTO
+    exe = legato.compile(legato.from_torch(layer, (torch.randn(2, 2, 8, 10),), dynamic_shapes=({0: free, 2: free, 3: free},)))
+    for sizes in ((2, 2, 8, 10), (3, 2, 12, 9)):
+        x = torch.randn(sizes)
+        same(exe(x), layer(x))
 
 
 def whole(*shape, dtype):

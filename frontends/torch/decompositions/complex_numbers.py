@@ -1,34 +1,15 @@
 """Ops on complex numbers in terms of their real and imaginary parts, where the exporter has them of real numbers alone."""
+import cmath
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
+from legato.frontends.torch.decompositions.complex_elements import COMPLEX_ELEMENTS
+from legato.frontends.torch.decompositions.complex_matrices import COMPLEX_MATRICES
+
 aten = torch.ops.aten
-
-
-def _apart(op: Any) -> Callable[..., Any]:
-    """A linear op, or one that moves elements, of the parts of all complex tensors among its operands."""
-    def linear(*operands: Any, **options: Any) -> Any:
-        tensors = [x for operand in operands for x in (operand if isinstance(operand, (list, tuple)) else [operand])
-                   if isinstance(x, torch.Tensor)]
-        if not any(x.is_complex() for x in tensors):
-            return NotImplemented
-        dtype = next(x.dtype for x in tensors if x.is_complex()).to_real()
-
-        def part(which: Callable[[Any], Any], real: bool, operand: Any) -> Any:
-            if isinstance(operand, (list, tuple)):
-                return [part(which, real, one) for one in operand]
-            if isinstance(operand, complex):
-                return operand.real if real else operand.imag
-            if not isinstance(operand, torch.Tensor) or not (operand.is_complex() or operand.is_floating_point()):
-                return operand
-            return which(operand) if operand.is_complex() else operand.to(dtype) if real else torch.zeros_like(operand, dtype=dtype)
-
-        return torch.complex(*(op(*(part(which, real, operand) for operand in operands), **options)
-                               for which, real in ((torch.real, True), (torch.imag, False))))
-
-    return linear
 
 
 def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +35,16 @@ def _exp(x: Any) -> Any:
 
 def _log(x: Any) -> Any:
     return torch.complex(x.abs().log(), x.angle())
+
+
+def _expm1(x: Any) -> Any:
+    """Without loss near 0."""
+    return torch.complex(x.real.expm1() * x.imag.cos() - 2 * (x.imag / 2).sin() ** 2, x.real.exp() * x.imag.sin())
+
+
+def _sinc(x: Any) -> Any:
+    turned = x * math.pi
+    return torch.where(x.abs() == 0, torch.ones_like(x), turned.sin() / turned)
 
 
 def _sqrt(x: Any) -> Any:
@@ -92,18 +83,6 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + torch.exp(-x))
 
 
-def _product(op: Any) -> Callable[..., Any]:
-    """Products of matrices, by four of real ones."""
-    def product(x: Any, y: Any) -> Any:
-        if not x.is_complex():
-            return torch.complex(op(x, y.real), op(x, y.imag))
-        if not y.is_complex():
-            return torch.complex(op(x.real, y), op(x.imag, y))
-        return torch.complex(op(x.real, y.real) - op(x.imag, y.imag), op(x.real, y.imag) + op(x.imag, y.real))
-
-    return _of_complex(product)
-
-
 def _power(x: Any, exponent: Any) -> Any:
     """Small whole powers by products, others by exp and log; 0 to the power of a positive number is 0."""
     if isinstance(exponent, (int, float)) and not isinstance(exponent, bool) and exponent == int(exponent) and 0 <= exponent <= 8:
@@ -116,7 +95,14 @@ def _power(x: Any, exponent: Any) -> Any:
     if isinstance(exponent, (int, float)) and exponent == -1:
         return x.reciprocal()
     found = torch.exp(exponent * torch.log(x))
-    return torch.where(x.abs() == 0, 0, found)
+    return torch.where(x.abs() == 0, torch.zeros_like(found), found)
+
+
+def _power_of_number(number: Any, exponent: Any) -> Any:
+    if number == 0:
+        return NotImplemented
+    logarithm = cmath.log(number)
+    return torch.exp(exponent * (logarithm if logarithm.imag else logarithm.real))
 
 
 def _is_complex(value: Any) -> bool:
@@ -153,6 +139,44 @@ def _isnan(x: Any) -> Any:
     return x.real.isnan() | x.imag.isnan()
 
 
+def _isinf(x: Any) -> Any:
+    return x.real.isinf() | x.imag.isinf()
+
+
+def _isfinite(x: Any) -> Any:
+    return x.real.isfinite() & x.imag.isfinite()
+
+
+def _conj(x: Any) -> Any:
+    return torch.complex(x.real, -x.imag)
+
+
+def _to_copy(x: Any, *, dtype: Any = None, **options: Any) -> Any:
+    """To other complex numbers, or whether a number is not 0. The real part alone is not taken: a caller that means real numbers would
+    lose the other."""
+    if dtype is None or dtype == x.dtype:
+        return torch.complex(x.real.clone(), x.imag.clone())
+    if dtype.is_complex:
+        return torch.complex(x.real.to(dtype.to_real()), x.imag.to(dtype.to_real()))
+    return ~_equal(x, 0) if dtype == torch.bool else NotImplemented
+
+
+def _lerp(x: Any, end: Any, weight: Any) -> Any:
+    return x + (end - x) * weight
+
+
+def _prod(x: Any, axis: int, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """A product along an axis whose size is known, by halves."""
+    if dtype not in (None, x.dtype) or not isinstance(x.shape[axis], int):
+        return NotImplemented
+    while (size := x.shape[axis]) > 1:
+        half = size // 2
+        made = x.narrow(axis, 0, half) * x.narrow(axis, half, half)
+        x = torch.cat([made, x.narrow(axis, 2 * half, size - 2 * half)], axis)
+    x = x if size else torch.complex(*(torch.full_like(x.real.sum(axis, keepdim=True), part) for part in (1, 0)))
+    return x if keepdim else x.squeeze(axis)
+
+
 def _norm(x: Any, order: Any = 2, axes: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of the absolute values."""
     return torch.linalg.vector_norm(x.abs(), order, axes, keepdim)
@@ -165,41 +189,32 @@ def _sgn(x: Any) -> Any:
     return torch.complex(x.real * scale, x.imag * scale)
 
 
-def _zeros_like(x: Any, **options: Any) -> Any:
-    if options.get("dtype") not in (None, x.dtype):
-        return NotImplemented
-    zeros = torch.zeros_like(x.real)
-    return torch.complex(zeros, zeros)
-
-
-def _ones_like(x: Any, **options: Any) -> Any:
-    if options.get("dtype") not in (None, x.dtype):
-        return NotImplemented
-    return torch.complex(torch.ones_like(x.real), torch.zeros_like(x.real))
-
-
 def _variance(x: Any, axes: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Any:
     """The sum of the variances of the parts."""
     return sum(part.var(axes, correction=correction, keepdim=keepdim) for part in (x.real, x.imag))
 
 
-_LINEAR = (aten.unsqueeze.default, aten.select.int, aten.gather.default, aten.index_select.default, aten.index.Tensor, aten.where.self,
-           aten.cumsum.default, aten.constant_pad_nd.default, aten.expand.default, aten.repeat.default, aten.tril.default,
-           aten.triu.default, aten.diagonal.default, aten.scatter.src, aten.squeeze.default, aten.squeeze.dims,
-           aten.select_scatter.default, aten.slice_scatter.default, aten.index_put.default)
 COMPLEX = {
-    **{op: _apart(op) for op in _LINEAR},
+    **COMPLEX_ELEMENTS,
+    **COMPLEX_MATRICES,
     **{op: _of_complex(function) for op, function in {
         aten.exp.default: _exp, aten.log.default: _log, aten.sqrt.default: _sqrt, aten.sin.default: _sin, aten.cos.default: _cos,
+        aten.expm1.default: _expm1, aten.sinc.default: _sinc,
         aten.sinh.default: _sinh, aten.cosh.default: _cosh, aten.tanh.default: _tanh, aten.sigmoid.default: _sigmoid,
         aten.div.Tensor: _quotient, aten.div.Scalar: _quotient, aten.reciprocal.default: lambda x: _quotient(1, x),
-        aten.pow.Tensor_Scalar: _power, aten.pow.Tensor_Tensor: _power,
+        aten.pow.Tensor_Scalar: _power, aten.pow.Tensor_Tensor: _power, aten.pow.Scalar: _power_of_number,
         aten.eq.Tensor: _equal, aten.eq.Scalar: _equal,
         aten.ne.Tensor: lambda x, y: ~_equal(x, y), aten.ne.Scalar: lambda x, y: ~_equal(x, y),
-        aten.linalg_vector_norm.default: _norm, aten.sgn.default: _sgn, aten.zeros_like.default: _zeros_like,
-        aten.ones_like.default: _ones_like, aten.var.correction: _variance, aten.isnan.default: _isnan,
+        aten.linalg_vector_norm.default: _norm, aten.sgn.default: _sgn,
+        aten.var.correction: _variance, aten.isnan.default: _isnan, aten.isinf.default: _isinf, aten.isfinite.default: _isfinite,
+        aten.logical_not.default: lambda x: _equal(x, 0), aten._to_copy.default: _to_copy, aten.tan.default: lambda x: x.sin() / x.cos(),
+        aten._conj.default: _conj, aten._conj_physical.default: _conj, torch.ops.prims.conj_physical.default: _conj,
+        aten.silu.default: lambda x: x * _sigmoid(x),
+        aten.rsqrt.default: lambda x: x.sqrt().reciprocal(), aten.log2.default: lambda x: x.log() / math.log(2),
+        aten.log10.default: lambda x: x.log() / math.log(10), aten.prod.dim_int: _prod, aten.lerp.Scalar: _lerp, aten.lerp.Tensor: _lerp,
+        aten.addcmul.default: lambda x, y, z, value=1: x + y * z * value,
+        aten.addcdiv.default: lambda x, y, z, value=1: x + y / z * value,
     }.items()},
+    aten._neg_view.default: torch.neg,      # the imaginary parts of a conjugate
     **dict.fromkeys((aten.mul.Tensor, aten.mul.Scalar), _times_a_number),
-    aten.mm.default: _product(torch.mm),
-    aten.bmm.default: _product(torch.bmm),
 }
