@@ -170,6 +170,6 @@ def vulkan_stages(target: "Target") -> Stages:
                   "tir-halves-as-integers{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},"
                   "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
                   "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
-                  "tir-lower-matrices,tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
+                  "tir-lower-matrices,tir-short-conversions,tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
                   "tir-forbid-contraction,tir-keep-loops,tir-vulkan-memory-model"),
     )

@@ -131,6 +131,7 @@ PASSES: dict[str, str] = {
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
+    "tir-short-conversions": "passes.gpu.short_conversions:ShortConversions",
     "tir-guard-short-indices": "passes.gpu.guard_short_indices:GuardShortIndices",
     "tir-short-indices": "passes.gpu.short_indices:ShortIndices",
     "tir-widen-indices": "passes.gpu.widen_indices:WidenIndices",

@@ -1,0 +1,57 @@
+"""Kernels without integers of 64 bits, for devices that have none, where the model has floats only."""
+import numpy as np
+import onnx
+import pytest
+from vulkan_driver import needs_vulkan
+
+import legato
+from legato.runtime.vulkan.device import the_device
+
+pytestmark = needs_vulkan
+
+STEPS = """func.func @main(%x: tensor<?xTYPE, #relax.dims<["n"]>>, %first: tensor<TYPE>, %step: tensor<TYPE>)
+    -> tensor<?xTYPE, #relax.dims<["n"]>> {
+  %0 = "relax.arange"(%first, %step) {shape = #relax.dims<["n"]>} : (tensor<TYPE>, tensor<TYPE>) -> tensor<?xTYPE, #relax.dims<["n"]>>
+  %1 = "relax.add"(%0, %x) : (tensor<?xTYPE, #relax.dims<["n"]>>, tensor<?xTYPE, #relax.dims<["n"]>>) -> tensor<?xTYPE, #relax.dims<["n"]>>
+  return %1 : tensor<?xTYPE, #relax.dims<["n"]>>
+}"""
+MEAN = """func.func @main(%x: tensor<?x5xf32, #relax.dims<["n", 5]>>) -> tensor<5xf32> {
+  %0 = "relax.mean"(%x) {axis = array<i64: 0>, keepdims = false} : (tensor<?x5xf32, #relax.dims<["n", 5]>>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}"""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """The device without integers of 64 bits."""
+    monkeypatch.setattr(the_device(), "able", the_device().able - {"Int64"})
+
+
+@pytest.mark.parametrize("name,dtype", [("f32", np.float32), ("f16", np.float16)])
+def test_numbers_in_equal_steps(name, dtype):
+    exe = legato.compile(legato.Module.parse(STEPS.replace("TYPE", name)), "vulkan")
+    for n in (1, 77, 1000):
+        x = np.random.default_rng(0).standard_normal(n).astype(dtype)
+        want = ((np.arange(n) * 0.5 - 3).astype(dtype) + x).astype(dtype)
+        np.testing.assert_array_equal(exe(x, dtype(-3), dtype(0.5)), want)
+
+
+def test_a_mean_of_rows_in_an_unknown_number():
+    exe = legato.compile(legato.Module.parse(MEAN), "vulkan")
+    for n in (1, 3, 400):
+        x = np.random.default_rng(n).standard_normal((n, 5)).astype(np.float32)
+        np.testing.assert_allclose(exe(x), x.mean(0), rtol=1e-5, atol=1e-6)
+
+
+def test_an_average_pool_of_an_unknown_image():
+    """The number of elements of a window that are no padding is computed from the window's place."""
+    import onnxruntime as ort
+
+    node = onnx.helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2])
+    value = [onnx.helper.make_tensor_value_info(*one) for one in (("x", 1, [1, 2, "h", "w"]), ("y", 1, [1, 2, "i", "j"]))]
+    proto = onnx.helper.make_model(onnx.helper.make_graph([node], "pool", value[:1], value[1:]),
+                                   opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    exe, session = legato.compile(legato.from_onnx(proto), "vulkan"), ort.InferenceSession(proto.SerializeToString())
+    for h, w in ((1, 1), (8, 5), (9, 33)):
+        x = np.random.default_rng(h).standard_normal((1, 2, h, w)).astype(np.float32)
+        np.testing.assert_allclose(exe(x), session.run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
