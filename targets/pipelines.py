@@ -120,7 +120,7 @@ OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outline
 def gpu_stages(target: "Target", promote: str = "", writes: str = "") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs. ``promote``:
     passes on launches, when accumulators are in registers; ``writes``: those on what main itself writes."""
-    attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
+    attention = "tir-fuse-attention{target=%s unit-axes=true}," if target.options.get("schedules") else ""
     integers = INTEGERS if target.options.get("schedules") else ""
     weights = "relax-quantized-weights{one-panel=true keep-halves=true}," if target.options.get("schedules") else ""
     lanes = "" if target.gpu is None else f"{{lanes={target.gpu.vector_lanes}}}"

@@ -23,6 +23,7 @@ from legato.passes.structured.fuse import Fuser
 from legato.passes.structured.fusion_groups import Call, FusionGroup
 from legato.passes.structured.inlining import inline_kernels
 from legato.passes.structured.sizes import size_sources
+from legato.passes.structured.unit_views import fold_unit_views
 
 MOST_BETWEEN = 8  # elementwise kernels in a row
 
@@ -38,19 +39,22 @@ class FuseAttention(ModulePass):
 
     name: ClassVar[str] = "tir-fuse-attention"
     target: TargetText = option("llvm", "which decides what it computes as one kernel")
+    unit_axes: bool = option(False, "whether the kernel reads axes of length 1 at 0, in place of reshapes without them")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
         with module.context, ir.Location.unknown():
-            AttentionFuser(module.module, relax_functions(module), context.kernels, target).run()
+            AttentionFuser(module.module, relax_functions(module), context.kernels, target, self.unit_axes).run()
 
 
 class AttentionFuser(Fuser):
     """One run of the pass over one module."""
 
-    def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels, target: TargetLike):
+    def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels, target: TargetLike,
+                 unit_axes: bool):
         super().__init__(module, functions, kernels)
         self.target = target
+        self.unit_axes = unit_axes
         self.home = {k.name.value: k for k in tir.prim_funcs(module)}
         self.kernels = kernels
         self.sources: dict[str, list[tuple[int, int] | None]] = {}
@@ -213,7 +217,18 @@ class AttentionFuser(Fuser):
         self.build_in(trial, None, group, wiring, inputs, ir.Location.unknown())
         inline_kernels(trial)
         run_on(trial.operation, "canonicalize,cse")
-        return self.target.fuses_attention(StructuredKernels().of(next(iter(tir.prim_funcs(trial)))))
+        kernel = next(iter(tir.prim_funcs(trial)))
+        if self.unit_axes:
+            fold_unit_views(kernel)
+        return self.target.fuses_attention(StructuredKernels().of(kernel))
+
+    def finish(self) -> None:
+        """Moves the merged kernels to the module."""
+        super().finish()
+        merged = {call.attributes["callee"].value for call in self.new_calls} if self.unit_axes else set()
+        for kernel in tir.prim_funcs(self.module):
+            if kernel.name.value in merged:
+                fold_unit_views(kernel)
 
     def _has_sizes(self, group: FusionGroup) -> bool:
         """Whether the sizes of results inside of the merged kernel are those of its inputs."""

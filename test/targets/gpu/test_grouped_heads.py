@@ -5,6 +5,8 @@ import onnxruntime
 import pytest
 import standin
 from onnx import helper
+from thoroughly import sampled, thorough
+from vulkan_driver import needs_vulkan
 
 import legato
 from legato.core.ir_helpers import find
@@ -12,12 +14,13 @@ from legato.core.ir_helpers import find
 SIZES = {"h": 6, "g": 2, "m": 20, "n": 33, "d": 16}      # heads, groups of them that share, rows, keys, elements of a head
 
 
-def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type, groups: int = SIZES["g"]) -> onnx.ModelProto:
+def grouped(mask: tuple[int | str, ...] | None, constant: bool, dtype: type, groups: int = SIZES["g"],
+            free: dict[str, str] | None = None) -> onnx.ModelProto:
     """``softmax(q k / 4 + mask) v`` of keys and values that are expanded to all heads, or of one group, which the products broadcast.
-    ``constant``: whether the mask is a constant."""
-    h, g, m, n, d = (SIZES | {"g": groups}).values()
+    ``constant``: whether the mask is a constant; ``free``: symbols for some of the sizes, and for the batch, "b"."""
+    b, h, g, m, n, d = ({"b": 2} | SIZES | {"g": groups} | (free or {})).values()
     kind, weights, nodes = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [], []
-    given = {"q": (2, h, m, d), "k": (2, g, n, d), "v": (2, n, g, d)}
+    given = {"q": (b, h, m, d), "k": (b, g, n, d), "v": (b, n, g, d)}
 
     def op(kind: str, *inputs: str | list[int] | np.ndarray, **attributes: object) -> str:
         names = [one if isinstance(one, str) else weight(np.array(one)) for one in inputs]
@@ -37,9 +40,8 @@ def grouped(mask: tuple[int, ...] | None, constant: bool, dtype: type, groups: i
     keys = op("Transpose", all_heads("k"), perm=[0, 1, 3, 2])
     scores = op("MatMul", "q", op("Mul", keys, np.array(0.25, dtype)))
     if mask is not None:
-        array = np.where(np.random.default_rng(1).random(mask) < 0.2, -1e4, 0).astype(dtype)
         given |= {} if constant else {"mask": mask}
-        scores = op("Add", scores, array if constant else "mask")
+        scores = op("Add", scores, np.where(np.random.default_rng(1).random(mask) < 0.2, -1e4, 0).astype(dtype) if constant else "mask")
     values = all_heads(op("Transpose", "v", perm=[0, 2, 1, 3]))
     nodes.append(helper.make_node("MatMul", [op("Softmax", scores), values], ["y"]))
     inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in given.items()]
@@ -66,3 +68,28 @@ def test_heads_share_keys_in_place(name):
     want = np.asarray(onnxruntime.InferenceSession(made.SerializeToString()).run(None, dict(zip(names, given)))[0])
     found = standin.compiled(lowered, "nvvm")(*given)
     assert np.abs(np.asarray(found, np.float64) - want).max() < (5e-3 if dtype == np.float16 else 1e-5) * np.abs(want).max()
+
+
+FREE = {"of rows": ("b", 1, "m", "n"), "of heads": ("b", 6, "m", "n"), "no mask": None, "of keys": ("b", 1, 1, "n")}
+
+
+@pytest.mark.parametrize("target", ["nvvm", *thorough(["nvvm{chip=sm_90a}"]), pytest.param("vulkan", marks=needs_vulkan)])
+@pytest.mark.parametrize("name", sampled(FREE, 2))
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_one_group_of_unknown_sizes(name, target, dtype, monkeypatch):
+    """Of a batch, rows and keys that the call gives the attention is one launch, too, which reads a mask of rows in place."""
+    monkeypatch.setenv("STANDIN_CHIP", "90" if "90" in target else "80")
+    made = grouped(FREE[name], False, dtype, 1, {"b": "b", "m": "m", "n": "n"})
+    module, session = legato.from_onnx(made), onnxruntime.InferenceSession(made.SerializeToString())
+    lowered = legato.lower(module, target, last="outlined")
+    called = [call.attributes["callee"].value for call in find(legato.lower(module, target, last="fused").operation, "func.call")]
+    launches = [str(op.attributes["kernel"]) for op in find(lowered.operation, "gpu.launch_func")]
+    assert called == ["fused_attention"] and len(launches) == (2 if dtype == np.float32 or target == "vulkan" else 1), launches
+    run = legato.compile(module, target) if target == "vulkan" else standin.compiled(lowered, target)
+    for sizes in ({"b": 2, "m": 20, "n": 33}, {"b": 1, "m": 1, "n": 7}, {"b": 1, "m": 67, "n": 40}):
+        random = np.random.default_rng(0)
+        shapes = {one.name: [sizes.get(d.dim_param, d.dim_value) for d in one.type.tensor_type.shape.dim] for one in made.graph.input}
+        given = {name: random.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
+        want = np.asarray(session.run(None, given)[0], np.float64)
+        found = np.asarray(run(*given.values()), np.float64)
+        assert np.abs(found - want).max() < (5e-3 if dtype == np.float16 else 1e-5) * np.abs(want).max()
