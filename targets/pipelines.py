@@ -127,8 +127,8 @@ def gpu_stages(target: "Target", promote: str = "", writes: str = "") -> Stages:
     combine = "relax-combine-parallel-matmuls,relax-rotate-halves,relax-share-heads," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
-                  f"{GRAPH % ' integer-kernel-layout=OHWI mixes=true'},{combine}relax-turn-weights{{target=%s}},"
-                  "relax-pad-channels{target=%s}"),
+                  f"{GRAPH % ' integer-kernel-layout=OHWI mixes=true'},{combine}relax-pad-products{{target=%s}},"
+                  "relax-pad-channels{target=%s},relax-turn-weights{target=%s}"),
         ("legalized", LEGALIZE),
         ("fused", f"tir-merge-calls,{attention}{JOIN % '{gathers=true},tir-merge-calls'},"
                   "tir-fold-empty-views,tir-tie-outputs,tir-count-work"

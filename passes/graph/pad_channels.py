@@ -1,7 +1,8 @@
-"""relax-pad-channels: convolutions of half floats with images of three channels, as of four, of which the last is zero.
+"""relax-pad-channels: convolutions of half floats whose images have channels in a number that asynchronous copies do not take well, as of
+more, of which the last are zero.
 
-The channels of a place lie next to each other, and asynchronous copies to shared memory move 4, 8 or 16 bytes: three halves of a place are
-none of these, and were copied one by one, through registers.
+The channels of a place lie next to each other, and asynchronous copies to shared memory move 4, 8 or 16 bytes: an odd number of halves is
+copied one by one, through registers, for each element of a filter and each tile of filters again.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,16 +18,21 @@ from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, has_one_use, relax_functions, replace_uses
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
-PIECE = 4       # channels that one copy moves
+WORD = 4        # channels that one copy moves
+HALVES = 8      # of 16 bytes
 LEAST = 8       # filters of a product in tiles
+COPIES = 8      # of each element, from which on a launch that copies it once costs less
+TILE = 64       # filters that share a copy
+MOST_ADDED = 3  # channels for each that is added, at least
 CHANNELS_LAST = [0, 2, 3, 1]     # axes of an image whose channels come first
 
 
 @dataclass(frozen=True)
 class PadChannels(ModulePass):
-    """Pads the channels of images, and of constant filters, where their number is one less than a multiple of four, on devices with
-    asynchronous copies. Images are padded behind the transpose that moves their channels to the last axis; others stay. To be run after
-    layouts are converted."""
+    """Pads the channels of images, and of constant filters, on devices with asynchronous copies: to a multiple of four where one lacks, and
+    to one of eight from other odd numbers, and twice such. Images of few channels are padded behind the transpose that moves these to
+    the last axis; others where each element would be copied often. To be run after layouts are converted, and before weights are
+    turned."""
 
     name: ClassVar[str] = "relax-pad-channels"
     target: TargetText = option("nvvm", "the target whose device may copy asynchronously")
@@ -37,30 +43,44 @@ class PadChannels(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             for op in graph_ops(function):
-                if op.name == "relax.conv2d" and is_padded(op):
-                    pad(op, constants)
+                if op.name == "relax.conv2d" and (more := missing(op)) and (is_transposed(op) or copies(op) >= COPIES):
+                    pad(op, more, constants)
             erase_dead(function, constants)
 
 
-def is_padded(op: ir.Operation) -> bool:
-    """Whether a convolution has an image, in layout NHWC, that lacks one channel, and that is the transpose of another for it alone."""
+def missing(op: ir.Operation) -> int:
+    """The channels that a convolution in layout NHWC is to have more; 0 for none."""
     attrs, (image, filters) = relax.attributes_of(op), op.operands
+    if (attrs["data_layout"], attrs["kernel_layout"], attrs["groups"]) != ("NHWC", "HWIO", 1) or not is_half(image.type):
+        return 0
+    channels, count = filters.type.shape[2:]
+    if count < LEAST or channels < 1 or channels % WORD == 0 or dims.dims(image.type)[-1] != channels:
+        return 0
+    return next((more for more in (-channels % HALVES, -channels % WORD) if MOST_ADDED * more <= channels), 0)
+
+
+def is_transposed(op: ir.Operation) -> bool:
+    """Whether a convolution's image, of a few channels, is the transpose of another for it alone, whose channels come first."""
+    image = op.operands[0]
     before = defining_op(image)
-    return (attrs["data_layout"], attrs["kernel_layout"], attrs["groups"]) == ("NHWC", "HWIO", 1) and (
-        is_half(image.type) and dims.dims(image.type)[-1] == filters.type.shape[2]
-        and filters.type.shape[2] % PIECE == PIECE - 1 and filters.type.shape[3] >= LEAST
-        and before is not None and before.name == "relax.permute_dims" and has_one_use(image)
-        and [*relax.attributes_of(before)["axes"]] == CHANNELS_LAST)
+    return before is not None and before.name == "relax.permute_dims" and has_one_use(image) and (
+        [*relax.attributes_of(before)["axes"]] == CHANNELS_LAST and dims.dims(image.type)[-1] < HALVES)
 
 
-def pad(op: ir.Operation, constants: Constants) -> None:
-    """Pads the operands of one convolution, if its filters are constant."""
+def copies(op: ir.Operation) -> int:
+    """How often each element of a convolution's image is copied to shared memory, about."""
+    height, width, _, count = op.operands[1].type.shape
+    return height * width * (count // TILE)
+
+
+def pad(op: ir.Operation, more: int, constants: Constants) -> None:
+    """Pads the operands of one convolution by so many channels, if its filters are constant."""
     image, filters = op.operands
     array = constants.array(filters)
     if array is None:
         return
     with ir.InsertionPoint(op), op.location:
-        wider = np.pad(array, [(0, 0), (0, 0), (0, 1), (0, 0)])
-        channels = relax.pad(image, pads=[0] * 7 + [1], value=0.0, mode="constant")
+        wider = np.pad(array, [(0, 0), (0, 0), (0, more), (0, 0)])
+        channels = relax.pad(image, pads=[0] * 7 + [more], value=0.0, mode="constant")
         name = constants.name_of(filters, op.results[0], default="filter")
         replace_uses(op.results[0], relax.conv2d(channels, constants.build(wider, name), **relax.attributes_of(op)))

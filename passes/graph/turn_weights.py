@@ -22,12 +22,14 @@ LEAST = 64      # rows, and columns, of a warpgroup's product
 STEP = 32       # of the depth, that a tile has
 PIECE = 4       # elements of 16 bytes, of which the copy engine takes rows
 HALVES = 8      # likewise, halves; also the fewest columns of a product in tiles
+FILTERS_FIRST = [3, 0, 1, 2]     # axes of HWIO in the order OHWI
 
 
 @dataclass(frozen=True)
 class TurnWeights(ModulePass):
     """Exchanges the last two axes of constants that one product reads: of f32, where warpgroups multiply it, and of halves whose
-    rows asynchronous copies do not take as they lie. To be run after constants are folded."""
+    rows asynchronous copies do not take as they lie; likewise filters of halves get the layout OHWI. To be run after constants are
+    folded."""
 
     name: ClassVar[str] = "relax-turn-weights"
     target: TargetText = option("nvvm", "the target whose device may have warpgroups that multiply f32, and asynchronous copies")
@@ -39,6 +41,8 @@ class TurnWeights(ModulePass):
             for op in graph_ops(function):
                 if op.name == "relax.matmul" and is_turned(op, machine):
                     turn(op, constants)
+                elif op.name == "relax.conv2d" and machine.async_copies and has_short_rows(op):
+                    turn_filters(op, constants)
             erase_dead(function, constants)
 
 
@@ -50,11 +54,34 @@ def is_turned(op: ir.Operation, machine: GpuMachine) -> bool:
         return False
     depth, columns = right.type.shape[-2:]
     if is_half(right.type):
-        return machine.async_copies and columns > HALVES and columns % HALVES != 0 and depth % HALVES == 0
+        return machine.async_copies and lie_better_turned(depth, columns)
     outer = dims.dims(left.type)[:-1]
     rows = dims.product(outer if right.type.rank == 2 else outer[-1:])
     return element == "f32" and machine.warpgroups and (
         columns >= LEAST and depth > STEP and depth % PIECE == 0 and not (isinstance(rows, int) and rows < LEAST))
+
+
+def lie_better_turned(depth: int, columns: int) -> bool:
+    """Whether a matrix of halves has rows of multiples of 16 bytes only if it is turned."""
+    return columns > HALVES and columns % HALVES != 0 and depth % HALVES == 0
+
+
+def has_short_rows(op: ir.Operation) -> bool:
+    """Whether a convolution of halves has filters whose rows are multiples of 16 bytes only if they are turned."""
+    attrs, filters = relax.attributes_of(op), op.operands[1]
+    return (attrs["data_layout"], attrs["kernel_layout"], attrs["groups"]) == ("NHWC", "HWIO", 1) and (
+        is_half(filters.type) and filters.type.has_static_shape and has_one_use(filters) and lie_better_turned(*filters.type.shape[2:]))
+
+
+def turn_filters(op: ir.Operation, constants: Constants) -> None:
+    """Turns the filters of one convolution, if they are constant."""
+    image, filters = op.operands
+    if (array := constants.array(filters)) is None:
+        return
+    with ir.InsertionPoint(op), op.location:
+        name = constants.name_of(filters, op.results[0], default="filter")
+        stored = constants.build(np.ascontiguousarray(array.transpose(FILTERS_FIRST)), name)
+        replace_uses(op.results[0], relax.conv2d(image, stored, **relax.attributes_of(op) | {"kernel_layout": "OHWI"}))
 
 
 def turn(op: ir.Operation, constants: Constants) -> None:

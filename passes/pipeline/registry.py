@@ -37,6 +37,7 @@ PASSES: dict[str, str] = {
     "relax-expand-constants": "passes.graph.expand_constants:ExpandConstants",
     "relax-pad-depth": "passes.graph.pad_depth:PadDepth",
     "relax-pad-channels": "passes.graph.pad_channels:PadChannels",
+    "relax-pad-products": "passes.graph.pad_products:PadProducts",
     "relax-pad-columns": "passes.graph.pad_columns:PadColumns",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
     "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",

@@ -56,3 +56,16 @@ func.func @other_halves(%x: tensor<9x64xf16>, %y: tensor<9x63xf16>) -> (tensor<9
   %2 = "relax.matmul"(%x, %few) : (tensor<9x64xf16>, tensor<64x7xf16>) -> tensor<9x7xf16>
   return %0, %1, %2 : tensor<9x24xf16>, tensor<9x21xf16>, tensor<9x7xf16>
 }
+
+// Filters of halves whose number is no multiple of 8 lie with the channels along rows.
+// CHECK-LABEL: func.func @filters
+// CHECK: %[[W:.*]] = "relax.constant"() {{.*}} -> tensor<21x3x3x64xf16>
+// CHECK: "relax.conv2d"(%arg0, %[[W]]) {{.*}}kernel_layout = "OHWI"
+// CHECK: "relax.conv2d"(%arg0, %{{.*}}) {{.*}}kernel_layout = "HWIO"
+func.func @filters(%x: tensor<1x8x8x64xf16>) -> (tensor<1x6x6x21xf16>, tensor<1x6x6x24xf16>) {
+  %w = "relax.constant"() {value = dense<1.5> : tensor<3x3x64x21xf16>} : () -> tensor<3x3x64x21xf16>
+  %v = "relax.constant"() {value = dense<1.5> : tensor<3x3x64x24xf16>} : () -> tensor<3x3x64x24xf16>
+  %0 = "relax.conv2d"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<1x8x8x64xf16>, tensor<3x3x64x21xf16>) -> tensor<1x6x6x21xf16>
+  %1 = "relax.conv2d"(%x, %v) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<1x8x8x64xf16>, tensor<3x3x64x24xf16>) -> tensor<1x6x6x24xf16>
+  return %0, %1 : tensor<1x6x6x21xf16>, tensor<1x6x6x24xf16>
+}

@@ -1,0 +1,62 @@
+"""Products and convolutions of halves whose rows are no multiple of 16 bytes, on the stand-in: results, and that tensor cores get what
+asynchronous copies move by 16 bytes."""
+import re
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import standin
+from onnx import helper
+
+import legato
+from legato.passes.graph import pad_products
+
+CHIPS = ["sm_80", "sm_90a"]
+WIDE = "cp.async.cg.shared.global"     # of 16 bytes
+
+
+def model(op: str, shapes: list[list[int | str]], constant: bool, **attributes: object) -> onnx.ModelProto:
+    """One node of f16; ``constant``: whether the second operand is a weight."""
+    random = np.random.default_rng(0)
+    names = ["x", "w"][: 1 if constant else 2]
+    weights = [onnx.numpy_helper.from_array((random.standard_normal(shapes[1]) / 8).astype(np.float16), "w")] if constant else []
+    inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT16, shape) for name, shape in zip(names, shapes)]
+    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT16, None)]
+    graph = helper.make_graph([helper.make_node(op, ["x", "w"], ["y"], **attributes)], "odd", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def check(made: onnx.ModelProto, chip: str, monkeypatch: pytest.MonkeyPatch, **sizes: int) -> dict[str, str]:
+    """Compares results with onnxruntime's. Returns the PTX of each kernel by its name."""
+    monkeypatch.setenv("STANDIN_CHIP", chip.strip("sm_a"))
+    random = np.random.default_rng(1)
+    given = {one.name: (random.standard_normal([sizes.get(d.dim_param, d.dim_value) for d in one.type.tensor_type.shape.dim]) / 8
+                        ).astype(np.float16) for one in made.graph.input}
+    run = standin.compiled(legato.from_onnx(made), f"nvvm{{approx=true chip={chip}}}")
+    want = np.asarray(onnxruntime.InferenceSession(made.SerializeToString()).run(None, given)[0], np.float64)
+    found = np.asarray(run(*given.values()), np.float64)
+    assert found.shape == want.shape and np.abs(found - want).max() < 3e-3 * np.abs(want).max()
+    parts = re.split(r"\.visible \.entry (\w+)", standin.PTX_OF[0])
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("constant,shapes", [(True, [[70, 77], [77, 69]]), (False, [[70, 77], [77, 69]]),
+                                             (False, [[2, 70, 77], [2, 77, 72]])])
+def test_products(constant, shapes, chip, monkeypatch):
+    """Of an odd depth, and of odd columns, with few rows for many."""
+    monkeypatch.setattr(pad_products, "SHARED", 68)
+    ptx = check(model("MatMul", shapes, constant), chip, monkeypatch)
+    product = next(text for name, text in ptx.items() if "matmul" in name)
+    assert "ld.global.b16" not in product and ("wgmma" in product if chip == "sm_90a" else WIDE in product and "mma.sync" in product)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("channels,filters", [(21, 64), (64, 21), (35, 77)])
+def test_convolutions(channels, filters, chip, monkeypatch):
+    """With channels that are filled up, with filters that are turned, and with both."""
+    made = model("Conv", [["n", channels, 9, 7], [filters, channels, 3, 3]], True, pads=[1, 1, 1, 1])
+    ptx = check(made, chip, monkeypatch, n=2)
+    product = next(text for name, text in ptx.items() if "conv" in name)
+    assert WIDE in product and "mma.sync" in product and "ld.global.b16" not in product
