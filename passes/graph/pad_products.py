@@ -54,7 +54,8 @@ def pad(op: ir.Operation, machine: GpuMachine, constants: Constants) -> None:
     is_weight = constants.array(right) is not None
     if constants.array(left) is not None or not is_many(columns, SHARED) or not is_many(depth, LEAST):
         return
-    deeper, wider = missing(depth, machine), 0 if is_weight else missing(columns, machine)
+    deeper = missing(depth, machine) if dims.dims(left.type)[-1] == depth else 0
+    wider = 0 if is_weight else missing(columns, machine)
     if not is_many(rows, SHARED) or not is_many(depth, SHARED):     # the right operand, and the result, are copied, too
         deeper, wider = deeper if is_weight else 0, 0
     if not deeper and not wider:

@@ -204,7 +204,8 @@ class VulkanDevice:
 
     def address(self, buffer: Any) -> int:
         """Where a buffer lies for kernels. (By C's function: the package's own drops the result.)"""
-        return self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(self.vk.VkBufferDeviceAddressInfo(buffer=buffer)))
+        asked = self.vk.VkBufferDeviceAddressInfo(buffer=buffer)    # addressof does not keep it alive
+        return self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(asked))
 
     def memory_types(self, allowed: int) -> list[int]:
         """The kinds of memory for buffers, the best first: the host sees them. The device's own come first, of which GPUs may show the host

@@ -2,6 +2,7 @@
 import dataclasses
 import shutil
 import subprocess
+import weakref
 
 import numpy as np
 import onnx
@@ -216,3 +217,25 @@ def test_more_buffers_than_a_kernel_can_have(lowered, monkeypatch):
     monkeypatch.setattr(devices.the_device(), "able", set())
     with pytest.raises(RuntimeError, match=rf"a kernel has {MANY + 2} buffers, and one on the device .* can have 4"):
         legato.compile(sum_of(MANY), "vulkan")(*arrays)
+
+
+@needs_vulkan
+def test_what_the_driver_reads_lives_while_it_reads(monkeypatch):
+    """The structure that a buffer's address is asked by is in Python's memory, and freed with its last reference."""
+    device, made, alive = devices.the_device(), [], []
+    build = device.vk.VkBufferDeviceAddressInfo
+
+    def noted(**fields):
+        found = build(**fields)
+        made.append(weakref.ref(found))
+        return found
+
+    class Driver:
+        def vkGetBufferDeviceAddress(self, device, info):
+            alive.append(made[-1]() is not None)
+            return 1
+
+    buffer = device.buffer(16, "a test")
+    monkeypatch.setattr(device.vk, "VkBufferDeviceAddressInfo", noted)
+    monkeypatch.setattr(device.vk, "lib", Driver())
+    assert device.address(buffer.handle) == 1 and alive == [True]
