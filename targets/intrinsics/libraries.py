@@ -84,6 +84,13 @@ def instruction(op: Any, *operands: ir.Value) -> Any:
     return op.each(lambda *scalars: _native(f"llvm.{LLVM_INTRINSICS[op.name]}", *scalars))
 
 
+@intrinsic("math.absi", moment="lower")
+def magnitude(op: Any, x: ir.Value) -> Any:
+    """The absolute value, by LLVM's intrinsic; the least integer is unchanged. Upstream's convert-gpu-to-nvvm has none for it."""
+    wraps = arith.ConstantOp(ir.IntegerType.get_signless(1), 0).result
+    return op.each(lambda x: _native("llvm.abs", x, wraps))
+
+
 @intrinsic("math.ctlz", "math.cttz", "math.ctpop", moment="lower")
 def bits(op: Any, x: ir.Value) -> Any:
     """Counts of bits, by LLVM's intrinsics; of 0, the leading and trailing zeros are all bits."""
@@ -157,7 +164,7 @@ def tanh_approx(op, x):
     return op.each(lambda x: llvm.inline_asm(x.type, [x], "tanh.approx.f32 $0, $1;", "=f,f"))
 
 
-NVVM_NATIVE = (*instruction, *bits, square_root, ex2_approx, ex2_of_weights, lg2_approx, *native_approx, tanh_approx)
+NVVM_NATIVE = (*instruction, *bits, magnitude, square_root, ex2_approx, ex2_of_weights, lg2_approx, *native_approx, tanh_approx)
 
 # GLSL.std.450, scalars and vectors of 2, 3, 4, 8 and 16. The other functions are left out: the specification of Vulkan allows errors of
 # 2**-11 in Sin and Cos, and Mesa's Asin, Asinh, Tan have errors of 4e-4, wrong signs and infinities
