@@ -64,7 +64,7 @@ def is_transposed(op: ir.Operation) -> bool:
     image = op.operands[0]
     before = defining_op(image)
     return before is not None and before.name == "relax.permute_dims" and has_one_use(image) and (
-        [*relax.attributes_of(before)["axes"]] == CHANNELS_LAST and dims.dims(image.type)[-1] < HALVES)
+        [*relax.attributes_of(before)["axes"]] == CHANNELS_LAST and op.operands[1].type.shape[2] < HALVES)
 
 
 def copies(op: ir.Operation) -> int:
