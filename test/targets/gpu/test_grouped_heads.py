@@ -34,14 +34,14 @@ def grouped(mask: tuple[int | str, ...] | None, constant: bool, dtype: type, gro
     def all_heads(x: str) -> str:
         if g == 1:
             return x
-        wide = op("Expand", op("Unsqueeze", x, [2]), [2, g, h // g, n, d])
+        wide = op("Expand", op("Unsqueeze", x, [2]), [2, g, int(h) // int(g), n, d])
         return op("Reshape", wide, [2, h, n, d])
 
     keys = op("Transpose", all_heads("k"), perm=[0, 1, 3, 2])
     scores = op("MatMul", "q", op("Mul", keys, np.array(0.25, dtype)))
     if mask is not None:
         given |= {} if constant else {"mask": mask}
-        scores = op("Add", scores, np.where(np.random.default_rng(1).random(mask) < 0.2, -1e4, 0).astype(dtype) if constant else "mask")
+        scores = op("Add", scores, np.where(np.random.default_rng(1).random([int(size) for size in mask]) < 0.2, -1e4, 0).astype(dtype) if constant else "mask")
     values = all_heads(op("Transpose", "v", perm=[0, 2, 1, 3]))
     nodes.append(helper.make_node("MatMul", [op("Softmax", scores), values], ["y"]))
     inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in given.items()]

@@ -54,4 +54,4 @@ def test_an_average_pool_of_an_unknown_image():
     exe, session = legato.compile(legato.from_onnx(proto), "vulkan"), ort.InferenceSession(proto.SerializeToString())
     for h, w in ((1, 1), (8, 5), (9, 33)):
         x = np.random.default_rng(h).standard_normal((1, 2, h, w)).astype(np.float32)
-        np.testing.assert_allclose(exe(x), session.run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(exe(x), np.asarray(session.run(None, {"x": x})[0]), rtol=1e-5, atol=1e-6)
