@@ -41,7 +41,8 @@ def grouped(mask: tuple[int | str, ...] | None, constant: bool, dtype: type, gro
     scores = op("MatMul", "q", op("Mul", keys, np.array(0.25, dtype)))
     if mask is not None:
         given |= {} if constant else {"mask": mask}
-        scores = op("Add", scores, np.where(np.random.default_rng(1).random([int(size) for size in mask]) < 0.2, -1e4, 0).astype(dtype) if constant else "mask")
+        hidden = np.where(np.random.default_rng(1).random([int(size) for size in mask]) < 0.2, -1e4, 0) if constant else None
+        scores = op("Add", scores, "mask" if hidden is None else hidden.astype(dtype))
     values = all_heads(op("Transpose", "v", perm=[0, 2, 1, 3]))
     nodes.append(helper.make_node("MatMul", [op("Softmax", scores), values], ["y"]))
     inputs = [helper.make_tensor_value_info(name, kind, shape) for name, shape in given.items()]

@@ -20,7 +20,8 @@ def model(op: str, shapes: list[list[int | str]], constant: bool, **attributes: 
     """One node of f16; ``constant``: whether the second operand is a weight."""
     random = np.random.default_rng(0)
     names = ["x", "w"][: 1 if constant else 2]
-    weights = [onnx.numpy_helper.from_array((random.standard_normal([int(size) for size in shapes[1]]) / 8).astype(np.float16), "w")] if constant else []
+    weight = random.standard_normal([int(size) for size in shapes[1]] if constant else 0) / 8
+    weights = [onnx.numpy_helper.from_array(weight.astype(np.float16), "w")] if constant else []
     inputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT16, shape) for name, shape in zip(names, shapes)]
     outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT16, None)]
     graph = helper.make_graph([helper.make_node(op, ["x", "w"], ["y"], **attributes)], "odd", inputs, outputs, weights)
