@@ -25,6 +25,7 @@ from legato.targets.cpu.regions import RULES as CPU_REGIONS
 from legato.targets.cpu.scatter import RULES as CPU_SCATTER
 from legato.targets.cpu.schedules import schedule
 from legato.targets.cpu.topk import RULES as CPU_TOPK
+from legato.targets.cpu.topk_by_halves import RULES as CPU_TOPK_BY_HALVES
 from legato.targets.cpu.topk_by_sorting import RULES as CPU_TOPK_BY_SORTING
 from legato.targets.cpu.topk_in_columns import RULES as CPU_TOPK_IN_COLUMNS
 from legato.targets.cpu.topk_in_registers import RULES as CPU_TOPK_IN_REGISTERS
@@ -119,7 +120,7 @@ GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="st
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_CUMULATIVE, *CPU_INTEGERS, CPU_LRN,
                                                    *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_SCATTER, *CPU_TOPK,
-                                                   *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,
+                                                   *CPU_TOPK_BY_HALVES, *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,
                                                    *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),
               options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
                        "matmul-precision": None, "flush-denormals": None, "check-bounds": None, "fill-memory": None},

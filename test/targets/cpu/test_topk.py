@@ -47,6 +47,16 @@ def test_types(target, kind):
                             for length, k in ((75, 20), (301, 7), (301, 20), (301, 40)) for largest in (True, False)])
 
 
+@pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("kind", ["all", "few", "special"])
+def test_elements_of_64_bits(target, kind):
+    """All of a row, and half of it, along any axis."""
+    cases = [(numbers(shape, np.dtype(dtype), kind), k, axis, largest) for dtype in (np.int64, np.uint64, np.float64)
+             for shape, axis in (((40,), 0), ((100, 3), 0), ((2, 33, 5), 1), ((2, 1000), 1))
+             for k, largest in ((shape[axis], True), (shape[axis], False), (shape[axis] // 2 + 1, True))]
+    check(TARGETS[target], cases)
+
+
 SORTED = [(n, k) for n in (16, 17, 31, 33, 63, 65, 127, 256, 500, 1025) for k in (-(-n // 4), n)]
 SELECTED = [(n, k) for n in (280, 1000, 5003) for k in (16, 17, 33, 64)]
 FEW = [(n, k) for n in (65, 130, 2048) for k in (1, 2, 4, 5, 8, 9, 15, 16)]
