@@ -1,4 +1,4 @@
-"""topk of most elements of a row, of 64 bits each: sorted by their lower halves, then by their upper ones, which keeps the order of equals."""
+"""topk of most elements of a row, of 64 bits each: sorted by lower halves, then by upper ones, where equals keep their order."""
 import numpy as np
 
 from legato.core.errors import Refusal
