@@ -13,6 +13,7 @@ from legato.targets.cpu.activations import RULES as CPU_ACTIVATIONS
 from legato.targets.cpu.arg_pools import RULES as CPU_ARG_POOLS
 from legato.targets.cpu.arg_reductions import RULES as CPU_ARG_REDUCTIONS
 from legato.targets.cpu.attention import choose_attention
+from legato.targets.cpu.col2im import RULES as CPU_COL2IM
 from legato.targets.cpu.cumulative import RULES as CPU_CUMULATIVE
 from legato.targets.cpu.integers import RULES as CPU_INTEGERS
 from legato.targets.cpu.intrinsics import RULES as LLVM_INTRINSICS
@@ -118,7 +119,8 @@ def _gpu_schedules(kernel: StructuredKernel, machine: Any) -> Any:
 
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
-LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_CUMULATIVE, *CPU_INTEGERS, CPU_LRN,
+LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_COL2IM, *CPU_CUMULATIVE,
+                                                   *CPU_INTEGERS, CPU_LRN,
                                                    *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_SCATTER, *CPU_TOPK,
                                                    *CPU_TOPK_BY_HALVES, *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,
                                                    *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),

@@ -41,7 +41,7 @@ def check_window(rank: int, strides: Sequence[int], padding: Sequence[int], dila
 
 def output_sizes(
     sizes: Sequence[Size],
-    kernel: Sequence[int],
+    kernel: Sequence[Size],
     strides: Sequence[int],
     padding: Sequence[int],
     dilations: Sequence[int],
@@ -58,7 +58,7 @@ def output_sizes(
     for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):
         begin, end = padding[axis], padding[rank + axis]
         extent = dilation * (k - 1) + 1
-        if extent >= _BEYOND:
+        if isinstance(extent, int) and extent >= _BEYOND:
             raise InferenceError(f"a window of {k} with a dilation of {dilation} reaches over {extent} elements, expected less than 2**31")
         room = size + (begin + end - extent)
         if ceil_mode:

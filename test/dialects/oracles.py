@@ -193,6 +193,13 @@ def _arange(start, step, shape):
     return onnx_op("Add", [start, onnx_op("Mul", [onnx_op("Range", [zero, count, one], runtime=True), step], runtime=True)], runtime=True)
 
 
+def _col2im(x, size, strides, padding, dilations):
+    rank = len(size)
+    blocks = x.reshape(x.shape[0], -1, int(np.prod(x.shape[2 + rank:])))
+    sizes = [np.array(one, np.int64) for one in (size, x.shape[2:2 + rank])]
+    return onnx_op("Col2Im", [blocks, *sizes], {"strides": strides, "pads": padding, "dilations": dilations})
+
+
 def _trilu(upper):
     return lambda x, k: onnx_op("Trilu", [x, np.array(k, np.int64)], {"upper": upper}, runtime=True)
 
@@ -329,6 +336,7 @@ ORACLES = {
     "squeeze": lambda x, axis: _i64("Squeeze")(x, axis),
     "broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "arange": _arange,
+    "col2im": _col2im,
     "dynamic_broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "tile": lambda x, repeats: _i64("Tile")(x, repeats),
     "concat": lambda *xs, axis: onnx_op("Concat", xs, {"axis": axis}),

@@ -2,6 +2,7 @@
 from legato.dialects.relax.ops import (  # noqa: F401
     arange,
     binary,
+    col2im,
     conv,
     count,
     detection,

@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 
-from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size, floor_divide, product
 from legato.frontends.onnx import run_time
@@ -40,16 +39,16 @@ def max_roi_pool(node):
 
 @op("Col2Im", 18)
 def col2im(node):
-    """Col2Im: blocks are added up at their positions in the padded image, by a scatter."""
+    """Col2Im: elements of an image are the sums of those of the blocks that cover them."""
     image, block = (_sizes_of(node, index, what) for index, what in ((1, "image_shape"), (2, "block_shape")))
     rank = len(image)
     strides, dilations = read_steps(node, "strides", rank), read_steps(node, "dilations", rank)
     pads = node.integers("pads", [0] * (2 * rank))
     if len(block) != rank or len(pads) != 2 * rank:
         raise Malformed(f"image_shape {image}, block_shape {block} and pads {pads} do not fit")
-    padded = [size + pads[a] + pads[rank + a] for a, size in enumerate(image)]
     taken = [dilation * (k - 1) + 1 for dilation, k in zip(dilations, block)]
-    counts = [floor_divide(size - most, stride) + 1 for size, most, stride in zip(padded, taken, strides)]
+    counts = [floor_divide(size + (begin + end) - most, stride) + 1
+              for size, begin, end, most, stride in zip(image, pads, pads[rank:], taken, strides)]
     batch, rows, columns = node.dims(0, rank=3)
     elements, blocks = product(block), product(counts)
     is_known = all(isinstance(size, int) for size in (rows, columns, *image, *block))
@@ -57,14 +56,8 @@ def col2im(node):
         raise Malformed(f"blocks of {block} stand at {counts} places of the image, but the input has the shape {list(node.dims())}")
     if not is_known:
         node.require_equal(columns, blocks, f"{columns} columns to be {blocks}, one for each of {counts} places of a block in the image")
-    channels = floor_divide(rows, elements)
-    flat = relax.reshape(node.x(), shape=[product([batch, channels]), elements * blocks])
-    index = _block_places(node, padded, block, dilations, counts, strides, is_known)
-    index = relax.broadcast_to(index, shape=[product([batch, channels]), elements * blocks])
-    zeros = relax.broadcast_to(node.literal(0, node.dtype()), shape=[product([batch, channels]), product(padded)])
-    made = relax.reshape(relax.scatter_elements(zeros, index, flat, axis=1, reduction="add"), shape=[batch, channels, *padded])
-    begin, end = pads[:rank], [pads[a] + size for a, size in enumerate(image)]
-    return relax.strided_slice(made, begin=begin, end=end, axes=list(range(2, rank + 2))) if any(pads) else made
+    x = relax.reshape(node.x(), shape=[batch, floor_divide(rows, elements), *block, *counts])
+    return relax.col2im(x, size=image, strides=strides, padding=pads, dilations=dilations)
 
 
 def _sizes_of(node, index: int, what: str) -> list[Size]:
@@ -72,24 +65,6 @@ def _sizes_of(node, index: int, what: str) -> list[Size]:
     if node.by_data(index):
         return list(run_time.symbols(node, run_time.integers(node, index, what), what))
     return node.sizes(index, f"the {what}")
-
-
-def _block_places(node, padded, block, dilations, counts, strides, is_known: bool) -> ir.Value:
-    """The places of the elements of all blocks in the flat image: [1, elements * blocks]."""
-    if is_known:
-        known = np.zeros((1, 1), np.int64)
-        for size, k, dilation, count, stride in zip(padded, block, dilations, counts, strides):
-            along = np.arange(k)[:, None] * dilation + np.arange(count) * stride
-            known = (known[:, None, :, None] * size + along[None, :, None, :]).reshape(len(known) * k, -1)
-        return node.literal(known.reshape(1, -1))
-    places, rows, columns = run_time.literal([[0]]), 1, 1
-    for size, k, dilation, count, stride in zip(padded, block, dilations, counts, strides):
-        inside = relax.multiply(relax.expand_dims(run_time.counted(k), axis=[1]), run_time.literal(dilation))
-        along = relax.expand_dims(relax.add(inside, relax.multiply(run_time.counted(count), run_time.literal(stride))), axis=[1])
-        outer = relax.multiply(relax.expand_dims(places, axis=[1, 3]), run_time.vector(node, [size]))
-        rows, columns = rows * k, columns * count
-        places = relax.reshape(relax.add(outer, along), shape=[rows, columns])      # [rows, k, columns, count]
-    return relax.reshape(places, shape=[1, rows * columns])
 
 
 @op("DeformConv", 19, 22)

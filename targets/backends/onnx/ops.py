@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,6 +234,21 @@ def refuse_arange(op: Any) -> Refusal | None:
     return None if isinstance(op.result.dims[0], int) else Refusal(f"its size is {op.result.dims[0]}, which no input has")
 
 
+def col2im(w: Any, op: Any) -> str:
+    """The block and its places are one axis each."""
+    rank = len(op.attrs["size"])
+    batch, channels, *block = op.types[0].dims[:2 + rank]
+    flat = w.node("Reshape", [op.inputs[0], w.ints([batch, channels * prod(block), prod(op.types[0].dims[2 + rank:])])])
+    steps = {"strides": op.attrs["strides"], "dilations": op.attrs["dilations"], "pads": op.attrs["padding"]}
+    return w.node("Col2Im", [flat, w.ints(op.attrs["size"]), w.ints(block)], op.label, **steps)
+
+
+def refuse_col2im(op: Any) -> Refusal | None:
+    """Symbols stand in no input by themselves."""
+    sizes = op.types[0].dims
+    return None if all(isinstance(size, int) for size in sizes) else Refusal(f"its blocks have the sizes {list(sizes)}")
+
+
 def with_ints(onnx_op: str, attribute: str) -> Export:
     """An op whose attribute is ONNX's second input."""
     return Export(lambda w, op: w.node(onnx_op, [op.inputs[0], w.ints(op.attrs[attribute])], op.label),
@@ -305,7 +321,8 @@ TABLE: dict[str, Export] = {f"relax.{name}": entry for name, entry in {
     "scatter_nd": plain("ScatterND", reduction="reduction"),
     "reshape": Export(reshape, refuse_reshape), "permute_dims": Export(permute),
     "expand_dims": with_ints("Unsqueeze", "axis"), "squeeze": with_ints("Squeeze", "axis"),
-    "arange": Export(arange, refuse_arange), "broadcast_to": Export(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
+    "arange": Export(arange, refuse_arange), "col2im": Export(col2im, refuse_col2im),
+    "broadcast_to": Export(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
     "strided_slice": Export(strided_slice, refuse_slice), "pad": Export(pad), "triu": trilu(1), "tril": trilu(0),
     "depth_to_space": block("DepthToSpace"), "space_to_depth": block("SpaceToDepth"),
 }.items()}

@@ -107,6 +107,17 @@ def number_cases():
             yield Case("arange", [values((), dtype), values((), dtype)], {"shape": [size]})
 
 
+def block_cases():
+    for dtype in dtypes_of("col2im"):
+        yield Case("col2im", [values((2, 1, 3, 4), dtype)], {"size": [5], "strides": [1], "padding": [1, 0], "dilations": [1]})
+    steps = {"strides": [2, 1], "padding": [0, 2, 1, 0], "dilations": [1, 2]}
+    yield Case("col2im", [normal(2, 3, 2, 2, 4, 5)], {"size": [7, 5], **steps})
+    yield Case("col2im", [normal(2, 3, 2, 2, 4, 5)], {"size": [7, "w"], **steps}, shapes=[["n", 3, 2, "k", 4, "w"]],
+               symbols={"n": 2, "w": 5, "k": 2})
+    yield Case("col2im", [normal(0, 3, 2, 2, 4, 5)], {"size": [7, 5], **steps})
+    yield Case("col2im", [normal(1, 2, 9, 8, 5, 4)], {"size": [13, 11], "strides": [1, 1], "padding": [0] * 4, "dilations": [1, 1]})
+
+
 def slice_cases():
     for dtype in dtypes_of("strided_slice"):
         yield Case("strided_slice", [values((4, 5), dtype)], {"begin": [1, 0], "end": [3, 5], "strides": [1, 2]})
@@ -211,7 +222,8 @@ def scatter_cases():
     )
 
 
-CASES = [reshape_cases, permute_cases, broadcast_cases, number_cases, slice_cases, pad_cases, space_cases, gather_cases, scatter_cases]
+CASES = [reshape_cases, permute_cases, broadcast_cases, number_cases, block_cases, slice_cases, pad_cases, space_cases, gather_cases,
+         scatter_cases]
 
 
 @pytest.mark.parametrize("cases", CASES)
