@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from lowering import Lowering
 from onnx import ModelProto, TensorProto, helper, numpy_helper
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 
 import legato
 from legato.core import cpu
@@ -19,6 +19,7 @@ from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
 EITHER = (".winograd", ".panels")    # suffixes of filters that are transformed at compile time, and in the kernel
+DEEP = [(20, 3), (64, 1)]     # channels, and threads
 RNG = np.random.default_rng(3)
 
 
@@ -145,8 +146,9 @@ def test_orders(order, threads, monkeypatch):
     check(everything(), f"llvm{{threads={threads}}}", 10)
 
 
-@pytest.mark.parametrize("deep, threads", [(20, 3), (64, 1)])
-@pytest.mark.parametrize("target", LEVELS_HERE[::-1])
+@pytest.mark.parametrize("target, deep, threads", [
+    *((target, *DEEP[number % 2]) for number, target in enumerate(LEVELS_HERE[::-1])),
+    *thorough([(target, *DEEP[1 - number % 2]) for number, target in enumerate(LEVELS_HERE[::-1])], 3)])
 def test_filters_that_the_kernel_transforms(target, deep, threads, monkeypatch):
     """Panel by panel, also of channels in several parts, the last of which is shorter."""
     take_only(monkeypatch, "panels")
