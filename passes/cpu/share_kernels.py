@@ -82,7 +82,8 @@ def share(same: SameKernels, calls: Sequence[Sequence[ir.Operation]]) -> None:
 
 
 def put(argument: ir.Value, uses: Iterable[tuple[ir.Operation, int]]) -> None:
-    """Puts an argument in the place of constants. A vector of it is made in each parallel loop, which scalars enter at less cost."""
+    """Puts an argument in the place of constants. A vector of it is made in each parallel loop, which scalars enter at less cost, and at the
+    kernel's begin for uses outside of these: in branches, none of which needs to come before another."""
     made: dict[tuple[ir.Type, ir.Operation | None], ir.Value] = {}
     for op, place in uses:
         constant = op.operands[place].owner
@@ -90,8 +91,8 @@ def put(argument: ir.Value, uses: Iterable[tuple[ir.Operation, int]]) -> None:
         if type_ != argument.type:
             loop = next((outer for outer in ancestors(op) if outer.name in PARALLEL), None)
             if (type_, loop) not in made:
-                point = ir.InsertionPoint(constant) if loop is None else ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0])
-                with point, constant.location:
+                block = argument.owner if loop is None else loop.regions[0].blocks[0]
+                with ir.InsertionPoint.at_block_begin(block), constant.location:
                     made[type_, loop] = vector.BroadcastOp(type_, argument).result
             value = made[type_, loop]
         op.operands[place] = value

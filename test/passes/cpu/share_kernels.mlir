@@ -214,3 +214,47 @@ func.func private @sum_3(%x: memref<16xi8> {tir.out}) attributes {tir.prim_func}
   vector.store %3, %x[%c0] : memref<16xi8>, vector<16xi8>
   return
 }
+
+// Outside of parallel loops a vector of the number comes before all branches that use it.
+// CHECK-LABEL: func.func private @branches(
+// CHECK-SAME: %[[STEP:[a-z0-9]+]]: f32)
+// CHECK-NEXT: %[[STEPS:.*]] = vector.broadcast %[[STEP]] : f32 to vector<16xf32>
+// CHECK: scf.if
+// CHECK: arith.mulf %{{.*}}, %[[STEPS]]
+// CHECK: } else {
+// CHECK: arith.mulf %{{.*}}, %[[STEPS]]
+func.func @branching(%x: memref<16xf32>, %flag: i1) {
+  call @branches(%x, %flag) : (memref<16xf32>, i1) -> ()
+  call @other_branches(%x, %flag) : (memref<16xf32>, i1) -> ()
+  return
+}
+func.func private @branches(%x: memref<16xf32>, %flag: i1) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %0 = vector.load %x[%c0] : memref<16xf32>, vector<16xf32>
+  scf.if %flag {
+    %step = arith.constant dense<0.25> : vector<16xf32>
+    %1 = arith.mulf %0, %step : vector<16xf32>
+    vector.store %1, %x[%c0] : memref<16xf32>, vector<16xf32>
+  } else {
+    %step = arith.constant dense<0.25> : vector<16xf32>
+    %1 = arith.mulf %0, %step : vector<16xf32>
+    %2 = arith.addf %1, %0 : vector<16xf32>
+    vector.store %2, %x[%c0] : memref<16xf32>, vector<16xf32>
+  }
+  return
+}
+func.func private @other_branches(%x: memref<16xf32>, %flag: i1) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %0 = vector.load %x[%c0] : memref<16xf32>, vector<16xf32>
+  scf.if %flag {
+    %step = arith.constant dense<0.5> : vector<16xf32>
+    %1 = arith.mulf %0, %step : vector<16xf32>
+    vector.store %1, %x[%c0] : memref<16xf32>, vector<16xf32>
+  } else {
+    %step = arith.constant dense<0.5> : vector<16xf32>
+    %1 = arith.mulf %0, %step : vector<16xf32>
+    %2 = arith.addf %1, %0 : vector<16xf32>
+    vector.store %2, %x[%c0] : memref<16xf32>, vector<16xf32>
+  }
+  return
+}
