@@ -82,8 +82,8 @@ def share(same: SameKernels, calls: Sequence[Sequence[ir.Operation]]) -> None:
 
 
 def put(argument: ir.Value, uses: Iterable[tuple[ir.Operation, int]]) -> None:
-    """Puts an argument in the place of constants. A vector of it is made in each parallel loop, which scalars enter at less cost, and at the
-    kernel's begin for uses outside of these: in branches, none of which needs to come before another."""
+    """Puts an argument in the place of constants. A vector of it is made in each parallel loop, which scalars enter at less cost, and at
+    the kernel's begin for uses outside of these: in branches, none of which needs to come before another."""
     made: dict[tuple[ir.Type, ir.Operation | None], ir.Value] = {}
     for op, place in uses:
         constant = op.operands[place].owner
