@@ -2,7 +2,8 @@
 from legato.targets.backends.engine import OnnxEngine
 from legato.targets.backends.onnx import op_patterns
 
-UNREAD = ("relax.gather_elements", "relax.pad")  # gather_elements of a shape other than x's, and pad of mode wrap, deviate from ONNX
+# gather_elements of a shape other than x's, and pad of mode wrap, deviate from ONNX; col2im of other than two dimensions is not known
+UNREAD = ("relax.gather_elements", "relax.pad", "relax.col2im")
 
 
 class OpenVino(OnnxEngine):

@@ -245,8 +245,8 @@ def col2im(w: Any, op: Any) -> str:
 
 def refuse_col2im(op: Any) -> Refusal | None:
     """Symbols stand in no input by themselves."""
-    sizes = op.types[0].dims
-    return None if all(isinstance(size, int) for size in sizes) else Refusal(f"its blocks have the sizes {list(sizes)}")
+    sizes = [*op.types[0].dims, *op.attrs["size"]]
+    return None if all(isinstance(size, int) for size in sizes) else Refusal(f"its blocks and images have the sizes {sizes}")
 
 
 def with_ints(onnx_op: str, attribute: str) -> Export:
