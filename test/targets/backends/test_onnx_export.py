@@ -65,6 +65,8 @@ def check(case, dynamic, problems):
     data = export(module).SerializeToString()
     arrays = list(map(np.asarray, case.arrays()))
     expected = np.asarray(relax.OPS[case.op].semantics(*arrays, **case.attrs))
+    if not expected.size:   # nor a result without elements is for engines
+        return False
     for name, load in (("onnxruntime", onnxruntime.load), ("openvino", openvino.load)):
         if name == "openvino" and not any(one.name == case.op for one in OpenVino.patterns):
             continue
