@@ -4,6 +4,7 @@ from math import prod
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir
+from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import Size, dims, largest, minus, plus, quotient, smallest, times
 from legato.targets.builders.sizes import index as index_value
@@ -41,9 +42,11 @@ def col2im(k, x, out):
 class _Planes:
     """The planes of images, one for each channel, as sums of ``blocks``: [planes, block..., places...]."""
 
-    def __init__(self, kind, blocks: ir.Value, rank: int, strides: Sequence[int], padding: Sequence[int], dilations: Sequence[int]) -> None:
+    def __init__(self, kind: Element, blocks: ir.Value, rank: int, strides: Sequence[int], padding: Sequence[int],
+                 dilations: Sequence[int]) -> None:
         self.kind, self.blocks, self.rank, self.strides, self.padding, self.dilations = kind, blocks, rank, strides, padding, dilations
         self.block, self.places = dims(blocks)[1:1 + rank], dims(blocks)[1 + rank:]
+        self.writes_out = prod(size if isinstance(size, int) else WRITTEN + 1 for size in self.block) <= WRITTEN
 
     def each(self, into: ir.Value, first: ir.Value) -> ir.Value:
         """``into``, the planes from ``first`` on."""
@@ -60,7 +63,7 @@ class _Planes:
         if len(tap) == self.rank:
             return add([*tap], own)
         count = self.block[len(tap)]
-        if prod(size if isinstance(size, int) else WRITTEN + 1 for size in self.block) <= WRITTEN and isinstance(count, int):
+        if self.writes_out and isinstance(count, int):
             for number in range(count):
                 own = self._taps(own, add, *tap, number)
             return own

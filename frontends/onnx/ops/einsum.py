@@ -63,8 +63,8 @@ def _diagonal(node, x: ir.Value, first: int, second: int) -> ir.Value:
     order.insert(order.index(first) + 1, second)
     x = x if second == first + 1 else relax.permute_dims(x, axes=order)
     flat = relax.reshape(x, shape=[rows * columns if axis == first else sizes[axis] for axis in order if axis != second])
-    places = relax.multiply(run_time.counted(rows), run_time.vector(node, [columns + 1]))
-    return relax.take(flat, places, axis=order.index(first))
+    apart = columns + 1 if isinstance(columns, int) else run_time.vector(node, [columns + 1])
+    return relax.take(flat, run_time.counted(rows, step=apart), axis=order.index(first))
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:

@@ -98,7 +98,7 @@ def deform_conv(node):
             offset = relax.reshape(offset, shape=[batch, taps, *out])
             along = np.arange(kernel[axis]) * dilations[axis] - pads[axis]
             base = np.broadcast_to(along[:, None] if axis == 0 else along, kernel).reshape(1, taps, 1, 1)
-            steps = relax.multiply(relax.astype(run_time.counted(out[axis]), dtype=node.dtype()), node.literal(strides[axis], node.dtype()))
+            steps = relax.astype(run_time.counted(out[axis], step=strides[axis]), dtype=node.dtype())
             steps = relax.reshape(steps, shape=[1, 1, out[0], 1] if axis == 0 else [1, 1, 1, out[1]])
             place = relax.add(relax.add(offset, node.literal(base, node.dtype())), steps)
             places.append(linear_taps(Extents(node, sizes), relax.reshape(place, shape=[batch, taps * product(out)]), sizes[axis]))

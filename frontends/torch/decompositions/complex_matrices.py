@@ -12,7 +12,7 @@ def _any_complex(operands: Any) -> bool:
                for operand in operands)
 
 
-def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of operands of which some are complex alone."""
     return lambda *operands, **options: function(*operands, **options) if _any_complex(operands) else NotImplemented
 
@@ -69,7 +69,7 @@ def _inverse(a: Any, *, check_errors: bool = False) -> tuple[Any, Any]:
     return _solved(a, unit), torch.zeros(a.shape[:-2], dtype=torch.int32)
 
 
-COMPLEX_MATRICES = {op: _of_complex(function) for op, function in {
+COMPLEX_MATRICES = {op: of_complex(function) for op, function in {
     aten.mm.default: _multilinear(torch.mm), aten.bmm.default: _multilinear(torch.bmm), aten.mv.default: _multilinear(torch.mv),
     aten.linear.default: _linear, aten.einsum.default: _einsum, aten.dot.default: lambda x, y: (x * y).sum(),
     aten.vdot.default: lambda x, y: (x.conj() * y).sum(), aten.addmm.default: _add_product, aten.addmv.default: _add_product,

@@ -1,24 +1,14 @@
 """Ops on complex numbers in terms of their real and imaginary parts, where the exporter has them of real numbers alone."""
 import cmath
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.torch.decompositions.complex_elements import COMPLEX_ELEMENTS
-from legato.frontends.torch.decompositions.complex_matrices import COMPLEX_MATRICES
+from legato.frontends.torch.decompositions.complex_matrices import COMPLEX_MATRICES, of_complex
 
 aten = torch.ops.aten
-
-
-def _of_complex(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of complex first operands alone."""
-    def of_any(x: Any, *others: Any, **options: Any) -> Any:
-        complex_ones = [value for value in (x, *others) if isinstance(value, torch.Tensor) and value.is_complex()]
-        return function(x, *others, **options) if complex_ones else NotImplemented
-
-    return of_any
 
 
 def _times_a_number(x: Any, number: Any) -> Any:
@@ -197,7 +187,7 @@ def _variance(x: Any, axes: Any = None, *, correction: Any = 1, keepdim: bool = 
 COMPLEX = {
     **COMPLEX_ELEMENTS,
     **COMPLEX_MATRICES,
-    **{op: _of_complex(function) for op, function in {
+    **{op: of_complex(function) for op, function in {
         aten.exp.default: _exp, aten.log.default: _log, aten.sqrt.default: _sqrt, aten.sin.default: _sin, aten.cos.default: _cos,
         aten.expm1.default: _expm1, aten.sinc.default: _sinc,
         aten.sinh.default: _sinh, aten.cosh.default: _cosh, aten.tanh.default: _tanh, aten.sigmoid.default: _sigmoid,
