@@ -1,4 +1,6 @@
 """Ops on images whose sizes are known only at run time: one compile each, called with several sizes, 1 among them, against onnxruntime."""
+from itertools import product
+
 import ml_dtypes
 import numpy as np
 import onnxruntime
@@ -147,8 +149,7 @@ ROIS = np.array([[0, 1, 1, 4, 5], [1, 0, 0, 9, 2], [0, 3.5, 2, 3.6, 8], [1, -20,
                  [0, 30, 1, 33, 2], [1, -9, -9, -3, -3], [0, 0.5, -0.5, 2.5, 3.5], [1, -1.5, 1.25, 0.75, 1e4]], np.float32)
 
 
-@pytest.mark.parametrize("pooled", [[2, 3], [1, 1], [7, 5]])
-@pytest.mark.parametrize("scale", [1.0, 0.7])
+@pytest.mark.parametrize("scale, pooled", sampled(product([1.0, 0.7], [[2, 3], [1, 1], [7, 5]]), 2, 2))
 def test_max_roi_pool(pooled, scale):
     """Regions beyond the image, larger than it, of one pixel, with exchanged corners; bins without pixels, and of parts of pixels; corners
     halfway between pixels; infinities among the pixels."""

@@ -75,8 +75,7 @@ def in_bytes(inputs: list, block: int) -> np.ndarray:
     return ((np.rint(x / np.where(scale == 0, 1, scale)) * scale).reshape(len(x), -1) @ weight).astype(np.float32)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads, symbolic", [(1, False), (2, True), *thorough([(1, True), (2, False)], 2)])
 def test_accuracy_level_of_bytes(threads, symbolic):
     """Rows are bytes, as onnxruntime has them, where the model says that these suffice and the CPU multiplies bytes; one row stays f32."""
     rounds = Machine.host().multiplies_bytes

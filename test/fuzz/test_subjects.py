@@ -2,8 +2,8 @@
 import pytest
 from fuzzing import SUBJECTS, attempt, subject
 
-SEEDS = {"contrib": range(8), "gpu": range(8), "graphs": range(32), "kernels": range(16), "misfits": range(16), "partitions": range(8),
-         "rare": range(16), "regions": range(16), "schedules": range(8), "sequences": range(100, 108), "typed": range(8)}
+SEEDS = {"contrib": range(8), "gpu": range(8), "graphs": range(16), "kernels": range(16), "misfits": range(8), "partitions": range(8),
+         "rare": range(8), "regions": range(8), "schedules": range(8), "sequences": range(100, 108), "typed": range(8)}
 LEAST = {"gpu": 0.4}   # of the programs are run; many steps of threads do not fit together
 TOGETHER = 8
 

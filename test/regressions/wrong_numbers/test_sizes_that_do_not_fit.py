@@ -5,6 +5,7 @@ import onnxruntime
 import pytest
 from onnx import helper
 from onnx_check import model, value
+from thoroughly import thorough
 
 import legato
 
@@ -60,7 +61,7 @@ def test_rows_of_products_of_integers():
             r"needs x1 to be 8")
 
 
-@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize("op, gates", [("RNN", 1), *thorough([("LSTM", 4), ("GRU", 3)], 2)])
 def test_weights_of_recurrent_layers(op, gates):
     names = ["x", "w", "r", "b", "", "h"]
     nodes = [helper.make_node(op, names, ["y"], hidden_size=4)]

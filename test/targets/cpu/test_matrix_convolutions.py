@@ -9,6 +9,7 @@ import onnxruntime
 import pytest
 from harness import share_all
 from onnx import TensorProto, helper, numpy_helper
+from thoroughly import thorough
 
 import legato
 from legato.targets.cpu.machine import Machine
@@ -121,14 +122,13 @@ def test_chunks_of_positions(cpu, monkeypatch):
 
 
 @pytest.mark.skipif(not ROUNDS or Machine.host().has("amx-bf16"), reason="AVX512-BF16 without AMX rounds those of groups")
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("batch", ["", "n"])
+@pytest.mark.parametrize("batch, threads", [("", 1), ("n", 2), *thorough([("", 2), ("n", 1)], 2)])
 def test_groups(batch, threads, monkeypatch):
     share_all(monkeypatch)
     check(GROUPS, f"llvm{{{ROUNDED},threads={threads}}}", batch)
 
 
-@pytest.mark.parametrize("target", ["llvm", "llvm{threads=2}", "llvm{cpu=x86-64-v3}"])
+@pytest.mark.parametrize("target", [*thorough(["llvm"]), "llvm{threads=2}", "llvm{cpu=x86-64-v3}"])
 def test_groups_of_bf16(target):
     """With a bias, and a tensor that is added; of more groups than a vector has features, and of too few features or channels, too."""
     rng, nodes, arrays, constants = np.random.default_rng(9), [], {}, {}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from harness import DTYPES, TARGETS, Net, single
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 
 TRANSPOSES = [
     ((128, 12, 64), (1, 0, 2)),
@@ -212,7 +212,7 @@ PADDED = [((2, 3, 20, 37), [0, 0, 3, 2, 0, 0, 1, 4]), ((1, 9, 8, 40), [0, 2, 7, 
           ((1000,), [7, 900]), ((4, 6, 3), [0, 2, 2, 0, 1, 0]), (("n", 30, "m"), [1, 2, 5, 0, 0, 3]), (("n", 5, 41), [0, 0, 2, 0, 0, 2])]
 
 
-@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"], ids=[*TARGETS, "threads"])
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), *thorough(["llvm{threads=2}"])], ids=[*TARGETS, "threads"])
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 def test_mirrored_pads(mode, target):
     net, arrays, right = Net(target), [], []

@@ -1,11 +1,12 @@
 """Products whose columns are no multiple of a vector, with what is computed of them, against numpy: the last columns are one register
 tile under masks, in vectors of a power of two."""
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from harness import DTYPES, NAMES, Net
-from thoroughly import first_of, pairs
+from thoroughly import first_of, sampled
 
 from legato.core import cpu
 from legato.dialects import relax
@@ -47,8 +48,7 @@ def check(net, arrays, expected, tolerance):
 
 
 @pytest.mark.parametrize("half", first_of([0, 1]))
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("cpu_name", CPUS)
+@pytest.mark.parametrize("cpu_name, dtype", sampled(product(CPUS, TOLERANCE), 3, 2))
 def test_columns(cpu_name, dtype, half):
     """Of constants and of tensors, of a vector and its neighbours, some in batches and with rows that only the call knows. A half has
     two of these for each number of columns, in turn, and the next type the other two."""
@@ -95,7 +95,7 @@ def test_nothing_beside_them_is_touched(cpu_name):
     np.testing.assert_allclose(found[np.isfinite(expected)], expected[np.isfinite(expected)], atol=1e-4)
 
 
-@pytest.mark.parametrize("cpu_name, threads, dtype", pairs(CPUS, [2, 3], ["f32", "f16", "bf16"]))
+@pytest.mark.parametrize("cpu_name, threads, dtype", sampled(product(CPUS, [2, 3], ["f32", "f16", "bf16"]), 5, 3))
 def test_threads_share_whole_tiles(cpu_name, threads, dtype):
     """Rows and columns that no number of threads divides: the last columns are behind those that threads share."""
     net, arrays, expected = Net(f"llvm{{cpu={cpu_name} threads={threads}}}", first=None), [], []

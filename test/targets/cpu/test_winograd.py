@@ -138,8 +138,7 @@ def take_only(monkeypatch, order: str, in_pairs: bool = False) -> None:
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("order", ["points", "blocks"])
+@pytest.mark.parametrize("order, threads", [("points", 1), ("blocks", 3), *thorough([("points", 3), ("blocks", 1)], 2)])
 def test_orders(order, threads, monkeypatch):
     """Blocks of which each is computed by all threads, point by point, and by one of them, panel by panel."""
     take_only(monkeypatch, order)

@@ -8,6 +8,7 @@ import pytest
 from attention_graphs import Graph, compare
 from emulate import emulated
 from onnx import TensorProto, helper
+from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -145,7 +146,7 @@ def test_few_heads_have_flat_tiles(heads, rows, tiles):
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
-@pytest.mark.parametrize(("depth", "most"), [(80, 164), (96, 160), (256, 136)])
+@pytest.mark.parametrize(("depth", "most"), [(80, 164), *thorough([(96, 160)], 2), (256, 136)])
 def test_wide_heads_leave_registers(depth, most, tmp_path):
     """What a thread copies is in registers for a few turns at a time. Of halves, without matrices, and of any numbers of rows and keys; of
     80 elements in both forms."""

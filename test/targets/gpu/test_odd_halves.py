@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 import standin
 from onnx import helper
+from thoroughly import sampled
 
 import legato
 from legato.passes.graph import pad_products
@@ -53,8 +54,8 @@ def test_products(constant, shapes, chip, monkeypatch):
     assert "ld.global.b16" not in product and ("wgmma" in product if chip == "sm_90a" else WIDE in product and "mma.sync" in product)
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-@pytest.mark.parametrize("channels,filters", [(21, 64), (64, 21), (35, 77)])
+@pytest.mark.parametrize("channels, filters, chip", sampled(
+    ((*sizes, chip) for chip in CHIPS for sizes in ((21, 64), (64, 21), (35, 77))), 2, 3))
 def test_convolutions(channels, filters, chip, monkeypatch):
     """With channels that are filled up, with filters that are turned, and with both."""
     made = model("Conv", [["n", channels, 9, 7], [filters, channels, 3, 3]], True, pads=[1, 1, 1, 1])

@@ -8,6 +8,7 @@ import quantized_layers
 import whole_models
 from onnx import helper
 from onnx_check import model, value
+from thoroughly import first_of
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -65,7 +66,8 @@ def quantized(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *whole_models.TARGETS[1:]])
+@pytest.mark.parametrize("target", [*first_of(whole_models.TARGETS[1:]),
+                                    pytest.param("vulkan", marks=[needs_vulkan, pytest.mark.thorough])])
 def test_layers_are_compared_one_by_one(target, quantized, monkeypatch, capsys):
     monkeypatch.setenv("STANDIN_CHIP", "80")
     monkeypatch.setattr(whole_models, "distance", lambda found, expected: 1e-5)
