@@ -89,8 +89,12 @@ def test_a_bug_is_found(name, monkeypatch):
             change(module)
 
     monkeypatch.setattr(pass_class, "run", run)
-    outcomes = attempt([subject(name)(seed) for seed in seeds], seeds[0])
-    assert any(outcome.kind == "wrong" for outcome in outcomes), [outcome.kind for outcome in outcomes]
+    kinds = []
+    for seed in seeds:      # until one finds it
+        kinds += [outcome.kind for outcome in attempt([subject(name)(seed)], seed)]
+        if kinds[-1] == "wrong":
+            return
+    pytest.fail(f"no program finds it: {kinds}")
 
 
 def test_mutated_files_find_a_reader_that_does_not_ask_for_its_file(monkeypatch):

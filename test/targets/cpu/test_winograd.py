@@ -156,7 +156,7 @@ def test_filters_that_the_kernel_transforms(target, deep, threads, monkeypatch):
 
 
 @pytest.mark.skipif(bool(cpu.missing_features("cooperlake", "")), reason="wants AVX512-BF16")
-@pytest.mark.parametrize("order, threads", [("blocks", 1), ("points", 3)])
+@pytest.mark.parametrize("order, threads", [("points", 3), *thorough([("blocks", 1)], 2)])
 def test_pairs_of_bf16(order, threads, monkeypatch):
     """With factors rounded to bf16, tiles of 2 x 2 are multiplied in pairs of channels: exactly where these are, else within 1 in 128."""
     take_only(monkeypatch, order, in_pairs=True)

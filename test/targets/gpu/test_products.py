@@ -156,7 +156,7 @@ def test_threads_of_a_block_share_a_long_depth():
 
 def test_blocks_share_a_long_depth():
     """Where copies are asynchronous, blocks take parts of a depth, some no multiple of a tile's, and a second launch adds them up."""
-    nodes = [matmul(120, 260, 3000, then="Relu"), conv(1, 256, (8, 8), 500, 3, pad=1, then="Relu")]
+    nodes = [matmul(120, 260, 3000, then="Relu"), conv(1, 256, (8, 8), 132, 3, pad=1, then="Relu")]
     lowered = legato.lower(legato.from_onnx(model(nodes)), "nvvm", last="schedules")
     assert len(find(lowered.operation, "tir.sch_rfactor")) == len(nodes)
     given = feeds(nodes)
@@ -184,7 +184,7 @@ def test_shared_depths_on_vulkan():
 
 
 def test_shared_depths_under_the_emulator():
-    nodes = [matmul(9, 12, 1024), matmul(66, 130, 1030)]
+    nodes = [matmul(9, 12, 1024), matmul(34, 66, 1030)]
     given = feeds(nodes)
     check(nodes, emulated(legato.from_onnx(model(nodes)), "nvvm{chip=sm_75}", seed=1)(**given), given)
 
