@@ -1,9 +1,11 @@
 """tir-lower-copies: copies of strided buffers become loops around contiguous copies; upstream would call a library function.
 
-A contiguous part of static size is a ``memcpy``; one of dynamic size is copied by vectors, with a mask for the rest.
+A contiguous part of static size is a ``memcpy``, or a few vectors: LLVM stores those that it makes of a short one out of order, which takes
+a third more time where memory is the limit. One of dynamic size is copied by vectors, with a mask for the rest.
 """
 from collections import Counter
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from legato.core import fills
@@ -16,6 +18,7 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 MANY = 16       # copies in a function
+FEW = range(2, 9)   # vectors of a memcpy that LLVM makes instructions of
 UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
@@ -33,8 +36,9 @@ class LowerCopies(ModulePass):
 
 
 def lower_copies(module: ir.Module, machine: CpuMachine) -> None:
-    """Replaces every ``memref.copy`` of ``module`` that is not a single ``memcpy``."""
-    copies = [op for op in find(module.operation, "memref.copy") if not all(contiguous(v.type) for v in op.operands)]
+    """Replaces every ``memref.copy`` of ``module`` that is not a single ``memcpy`` of more than a few vectors."""
+    copies = [op for op in find(module.operation, "memref.copy")
+              if not all(contiguous(v.type) for v in op.operands) or vectors_of(op.operands[0].type, machine) in FEW]
     homes = [ancestors(op)[-1] for op in copies]
     number = Counter(homes)
     for op, home in zip(copies, homes):
@@ -90,6 +94,20 @@ def contiguous(type_: ir.MemRefType) -> bool:
     return set(shape) <= {1}
 
 
+def vectors_of(type_: ir.MemRefType, machine: CpuMachine) -> int:
+    """How many vectors hold all elements of a buffer; 0 where one vector has more, or their number or width in memory is not known."""
+    bits = bits_of(type_.element_type)
+    if DYNAMIC in type_.shape or bits < 8:
+        return 0
+    lanes, size = machine.lanes(bits), prod(type_.shape)
+    return 0 if size < lanes else -(-size // lanes)
+
+
+def bits_of(element: ir.Type) -> int:
+    """The bits of an element in memory, where it takes whole bytes."""
+    return 64 if isinstance(element, ir.IndexType) else element.width
+
+
 def without_units(buffer: ir.Value) -> ir.Value:
     """A buffer without its dimensions of size 1, whose strides mean nothing."""
     type_ = buffer.type
@@ -100,6 +118,16 @@ def without_units(buffer: ir.Value) -> ir.Value:
     reduced = ir.MemRefType.get([shape[d] for d in kept], type_.element_type, layout([strides[d] for d in kept], offset))
     sizes = [memref.dim(buffer, index(d)) for d, size in enumerate(shape) if size == DYNAMIC]
     return memref.SubViewOp(reduced, buffer, [], sizes, [], [0] * type_.rank, shape, [1] * type_.rank).result
+
+
+def flat(buffer: ir.Value) -> ir.Value:
+    """A contiguous buffer as one of rank 1."""
+    type_ = buffer.type
+    if type_.rank == 1:
+        return buffer
+    _, offset = type_.get_strides_and_offset()
+    flattened = ir.MemRefType.get([prod(type_.shape)], type_.element_type, layout([1], offset))
+    return memref.CollapseShapeOp(flattened, buffer, [list(range(type_.rank))]).result
 
 
 def layout(strides: list[int], offset: int) -> ir.Attribute:
@@ -141,14 +169,24 @@ class Copy:
 
     def piece(self, places: list[ir.Value]) -> None:
         """Copies the contiguous part at the indices ``places`` of the leading dimensions."""
-        inner = self.source.type.shape[self.dense:]
-        if DYNAMIC not in inner and not places:
-            memref.CopyOp(self.source, self.target)
+        if DYNAMIC in self.source.type.shape[self.dense:]:
+            self.vectors(places)
             return
-        if DYNAMIC not in inner:
-            memref.CopyOp(self.part(self.source, places), self.part(self.target, places))
-            return
-        self.vectors(places)
+        source, target = (self.part(one, places) if places else one for one in (self.source, self.target))
+        if vectors_of(source.type, self.machine) in FEW:
+            self.few_vectors(source, target)
+        else:
+            memref.CopyOp(source, target)
+
+    def few_vectors(self, source: ir.Value, target: ir.Value) -> None:
+        """Copies a contiguous part from its first vector to its last one, which begins where it ends with the part."""
+        element = source.type.element_type
+        lanes, size = self.machine.lanes(bits_of(element)), prod(source.type.shape)
+        type_ = ir.VectorType.get([lanes], element)
+        source, target = flat(source), flat(target)
+        for start in range(0, size, lanes):
+            at = [index(min(start, size - lanes))]
+            vector.StoreOp(vector.LoadOp(type_, source, at).result, target, at)
 
     def part(self, buffer: ir.Value, places: list[ir.Value]) -> ir.Value:
         """The contiguous part of a buffer as a subview of rank 1 or more."""
@@ -167,7 +205,7 @@ class Copy:
                 scf.YieldOp([])
             return
         element = self.source.type.element_type
-        bits = 64 if isinstance(element, ir.IndexType) else element.width
+        bits = bits_of(element)
         lanes = self.machine.lanes(bits)
         type_ = ir.VectorType.get([lanes], element)
         size = self.size(last)

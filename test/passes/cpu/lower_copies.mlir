@@ -4,9 +4,37 @@
 // Rows of a strided buffer are copied one by one: each is one memcpy.
 // CHECK-LABEL: func.func @rows(
 // CHECK: scf.for
-// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: ?>>
-func.func @rows(%x: memref<4x16xf32, strided<[32, 1], offset: 8>>, %y: memref<4x16xf32>) {
-  memref.copy %x, %y : memref<4x16xf32, strided<[32, 1], offset: 8>> to memref<4x16xf32>
+// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<65xf32, strided<[1], offset: ?>> to memref<65xf32, strided<[1], offset: ?>>
+func.func @rows(%x: memref<4x65xf32, strided<[80, 1], offset: 8>>, %y: memref<4x65xf32>) {
+  memref.copy %x, %y : memref<4x65xf32, strided<[80, 1], offset: 8>> to memref<4x65xf32>
+  return
+}
+
+// Short ones are vectors, from the first to the last, which begins before the end of the one in front of it.
+// CHECK-LABEL: func.func @short_rows(
+// CHECK: scf.for
+// CHECK: %[[V:.*]] = vector.load %[[FROM:.*]][%{{.*}}] : memref<20xf32, {{.*}}>, vector<8xf32>
+// CHECK-NEXT: vector.store %[[V]], %[[TO:.*]][%{{.*}}] : memref<20xf32, {{.*}}>, vector<8xf32>
+// CHECK-NEXT: %[[SECOND:.*]] = arith.constant 8 : index
+// CHECK-NEXT: vector.load %[[FROM]][%[[SECOND]]]
+// CHECK-NEXT: vector.store %{{.*}}, %[[TO]][%[[SECOND]]]
+// CHECK-NEXT: %[[LAST:.*]] = arith.constant 12 : index
+// CHECK-NEXT: vector.load %[[FROM]][%[[LAST]]]
+// CHECK-NEXT: vector.store %{{.*}}, %[[TO]][%[[LAST]]]
+// CHECK-NOT: memref.copy
+// V2-LABEL: func.func @short_rows(
+// V2-COUNT-5: vector.store {{.*}} vector<4xf32>
+// V2-NOT: vector.store
+func.func @short_rows(%x: memref<4x20xf32, strided<[32, 1], offset: 8>>, %y: memref<4x20xf32>) {
+  memref.copy %x, %y : memref<4x20xf32, strided<[32, 1], offset: 8>> to memref<4x20xf32>
+  return
+}
+
+// Elements of less than a byte are packed otherwise in vectors.
+// CHECK-LABEL: func.func @bits(
+// CHECK-NEXT: memref.copy
+func.func @bits(%x: memref<100xi1>, %y: memref<100xi1>) {
+  memref.copy %x, %y : memref<100xi1> to memref<100xi1>
   return
 }
 
@@ -28,8 +56,8 @@ func.func @dynamic(%x: memref<4x?xf32, strided<[?, 1], offset: ?>>, %y: memref<4
 // What is one piece already stays: it is one memcpy.
 // CHECK-LABEL: func.func @whole(
 // CHECK-NEXT: memref.copy
-func.func @whole(%x: memref<4x16xf32>, %y: memref<4x16xf32>) {
-  memref.copy %x, %y : memref<4x16xf32> to memref<4x16xf32>
+func.func @whole(%x: memref<5x16xf32>, %y: memref<5x16xf32>) {
+  memref.copy %x, %y : memref<5x16xf32> to memref<5x16xf32>
   return
 }
 
@@ -51,7 +79,9 @@ func.func @column(%x: memref<8x1xf32>, %y: memref<8x1xf32, strided<[?, 1], offse
 
 // CHECK-LABEL: func.func @one_piece(
 // CHECK-NOT: scf.for
-// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<8x2xf32, strided<[2, 1]>> to memref<8x2xf32, strided<[2, 1], offset: 3>>
+// CHECK: %[[TO:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0, 1]] : memref<8x2xf32, strided<[2, 1], offset: 3>> into memref<16xf32, strided<[1], offset: 3>>
+// CHECK-COUNT-2: vector.store %{{.*}}, %[[TO]]
+// CHECK-NOT: vector.store
 func.func @one_piece(%x: memref<1x8x1x2xf32>, %y: memref<1x8x1x2xf32, strided<[16, 2, 4, 1], offset: 3>>) {
   memref.copy %x, %y : memref<1x8x1x2xf32> to memref<1x8x1x2xf32, strided<[16, 2, 4, 1], offset: 3>>
   return
