@@ -23,8 +23,8 @@ COMBINERS: dict[str, float | None] = {"arith.maximumf": float("-inf"), "arith.ad
 
 @dataclass(frozen=True)
 class PoolForm(Epilogue):
-    """A pool: the maximum of each window, or of floats the sum, of images with a border of what changes nothing. Those of channels-first
-    images have known sizes, and vectors of columns take few steps in them. The terms of indices are ``n`` (images), ``c`` (channels, or
+    """A pool: the maximum of each window, or of floats the sum, of images with a border of what changes nothing. In channels-first images
+    vectors of columns take few steps. The terms of indices are ``n`` (images), ``c`` (channels, or
     ``f`` where they are last), ``d``, ``h`` and ``w`` (positions of the result)."""
 
     with_sizes: ClassVar[bool] = True     # of averages
@@ -38,15 +38,15 @@ class PoolForm(Epilogue):
 
     @classmethod
     def of(cls, kernel: KernelOps, channels_last: bool = False) -> PoolForm | None:
-        """The form of a kernel of channels-first images, or of ``channels_last`` ones, whose sizes need not be known; None for another
-        one."""
+        """The form of a kernel of channels-first images, or of ``channels_last`` ones; None for another one. The images' number and sizes
+        need not be known, and are negative then."""
         found = [op for op in kernel.structured if op.maps and not op.parallel]
         heart = found[0] if len(found) == 1 and len(kernel.ops[-1].operands) == 1 else None
         if heart is None or len(heart.inputs) != 2 or heart.combiner not in COMBINERS or not is_pool(heart):
             return None
         neutral = neutral_of(heart.combiner, heart.op.results[0].type.element_type)
         inner = 1 if channels_last else 0
-        padded = unpadded(heart.op.operands[0], before=2 - inner, inner=inner, number=neutral, ends_known=not channels_last)
+        padded = unpadded(heart.op.operands[0], before=2 - inner, inner=inner, number=neutral, ends_known=False)
         steps = window_steps(heart, channels_last)
         if padded is None or steps is None or start_of(heart.op) != neutral:
             return None
@@ -55,8 +55,8 @@ class PoolForm(Epilogue):
         taps = list(heart.op.operands[1].type.shape)
         most = [(count - 1) * dilation for count, dilation in zip(taps, steps[1])]     # that windows reach out of an image
         ends = [end if end >= 0 else reach for end, reach in zip(padded[2], most)]
-        axes = axes_of(sizes, counts, taps, padded[1], *steps, ends if channels_last else None)
-        if axes is None or not (channels_last or is_quick(axes[-1], heart.op.results[0].type.element_type)):
+        axes = axes_of(sizes, counts, taps, padded[1], *steps, ends)
+        if axes is None or not (channels_last or is_quick(axes[-1].stride, axes[-1].dilation, heart.op.results[0].type.element_type)):
             return None
         form = cls(kernel, heart, padded[0], axes, channels_last)
         return form if form.channels >= 0 and form.is_traceable([form.source]) else None
@@ -87,15 +87,16 @@ class PoolForm(Epilogue):
         return self.heart.op.results[0]
 
 
-def steps_far(columns: WindowAxis, element: ir.Type) -> bool:
-    """Whether neighbouring windows are too far apart for shuffles that take a column of each. Vectors along a window are combined then."""
+def steps_far(stride: int, element: ir.Type) -> bool:
+    """Whether neighbouring windows are too far apart for shuffles that take a column of each. Vectors along a window are combined then.
+    ``stride``: the columns between them."""
     is_narrow = isinstance(element, ir.IntegerType) and element.width < 32      # floats are combined as f32
-    return columns.stride > (MOST_STRIDE if is_narrow else MOST_WORDS)
+    return stride > (MOST_STRIDE if is_narrow else MOST_WORDS)
 
 
-def is_quick(columns: WindowAxis, element: ir.Type) -> bool:
-    """Whether vectors of columns take few steps: ``columns`` are the windows along a row."""
-    return not steps_far(columns, element) or (columns.dilation == 1 and not isinstance(element, ir.IntegerType))
+def is_quick(stride: int, dilation: int, element: ir.Type) -> bool:
+    """Whether vectors of columns take few steps, by what is between neighbouring windows of a row, and between their taps."""
+    return not steps_far(stride, element) or (dilation == 1 and not isinstance(element, ir.IntegerType))
 
 
 def neutral_of(combiner: str, element: ir.Type) -> float:

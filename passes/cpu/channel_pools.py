@@ -19,7 +19,7 @@ from legato.dialects.module import Module
 from legato.passes.cpu.channel_loops import ChannelLoops
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.plane_pools import combined
+from legato.passes.cpu.plane_pool_parts import combined
 from legato.passes.cpu.row_tiles import MOST_TILES, Positions, tiles_of_any
 from legato.passes.cpu.window_loops import MOST_TAPS
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, loop, plus
+from legato.core.vector_loops import Size, loop
 from legato.passes.cpu.kept_rows import KeptRows
 
 MOST_VECTORS = 4        # of a window, which are written out
@@ -17,11 +17,9 @@ MOST_VECTORS = 4        # of a window, which are written out
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
 
-def far_windows(rows: KeptRows, row: Sequence[Size], at: Size, count: int, combine: Combine) -> ir.Value:
-    """What ``count`` neighbouring windows, the first at column ``at`` of the result, are combined to, as the first lanes of a vector. The
-    rows are kept ``whole``."""
+def far_windows(rows: KeptRows, row: Sequence[Size], places: Sequence[Size], combine: Combine) -> ir.Value:
+    """What the windows at these columns of the result are combined to, as the first lanes of a vector. The rows are kept ``whole``."""
     lanes, taps = rows.vectors.lanes, rows.columns.taps
-    places = [plus(at, number) for number in range(count)]
     whole = taps // lanes * lanes
 
     def step(tap: Size, values: Sequence[ir.Value]) -> list[ir.Value]:
@@ -29,7 +27,7 @@ def far_windows(rows: KeptRows, row: Sequence[Size], at: Size, count: int, combi
 
     if not whole:
         values = [rest(rows, rows.load_window(row, 0, place)) for place in places]
-        return lanes_combined(combine, [*values, *[rows.border] * (lanes - count)])
+        return lanes_combined(combine, [*values, *[rows.border] * (lanes - len(places))])
     values = [rows.load_window(row, 0, place) for place in places]
     if taps <= MOST_VECTORS * lanes:
         for tap in range(lanes, whole, lanes):
@@ -39,7 +37,7 @@ def far_windows(rows: KeptRows, row: Sequence[Size], at: Size, count: int, combi
     if whole < taps:
         last = [rest(rows, rows.load_window(row, whole, place)) for place in places]
         values = [combine(*both) for both in zip(last, values)]
-    return lanes_combined(combine, [*values, *[rows.border] * (lanes - count)])
+    return lanes_combined(combine, [*values, *[rows.border] * (lanes - len(places))])
 
 
 def rest(rows: KeptRows, value: ir.Value) -> ir.Value:

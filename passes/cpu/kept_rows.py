@@ -6,41 +6,46 @@ Where s is large a row is kept as it is, and windows are read one by one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from functools import reduce
 
 from legato.analysis.structured.window import WindowAxis
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, remainder, scratch, times
+from legato.core.vector_loops import Size, Vectors, loop, minus, most, plus, quotient, remainder, rounded_up, scratch, times
+from legato.passes.cpu.sized_axes import SizedAxis
 
 
 class KeptRows:
     """The memory of rows, made at the insertion point. ``columns``: the windows along a row; ``border``: a vector of what lies around the
     image; ``shape``: how many rows there are, as the dimensions of their places; ``whole``: rows are kept as they are."""
 
-    def __init__(self, vectors: Vectors, columns: WindowAxis, border: ir.Value, *shape: int, whole: bool = False):
+    def __init__(self, vectors: Vectors, columns: WindowAxis | SizedAxis, border: ir.Value, *shape: Size, whole: bool = False):
         self.vectors, self.columns, self.border = vectors, columns, border
         self.apart = stride = 1 if whole else columns.stride
         self.group = stride * vectors.lanes      # columns, of which one vector is made for each of the rows that are kept
-        read = (columns.count - 1) * columns.stride + (columns.taps - 1) * columns.dilation
-        written = -(-columns.size // self.group) * self.group + columns.begin
-        self.width = -(-max(read, written) // stride) + 2 * vectors.lanes
-        self.memory = scratch(*shape, stride, self.width, element=border.type.element_type)
+        reach = (columns.taps - 1) * columns.dilation
+        if isinstance(columns.count, int):
+            read = plus(times(columns.count - 1, columns.stride), reach)
+        else:   # all windows begin in the row, or in padding
+            read = plus(columns.size, columns.begin + max(columns.end, reach))
+        written = plus(times(rounded_up(columns.size, self.group), self.group), columns.begin)
+        self.width = plus(rounded_up(most(read, written), stride), 2 * vectors.lanes)
+        self.shape: list[Size] = [*shape, stride]
+        self.memory = scratch(*self.shape, self.width, element=border.type.element_type)
 
     def empty(self) -> None:
         """Writes the border everywhere."""
-        *shape, width = self.memory.type.shape
-        lanes = self.vectors.lanes
+        lanes, last = self.vectors.lanes, minus(self.width, self.vectors.lanes)
 
         def row(number: ir.Value) -> None:
             places: list[Size] = []
             left: Size = number
-            for size in reversed(shape):
+            for size in reversed(self.shape):
                 places.insert(0, remainder(left, size))
                 left = quotient(left, size)
-            loop(0, width - lanes + 1, lanes, lambda at: self.vectors.store(self.border, self.memory, *places, at))
-            self.vectors.store(self.border, self.memory, *places, width - lanes)
+            loop(0, plus(last, 1), lanes, lambda at: self.vectors.store(self.border, self.memory, *places, at))
+            self.vectors.store(self.border, self.memory, *places, last)
 
-        loop(0, prod(shape), 1, row)
+        loop(0, reduce(times, self.shape), 1, row)
 
     def keep(self, row: Sequence[Size], values: Sequence[ir.Value], start: Size) -> None:
         """Writes neighbouring vectors of a row of the image, of which the first begins at column ``start``, a multiple of ``group``."""

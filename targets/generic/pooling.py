@@ -80,6 +80,8 @@ class Windows:
     def counts(self, i: int, e: Element, include_pad: bool) -> "ir.Value | int":
         """The number of elements in the windows along one axis: one number, or a tensor with one for each position."""
         size, count = self.inputs[i], self.outputs[i]
+        if not self.ceil_mode and (include_pad or self.begins[i] == self.ends[i] == 0):
+            return self.kernel[i]    # all windows are whole
         first, last = (-self.begins[i], plus(size, self.ends[i])) if include_pad else (0, size)
         if not isinstance(size, int) or not isinstance(count, int):
             return self._counts_at_run_time(i, e, first, last)

@@ -147,3 +147,32 @@ func.func private @long(%x: tensor<1x3x100xf32>, %out: tensor<1x3x68xf32> {tir.o
   %2 = linalg.pooling_ncw_sum ins(%x, %1 : tensor<1x3x100xf32>, tensor<33xf32>) outs(%0 : tensor<1x3x68xf32>) -> tensor<1x3x68xf32>
   return %2 : tensor<1x3x68xf32>
 }
+
+// Of an unknown size eight rows are kept, or as many as there are left. Rows of the image, and of the result, end with a mask; where windows
+// may reach out of the image, the loop over their rows has bounds.
+// CHECK-LABEL: func.func private @unknown(
+// CHECK: %[[X:.*]] = bufferization.to_buffer %{{.*}} read_only
+// CHECK: %[[KEPT:.*]] = memref.alloc(%{{.*}}) {{.*}} : memref<1x8x2x?xf32>
+// CHECK: %[[ROWS:.*]] = arith.minsi %c8{{.*}}, %{{.*}} : index
+// CHECK: vector.load %[[X]]
+// CHECK: vector.maskedload %[[X]]
+// CHECK: vector.store %{{.*}}, %[[KEPT]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[ROWS]] step
+// CHECK: vector.load %[[KEPT]]
+// CHECK: vector.store
+// CHECK: scf.if
+// CHECK: vector.maskedstore
+// CHECK-NOT: linalg
+// CHECK: return
+func.func private @unknown(%x: tensor<?x3x?x?xf32>, %out: tensor<?x3x?x?xf32> {tir.out}) -> tensor<?x3x?x?xf32> attributes {tir.prim_func} {
+  %low = arith.constant 0xFF800000 : f32
+  %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %low : f32
+  } : tensor<?x3x?x?xf32> to tensor<?x3x?x?xf32>
+  %0 = linalg.fill ins(%low : f32) outs(%out : tensor<?x3x?x?xf32>) -> tensor<?x3x?x?xf32>
+  %1 = tensor.empty() : tensor<3x3xf32>
+  %2 = linalg.pooling_nchw_max {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}
+    ins(%padded, %1 : tensor<?x3x?x?xf32>, tensor<3x3xf32>) outs(%0 : tensor<?x3x?x?xf32>) -> tensor<?x3x?x?xf32>
+  return %2 : tensor<?x3x?x?xf32>
+}

@@ -192,7 +192,8 @@ func.func @outer(%x: tensor<1x3x8xf32>, %w: tensor<8x3x3xf32>, %y: tensor<1x8x6x
   return %2 : tensor<1x8x6x16xf32>
 }
 
-// Pools of channels-first images have vectors of columns, and stay; not with columns far apart, or of unknown size.
+// Pools of channels-first images have vectors of columns, and stay; not with columns far apart, or of an unknown
+// number of channels. Other sizes may be unknown.
 // Without the option, all images are converted, as a backend may want that has no other pools.
 // ALL-NOT: relax.strided_slice
 // ALL-LABEL: func.func @columns
@@ -201,15 +202,21 @@ func.func @outer(%x: tensor<1x3x8xf32>, %w: tensor<8x3x3xf32>, %y: tensor<1x8x6x
 // CHECK: "relax.max_pool2d"(%arg0) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>)
 // CHECK: "relax.max_pool2d"({{.*}}) {dilations = array<i64: 1, 7>, kernel = array<i64: 2, 2>, layout = "NHWC", strides = array<i64: 1, 9>}
 // CHECK: "relax.max_pool2d"(%arg1) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xi8>)
-// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x?x8xf32, {{.*}}>)
-func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
-    -> (tensor<2x8x8x8xf32>, tensor<2x8x8x1xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>) {
+// CHECK: "relax.max_pool2d"({{.*}}) {kernel = array<i64: 2, 2>, layout = "NHWC"} : (tensor<2x9x9x?xf32, {{.*}}>)
+// CHECK: "relax.max_pool2d"(%arg3) {kernel = array<i64: 2, 2>} : (tensor<2x8x?x?xf32, {{.*}}>)
+func.func @columns(%x: tensor<2x8x9x9xf32>, %y: tensor<2x8x9x9xi8>, %z: tensor<2x?x9x9xf32, #relax.dims<[2, "c", 9, 9]>>,
+    %u: tensor<2x8x?x?xf32, #relax.dims<[2, 8, "h", "w"]>>)
+    -> (tensor<2x8x8x8xf32>, tensor<2x8x8x1xf32>, tensor<2x8x8x8xi8>, tensor<2x?x8x8xf32, #relax.dims<[2, "c", 8, 8]>>,
+        tensor<2x8x?x?xf32, #relax.dims<[2, 8, "h - 1", "w - 1"]>>) {
   %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x8xf32>
   %1 = "relax.max_pool2d"(%x) {dilations = array<i64: 1, 7>, kernel = array<i64: 2, 2>, strides = array<i64: 1, 9>} : (tensor<2x8x9x9xf32>) -> tensor<2x8x8x1xf32>
   %2 = "relax.max_pool2d"(%y) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x9xi8>) -> tensor<2x8x8x8xi8>
-  %3 = "relax.max_pool2d"(%z) {kernel = array<i64: 2, 2>} : (tensor<2x8x9x?xf32, #relax.dims<[2, 8, 9, "w"]>>)
-    -> tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
-  return %0, %1, %2, %3 : tensor<2x8x8x8xf32>, tensor<2x8x8x1xf32>, tensor<2x8x8x8xi8>, tensor<2x8x8x?xf32, #relax.dims<[2, 8, 8, "w - 1"]>>
+  %3 = "relax.max_pool2d"(%z) {kernel = array<i64: 2, 2>} : (tensor<2x?x9x9xf32, #relax.dims<[2, "c", 9, 9]>>)
+    -> tensor<2x?x8x8xf32, #relax.dims<[2, "c", 8, 8]>>
+  %4 = "relax.max_pool2d"(%u) {kernel = array<i64: 2, 2>} : (tensor<2x8x?x?xf32, #relax.dims<[2, 8, "h", "w"]>>)
+    -> tensor<2x8x?x?xf32, #relax.dims<[2, 8, "h - 1", "w - 1"]>>
+  return %0, %1, %2, %3, %4 : tensor<2x8x8x8xf32>, tensor<2x8x8x1xf32>, tensor<2x8x8x8xi8>,
+    tensor<2x?x8x8xf32, #relax.dims<[2, "c", 8, 8]>>, tensor<2x8x?x?xf32, #relax.dims<[2, 8, "h - 1", "w - 1"]>>
 }
 
 // Weights of integers may have a layout of their own.

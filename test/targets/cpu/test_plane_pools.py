@@ -6,7 +6,7 @@ import onnxruntime
 import pytest
 from lowering import Lowering
 from onnx import TensorProto, helper
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 
 import legato
 from legato.core import cpu
@@ -42,14 +42,17 @@ CASES = [
 ]
 
 
-def model(cases: Sequence[tuple[tuple[int, ...], dict]], ops: Sequence[str], symbolic: bool = False,
+def model(cases: Sequence[tuple[tuple[int, ...], dict]], ops: Sequence[str], symbolic: bool = False, unsized: bool = False,
           type_: int = TensorProto.FLOAT, epilogues: Sequence[str] = ("Identity", "Sigmoid")) -> bytes:
-    """A model of pools for each case, each followed by one of two elementwise ops. ``symbolic``: the number of images is."""
+    """A model of pools for each case, each followed by one of two elementwise ops. ``symbolic``: the number of images is;
+    ``unsized``: the images' sizes are, too, but of each fourth the columns."""
     nodes, inputs, outputs = [], [], []
     for number, (shape, differing) in enumerate(cases):
         rank = len(shape) - 2
         attributes = {"kernel_shape": [3] * rank, "pads": [1] * 2 * rank} | differing
-        inputs.append(helper.make_tensor_value_info(f"x{number}", type_, [f"n{number}" if symbolic else shape[0], *shape[1:]]))
+        spatial = [size if number % 4 == 3 and axis == rank - 1 else f"s{axis}_{number}" for axis, size in enumerate(shape[2:])]
+        sizes = [f"n{number}" if symbolic else shape[0], shape[1], *(spatial if unsized else shape[2:])]
+        inputs.append(helper.make_tensor_value_info(f"x{number}", type_, sizes))
         for op in ops:
             op, _, include = op.partition(" ")
             own = attributes | ({"count_include_pad": 1} if include else {})
@@ -85,6 +88,27 @@ def test_against_onnxruntime(target, threads, part):
     found = legato.compile(legato.from_onnx(text), target.replace("}", f",threads={threads}}}"))(*inputs.values())
     for number, (own, right) in enumerate(zip(found, expected(text, inputs), strict=True)):
         assert np.allclose(own, right, rtol=1e-5, atol=1e-6), (cases[number // 3], ALL[number % 3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, *thorough([np.float16])])
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE))
+@pytest.mark.parametrize("threads", first_of([2, 1, 3]))
+@pytest.mark.parametrize("part", first_of(range(5)))
+def test_images_of_several_sizes(target, threads, part, dtype):
+    """Sizes that only the call knows: no image, those of a window, others."""
+    cases, type_ = CASES[part::5], helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    text = model(cases, ALL, symbolic=True, unsized=True, type_=type_)
+    lowering = Lowering(legato.from_onnx(text), target.replace("}", f",threads={threads}}}"))
+    assert "linalg." not in str(lowering.at("scheduled"))
+    wide, tolerance = model(cases, ALL, symbolic=True, unsized=True), 1e-5 if dtype == np.float32 else 2e-3
+    for images, more in ((1, 0), (0, 0), (2, 1), (1, 17), (1, 70)):
+        shapes = [(images * shape[0], shape[1], *(size + more * (number % 4 != 3 or axis < len(shape) - 3)
+                                                  for axis, size in enumerate(shape[2:]))) for number, (shape, _) in enumerate(cases)]
+        inputs = arrays([(shape, {}) for shape in shapes], dtype)
+        right = expected(wide, {name: array.astype(np.float32) for name, array in inputs.items()})
+        for number, (own, one) in enumerate(zip(lowering.executable(*inputs.values()), right, strict=True)):
+            case = cases[number // 3], ALL[number % 3], images, more
+            assert own.shape == one.shape and np.allclose(own, one, rtol=tolerance, atol=tolerance), case
 
 
 def test_large_images_are_shared_by_threads():
