@@ -2,18 +2,20 @@
 
 A reduction along rows keeps partial results in the lanes of a vector; the end of a row changes the first of them, under a mask. Upstream
 writes the vector, reads and writes the lanes of a slice, and reads the whole again: through memory, where a masked read has to wait until
-what was just written arrives.
+what was just written arrives. Where only the call knows a row's length, its end is a loop of at most one step, which carries the tensor:
+each step reads and writes the vector as a whole, which is a register in the end.
 """
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import constant_number, defining_op, find
+from legato.core.ir_helpers import constant_number, defining_op, find, index
 from legato.core.mlir import arith, ir, vector
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 READ, WRITE, SLICE, INSERT = "vector.transfer_read", "vector.transfer_write", "tensor.extract_slice", "tensor.insert_slice"
+FIRST_CARRIED = 3       # operand of a loop, behind its bounds and its step
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,37 @@ class SelectMaskedWrites(ModulePass):
         with module.context:
             for kernel in tir.prim_funcs(module.module):
                 for op in find(kernel.operation, INSERT):
+                    write_whole(op)
                     found = MaskedWrite.of(op)
                     if found is not None:
                         found.rewrite()
+
+
+def write_whole(insert: ir.Operation) -> None:
+    """Has each step of a loop write the tensor that it carries as one vector first, as it is, where it puts a slice back at its end."""
+    tensor, loop = insert.operands[1], insert.parent
+    if not isinstance(tensor.owner, ir.Block) or loop.name != "scf.for" or tensor.owner != insert.block:
+        return
+    carried = ir.BlockArgument(tensor).arg_number - 1
+    start = made_by(WRITE, loop.operands[FIRST_CARRIED + carried]) if carried >= 0 else None
+    if start is None or one_vector(start) is None:
+        return
+    end = list(tensor.owner.operations)[-1].operation
+    users = [use.owner.operation for use in tensor.uses]
+    if end.operands[carried] != insert.results[0] or not starts_at_zero(insert) or any(user.name not in (SLICE, INSERT) for user in users):
+        return
+    names = {name: start.attributes[name] for name in start.attributes}
+    with ir.InsertionPoint.at_block_begin(tensor.owner), insert.location:
+        zeros = [index(0)] * tensor.type.rank
+        stored = start.operands[0].type
+        reads = names | {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, len(zeros), 1, 0])}
+        poison = ir.Operation.create("ub.poison", [stored.element_type]).results[0]
+        value = ir.Operation.create(READ, [stored], [tensor, *zeros, poison], reads).results[0]
+        written = ir.Operation.create(WRITE, [tensor.type], [value, tensor, *zeros], names).results[0]
+    for user in users:
+        for place, operand in enumerate(user.operands):
+            if operand == tensor:
+                user.operands[place] = written
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from legato.targets.cpu.script import ANY, Script
 
 MAX_LANES = 256  # longer vectors are slow to compile and spill
 DYNAMIC = -1
+ROW = 32         # elements of a row of unknown length, which may be short, that are combined at once
 LEAST_ROWS = {32: 7, 16: 10}    # by the bits of an element: the rows from which on a block of 16 takes less time than one of their number
 
 
@@ -223,21 +224,24 @@ class Vectorizer:
             else:
                 self._masked.append((self.tile(tile, others)[0], (next_power_of_two(extent),)))
             return True
-        width = min(lanes * (8 if extent < 0 or extent >= 32 * lanes else 4), MAX_LANES)
+        width = self._row(nest) if extent < 0 else min(lanes * (8 if extent >= 32 * lanes else 4), MAX_LANES)
         sizes = [width if i == loop else 0 for i in range(len(extents))]
         fill, part, join, around = self.script.op("part", f"structured.tile_reduction_using_for {tile} by tile_sizes = {sizes}", 4)
         self._static += [fill, join]
         if extent < 0 or extent % width:
             part, rest = self.peel(around)
-            if extent < 0:      # of any number of elements: vectors of one register, the last under a mask
-                rest, _ = self.tile(rest, [lanes if i == loop else 0 for i in range(len(extents))])
             rest = self.tile(rest, others)[0]
             if extent >= 0 and is_power_of_two(extent % width):  # a single element leaves no loop to mask
                 self._static.append(rest)
             else:
-                self._masked.append((rest, (width if extent >= 0 else lanes,)))
+                self._masked.append((rest, (width,)))
         self._static.append(self.tile(part, others)[0])
         return True
+
+    def _row(self, nest: StructuredOp) -> int:
+        """The elements of a row of unknown length that are combined at once. It may be short; functions need registers of their own."""
+        has_functions = any(name.startswith("math.") for name in nest.body_names)
+        return max(2 * self.lanes(nest), 0 if has_functions else ROW)
 
     def close(self) -> str:
         """Vectorizes all tiled ops. Returns the script's text."""

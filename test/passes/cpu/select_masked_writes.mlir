@@ -93,3 +93,39 @@ func.func private @others(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out, buffe
   %h = tensor.insert_slice %g into %part[0] [3] [1] : tensor<3xf32> into tensor<16xf32>
   return %f, %h : tensor<8xf32>, tensor<16xf32>
 }
+
+// -----
+
+// The end of a row whose length only the call knows is a loop: each step reads and writes the partial results as a whole.
+// CHECK-LABEL: func.func private @unknown_row(
+// CHECK: scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %{{.*}}) -> (tensor<1x8xf32>)
+// CHECK: %[[OLD:.*]] = vector.transfer_read %[[CARRIED]][{{.*}} {in_bounds = [true]} : tensor<1x8xf32>, vector<8xf32>
+// CHECK: %[[MASK:.*]] = vector.create_mask
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[OLD]]
+// CHECK: %[[ALL:.*]] = arith.select %[[MASK]], %[[SUM]], %[[OLD]]
+// CHECK: vector.transfer_write %[[ALL]], %[[CARRIED]][{{.*}} {in_bounds = [true]} : vector<8xf32>, tensor<1x8xf32>
+// CHECK-NOT: tensor.insert_slice
+func.func private @unknown_row(%x: tensor<?xf32>, %begin: index, %end: index, %out: tensor<8xf32> {tir.out, bufferization.writable = true})
+    -> tensor<8xf32> attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %poison = ub.poison : f32
+  %zeros = arith.constant dense<0.0> : vector<8xf32>
+  %empty = tensor.empty() : tensor<1x8xf32>
+  %written = vector.transfer_write %zeros, %empty[%c0, %c0] {in_bounds = [true]} : vector<8xf32>, tensor<1x8xf32>
+  %parts = scf.for %i = %begin to %end step %c8 iter_args(%carried = %written) -> (tensor<1x8xf32>) {
+    %n = arith.subi %end, %i : index
+    %last = tensor.extract_slice %x[%i] [%n] [1] : tensor<?xf32> to tensor<?xf32>
+    %first = tensor.extract_slice %carried[0, 0] [1, %n] [1, 1] : tensor<1x8xf32> to tensor<?xf32>
+    %mask = vector.create_mask %n : vector<8xi1>
+    %a = vector.transfer_read %last[%c0], %poison, %mask {in_bounds = [true]} : tensor<?xf32>, vector<8xf32>
+    %b = vector.transfer_read %first[%c0], %poison, %mask {in_bounds = [true]} : tensor<?xf32>, vector<8xf32>
+    %c = arith.addf %a, %b : vector<8xf32>
+    %d = vector.transfer_write %c, %first[%c0], %mask {in_bounds = [true]} : vector<8xf32>, tensor<?xf32>
+    %e = tensor.insert_slice %d into %carried[0, 0] [1, %n] [1, 1] : tensor<?xf32> into tensor<1x8xf32>
+    scf.yield %e : tensor<1x8xf32>
+  }
+  %f = vector.transfer_read %parts[%c0, %c0], %poison {in_bounds = [true]} : tensor<1x8xf32>, vector<8xf32>
+  %r = vector.transfer_write %f, %out[%c0] {in_bounds = [true]} : vector<8xf32>, tensor<8xf32>
+  return %r : tensor<8xf32>
+}

@@ -182,12 +182,13 @@ def test_dynamic_rows_and_columns(target):
         net.op("relax.layer_norm", [x, g, g], axes=[-1], epsilon=1e-5),
         net.op("relax.sum", [x], axis=[1]),
         net.op("relax.max", [x], axis=[0]),
+        net.op("relax.max", [x], axis=[1]),
     )
-    for shape in ((1, 1), (3, 7), (31, 64), (2, 1000), (129, 33)):
+    for shape in ((1, 1), (3, 7), (31, 64), (2, 1000), (129, 33), (5, 31), (2, 32), (300, 47)):
         a, w = values(shape, 3), values(shape[1:]) + 1
         wide = a.astype(np.float64)
         norm = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5) * w + w
-        right = [softmax(wide, 1), softmax(wide, 0), norm, wide.sum(1), wide.max(0)]
+        right = [softmax(wide, 1), softmax(wide, 0), norm, wide.sum(1), wide.max(0), wide.max(1)]
         for found, expected in zip(net.run(a, w), right, strict=True):
             assert found.shape == expected.shape and np.allclose(found, expected, rtol=2e-5, atol=2e-5), shape
 
