@@ -4,7 +4,7 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import UNKNOWN, dims
+from legato.dialects.relax.dims import UNKNOWN, Size, dims
 from legato.dialects.relax.types import TensorType
 from legato.passes.graph.rewriter import GraphRewriter
 
@@ -46,7 +46,7 @@ def scattered_rows(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 def _of_rows(r: GraphRewriter, indices: ir.Value, axis: int, first: int, x: ir.Value) -> ir.Value | None:
     """Where indices along an axis are repeated along the last axes, which are those of x: the tuples of indices of these rows, for the axes
-    from ``first`` on. Along other axes than ``axis``, whose sizes must be known, the index is the place itself."""
+    from ``first`` on. Along other axes than ``axis`` the index is the place itself."""
     repeated = _repeated(r, indices, x)
     if repeated is None:
         return None
@@ -55,16 +55,20 @@ def _of_rows(r: GraphRewriter, indices: ir.Value, axis: int, first: int, x: ir.V
     if all(size == 1 for size in sizes[rows:]):
         return None
     at = relax.reshape(relax.broadcast_to(repeated, [*sizes[:rows], *given[rows:]]), [*sizes[:rows], 1])
-    tuples = []
-    for a, size in enumerate(sizes[first: rows], first):
-        if a == axis:
-            tuples.append(at)
-        elif isinstance(size, int):
-            place = np.arange(size, dtype=TensorType.of(at.type).dtype).reshape([size if n == a else 1 for n in range(rows + 1)])
-            tuples.append(relax.broadcast_to(relax.constant(place), [*sizes[:rows], 1]))
-        else:
-            return None
+    places = [a for a in range(first, rows) if a != axis]
+    dtype = TensorType.of(at.type).dtype
+    if any(not isinstance(sizes[a], int) for a in places) and dtype != np.int64:
+        at, dtype = relax.astype(at, dtype=np.int64), np.dtype(np.int64)
+    tuples = [at if a == axis else relax.broadcast_to(_places(sizes, a, rows, dtype), [*sizes[:rows], 1]) for a in range(first, rows)]
     return tuples[0] if len(tuples) == 1 else relax.concat(tuples, axis=rows)
+
+
+def _places(sizes: tuple[Size, ...], axis: int, rows: int, dtype: np.dtype) -> ir.Value:
+    """The places along an axis, [.., size, .., 1] with ``rows`` axes before the last."""
+    size, shape = sizes[axis], [sizes[axis] if n == axis else 1 for n in range(rows + 1)]
+    if isinstance(size, int):
+        return relax.constant(np.arange(size, dtype=dtype).reshape(shape))
+    return relax.reshape(relax.arange(relax.constant(np.array(0, dtype)), relax.constant(np.array(1, dtype)), shape=[size]), shape)
 
 
 def _repeated(r: GraphRewriter, indices: ir.Value, x: ir.Value) -> ir.Value | None:

@@ -382,6 +382,21 @@ func.func @rows(%x: tensor<?x9x8xf32, #relax.dims<["b", 9, 8]>>, %i: tensor<?x4x
   return %1, %4 : tensor<?x4x8xf32, #relax.dims<["b", 4, 8]>>, tensor<9x3x8xf32>
 }
 
+// Places along an axis of unknown size are counted.
+// CHECK-LABEL: func.func @unknown_rows(
+// CHECK: %[[INDEX:.*]] = "relax.astype"({{.*}}-> tensor<4x?x1xi64, #relax.dims<[4, "b", 1]>>
+// CHECK: "relax.arange"({{.*}}shape = #relax.dims<["b"]>
+// CHECK: %[[PAIRS:.*]] = tensor.concat dim(2) %[[INDEX]], {{.*}} -> tensor<4x?x2xi64, #relax.dims<[4, "b", 2]>>
+// CHECK: "relax.gather_nd"(%arg0, %[[PAIRS]]) : (tensor<9x?x8xf32, #relax.dims<[9, "b", 8]>>
+// CHECK-NOT: elements
+// CHECK: return
+func.func @unknown_rows(%x: tensor<9x?x8xf32, #relax.dims<[9, "b", 8]>>, %i: tensor<4x?x1xi32, #relax.dims<[4, "b", 1]>>)
+    -> tensor<4x?x8xf32, #relax.dims<[4, "b", 8]>> {
+  %0 = "relax.broadcast_to"(%i) {shape = #relax.dims<[4, "b", 8]>} : (tensor<4x?x1xi32, #relax.dims<[4, "b", 1]>>) -> tensor<4x?x8xi32, #relax.dims<[4, "b", 8]>>
+  %1 = "relax.gather_elements"(%x, %0) {axis = 0 : i64} : (tensor<9x?x8xf32, #relax.dims<[9, "b", 8]>>, tensor<4x?x8xi32, #relax.dims<[4, "b", 8]>>) -> tensor<4x?x8xf32, #relax.dims<[4, "b", 8]>>
+  return %1 : tensor<4x?x8xf32, #relax.dims<[4, "b", 8]>>
+}
+
 // The best of a row is the greatest element, or the least. The least of floats stays: NaN is the greatest for topk, and what argmin finds first.
 // CHECK-LABEL: @best
 // CHECK: "relax.argmax"(%arg0) {axis = 1 : i64, keepdims = true} : (tensor<5x7xf32>) -> tensor<5x1xi64>
