@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from legato.core.errors import Refusal
-from legato.core.mlir import arith, ir
+from legato.core.mlir import arith, ir, scf
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element
-from legato.targets.builders.sizes import dims
+from legato.targets.builders.sizes import Size, dims
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import collapse, expand, is_empty, looped
 from legato.targets.builders.vectors import read_vector, write_vector
+from legato.targets.cpu.arg_reductions import I32, LIMIT
 from legato.targets.cpu.channels import shared
 from legato.targets.cpu.keys import Keys, constant
 from legato.targets.cpu.machine import Machine
@@ -29,16 +30,28 @@ WORTH_IT = 1 << 14  # steps of lanes, from which on threads share them
 def topk_in_columns(k, x, out):
     """Of elements of up to 32 bits, in rows whose width is known."""
     axis, count, kind, place = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0]), element(k.output_types[0])
-    size, width = x.type.shape[axis], prod(x.type.shape[axis + 1:])
+    size, width = dims(x)[axis], prod(x.type.shape[axis + 1:])
     if not isinstance(k.machine, Machine) or kind.wide.bits > 32 or kind.is_narrow or kind.is_bool:
         return Refusal("its elements are not read in vectors, or do not fit 32 bits")
-    if any(x.type.is_dynamic_dim(i) for i in range(axis, x.type.rank)) or width < FEWEST or size > (1 << 31) - 1:
-        return Refusal(f"it is not along columns of known sizes, {FEWEST} at least")
+    if any(x.type.is_dynamic_dim(i) for i in range(axis + 1, x.type.rank)) or width < FEWEST or (isinstance(size, int) and size >= LIMIT):
+        return Refusal(f"it is not along columns of a known number, {FEWEST} at least, with less than 2**31 elements")
     lanes = min(k.machine.lanes(32), 1 << width.bit_length() - 1)
-    if not isinstance(count, int) or not 0 < count <= min(MOST, 2 * lanes, size) or is_empty(out):
+    if not isinstance(count, int) or not 0 < count <= min(MOST, 2 * lanes, size if isinstance(size, int) else MOST) or is_empty(out):
         return Refusal(f"not 1 to {MOST} elements are wanted, or a heap passes over columns as fast")
     groups = [list(range(axis))] * bool(axis) + [[axis], list(range(axis + 1, x.type.rank))]
-    image, flat, best = collapse(x, groups), collapse(out, groups), _Best(kind, k.attrs["largest"], count, lanes)
+    image, flat = collapse(x, groups), collapse(out, groups)
+
+    def best(at: Callable[[ir.Value], Sequence[ir.Value]]) -> list[ir.Value]:
+        """The indices of the best elements of some columns."""
+        short, long = (_Best(kind, k.attrs["largest"], count, lanes, bits) for bits in (I32, 2 * I32))
+        if isinstance(size, int):
+            return short.of(image, at, size, place)
+        either = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, size, index_value(LIMIT)), [ir.VectorType.get([lanes], place.type)] * count,
+                          has_else=True)
+        for block, made in ((either.then_block, short), (either.else_block, long)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp(made.of(image, at, size, place))
+        return list(either.results)
 
     def columns(into: ir.Value, first: Sequence[ir.Value]) -> ir.Value:
         """``into``, the slice of the output that begins at these places before the axis."""
@@ -46,9 +59,7 @@ def topk_in_columns(k, x, out):
             *outer, number = at
             here = [arith.addi(a, b) for a, b in zip(first, outer, strict=True)]
             column = arith.minui(arith.muli(number, index_value(lanes)), index_value(width - lanes))
-            for slot, found in enumerate(best.of(image, lambda row: [*here, row, column], size)):
-                wide = ir.VectorType.get([lanes], place.type)
-                indices = arith.extsi(wide, found) if place.bits > 32 else found
+            for slot, indices in enumerate(best(lambda row: [*here, row, column])):
                 into = write_vector(indices, into, [*outer, index_value(slot), column])
             return into
 
@@ -56,7 +67,8 @@ def topk_in_columns(k, x, out):
 
     k.writes_all()
     threads, outer = k.machine.threads, dims(flat)[:-2]
-    if threads > 1 and outer and isinstance(outer[0], int) and outer[0] >= threads and outer[0] * size * width * count >= WORTH_IT:
+    steps = width * count * (size if isinstance(size, int) else WORTH_IT)
+    if threads > 1 and outer and isinstance(outer[0], int) and outer[0] >= threads and outer[0] * steps >= WORTH_IT:
         flat = shared(flat, [-(-outer[0] // threads), count, width], lambda places, into: columns(into, places[:1]))
     else:
         flat = columns(flat, [index_value(0)] * len(outer))
@@ -64,14 +76,15 @@ def topk_in_columns(k, x, out):
 
 
 class _Best:
-    """The indices of the ``count`` best elements of columns in ``lanes``."""
+    """The indices of the ``count`` best elements of columns in ``lanes``, as integers of ``bits``."""
 
-    def __init__(self, kind: Element, largest: bool, count: int, lanes: int) -> None:
-        self.kind, self.keys, self.count, self.lanes = kind, Keys(kind, largest), count, lanes
-        self.type = ir.VectorType.get([lanes], ir.IntegerType.get_signless(32))
+    def __init__(self, kind: Element, largest: bool, count: int, lanes: int, bits: int) -> None:
+        self.kind, self.keys, self.count, self.lanes, self.bits = kind, Keys(kind, largest), count, lanes, bits
+        self.type = ir.VectorType.get([lanes], ir.IntegerType.get_signless(bits))
 
-    def of(self, x: ir.Value, at: Callable[[ir.Value], Sequence[ir.Value]], size: int) -> list[ir.Value]:
-        """Vectors of indices, the best first. ``at``: the place of a row's element in the first lane, by the number of the row."""
+    def of(self, x: ir.Value, at: Callable[[ir.Value], Sequence[ir.Value]], size: Size, place: Element) -> list[ir.Value]:
+        """Vectors of indices, as elements of ``place``, the best first. ``at``: the place of a row's element in the first lane, by the
+        number of the row."""
         ranks: list[ir.Value] = []
         places: list[ir.Value] = []
         for number in range(self.count):
@@ -83,7 +96,9 @@ class _Best:
             return [arith.addi(here, constant(self.type, 1)), *ranks[:self.count], *places[:self.count]]
 
         found = looped(size, [constant(self.type, self.count), *ranks, *places], step, self.count)
-        return found[1 + self.count:]
+        wanted = ir.VectorType.get([self.lanes], place.type)
+        change = {-1: arith.extsi, 1: arith.trunci}.get((self.bits > place.bits) - (self.bits < place.bits))
+        return [change(wanted, one) if change else one for one in found[1 + self.count:]]
 
     def _ranks(self, x: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
         values = read_vector(x, at, self.lanes, self.kind.const(0))

@@ -7,6 +7,8 @@ import pytest
 from harness import NAMES, TARGETS, Net
 from thoroughly import first_of
 
+from legato.targets.cpu import topk_in_columns
+
 RNG = np.random.default_rng(17)
 TYPES = tuple(map(np.dtype, (np.float32, np.float16, ml_dtypes.bfloat16, np.float64, np.int8, np.uint8, np.int16, np.uint16, np.int32,
                              np.uint32, np.int64, np.uint64)))
@@ -123,6 +125,23 @@ def test_rows_and_lengths_that_the_call_knows(target):
     cases = [(numbers((n, 40), np.dtype(np.float32), "special"), 7, axis, True) for n, axis in ((5, 1), (5, -1))]
     check(TARGETS[target], cases, names="n")
     check(TARGETS[target], [(numbers((33, 6), np.dtype(np.float32), "special"), 7, 0, False)], names="n")
+
+
+@pytest.mark.parametrize("limit", [1 << 31, 30])
+def test_columns_whose_length_the_call_knows(limit, monkeypatch):
+    """``limit``: the length from which on places have 64 bits."""
+    monkeypatch.setattr(topk_in_columns, "LIMIT", limit)
+    shapes, wanted, f32 = [(2, "n", 19), ("n", 4), ("b", "n", 5, 8)], [3, 16, 1], np.dtype(np.float32)
+    axes = [shape.index("n") for shape in shapes]
+    for target, threads in zip(TARGETS.values(), (1, 2)):
+        net = Net(target.replace("}", f",threads={threads}}}"))
+        for shape, count, axis in zip(shapes, wanted, axes, strict=True):
+            net.output(net.op("relax.topk", [net.input(shape)], k=count, axis=axis, largest=axis == 1))
+        assert "vector.transfer_read" in str(net.lowered("scheduled"))
+        for length in (16, 29, 30, 77):
+            given = [numbers(tuple({"n": length, "b": 3}.get(size, size) for size in shape), f32, "special") for shape in shapes]
+            for x, count, axis, found in zip(given, wanted, axes, net.run(*given), strict=True):
+                np.testing.assert_array_equal(found, best(x, count, axis, axis == 1))
 
 
 def test_worst_cases():
