@@ -13,16 +13,18 @@ from legato.targets.builders.sizes import Size, minus, plus, quotient, times
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import looped
 from legato.targets.builders.vectors import read_vector, write_vector
+from legato.targets.generic.topk import bit_length
 
 TOGETHER = 4    # vectors in registers
 
 
 class Network:
-    """Sorts tensors of ``count`` i64 so that the greatest comes first: a power of two, and at least two vectors of ``lanes``, as many."""
+    """Sorts tensors of ``count`` i64 so that the greatest comes first: a power of two, and at least two vectors of ``lanes``, as many; of a
+    number that only the call knows, at least ``held_by(lanes)``. What is behind these in a tensor stays."""
 
-    def __init__(self, count: int, lanes: int) -> None:
+    def __init__(self, count: Size, lanes: int) -> None:
         self.count, self.lanes = count, lanes
-        self.held = min(TOGETHER * lanes, count)    # keys in registers
+        self.held = min(held_by(lanes), count) if isinstance(count, int) else held_by(lanes)    # keys in registers
         self.zero = arith.ConstantOp(ir.IntegerType.get_signless(64), 0).result
 
     def sorted(self, keys: ir.Value) -> ir.Value:
@@ -32,18 +34,23 @@ class Network:
         def stage(number: ir.Value, half: ir.Value, keys: ir.Value) -> Sequence[ir.Value]:
             return [doubled(half), self._merged(keys, half, number)]
 
-        stages = (self.count // self.held).bit_length() - 1
-        return looped(stages, [index_value(self.held), keys], stage)[1] if stages else keys
+        stages = self._doublings()
+        return looped(stages, [index_value(self.held), keys], stage)[1] if stages != 0 else keys
 
     def best(self, keys: ir.Value, others: ir.Value) -> ir.Value:
         """Of two tensors, both in order, as many of the greatest keys as one has, in order."""
         def greater(number: ir.Value, keys: ir.Value) -> Sequence[ir.Value]:
             at = times(number, self.lanes)
-            other = mirrored(self._read(others, minus(self.count - self.lanes, at)))
+            other = mirrored(self._read(others, minus(minus(self.count, self.lanes), at)))
             return [self._write(arith.maxsi(self._read(keys, at), other), keys, at)]
 
-        keys = looped(self.count // self.lanes, [keys], greater)[0]
-        return self._finished(keys, index_value(self.count // 2), index_value((self.count // self.held).bit_length() - 1))
+        keys = looped(quotient(self.count, self.lanes), [keys], greater)[0]
+        return self._finished(keys, index_value(quotient(self.count, 2)), index_value(self._doublings()))
+
+    def _doublings(self) -> Size:
+        """How often those that registers hold are doubled until they are all."""
+        parts = quotient(self.count, self.held)
+        return parts.bit_length() - 1 if isinstance(parts, int) else minus(bit_length(parts), 1)
 
     # --- in memory ---
 
@@ -106,7 +113,7 @@ class Network:
                 keys = self._write(vector_, keys, at)
             return [keys]
 
-        return looped(self.count // self.held, [keys], block)[0]
+        return looped(quotient(self.count, self.held), [keys], block)[0]
 
     def _sorted(self, vectors: list[ir.Value]) -> list[ir.Value]:
         """Vectors of keys in order."""
@@ -141,6 +148,11 @@ class Network:
 
     def _write(self, value: ir.Value, keys: ir.Value, at: Size) -> ir.Value:
         return write_vector(value, keys, [index_value(at)])
+
+
+def held_by(lanes: int) -> int:
+    """Keys in registers together."""
+    return TOGETHER * lanes
 
 
 def exchanged(a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:

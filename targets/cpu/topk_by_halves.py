@@ -14,13 +14,14 @@ HALF = 32
 
 @rewrite("relax.topk", priority=1)
 def topk_by_halves(op, x):
-    """Of integers and f64, if at least half of a row is wanted."""
+    """Of integers and f64, if at least half of a row is wanted, or all of one whose length only the call knows."""
     axis, count, kind = op.attrs["axis"] % x.type.rank, op.attrs["k"], element(x.type)
     size = relax.TensorType.of(x.type).dims[axis]
     if kind.bits != 2 * HALF:
         return Refusal(f"its elements have {kind.bits} bits")
-    if not isinstance(size, int) or not isinstance(count, int) or size > MOST or not FEWEST <= size <= 2 * count:
-        return Refusal(f"not half of {FEWEST} elements or more, in numbers that are known, are wanted")
+    is_known = isinstance(size, int) and isinstance(count, int)
+    if not (FEWEST <= size <= min(MOST, 2 * count) if is_known else size == count):
+        return Refusal(f"not half of {FEWEST} elements or more, in numbers that are known, are wanted, or all")
     ranks, order = ranks_of(x), {"axis": axis, "largest": op.attrs["largest"]}
     signed = relax.TensorType.of(ranks.type).dtype == np.int64
     lower, upper = ranks, relax.right_shift(ranks, relax.constant(np.array(HALF, np.int64 if signed else np.uint64)))

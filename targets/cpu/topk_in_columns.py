@@ -26,7 +26,7 @@ FEWEST = 4          # lanes
 WORTH_IT = 1 << 14  # steps of lanes, from which on threads share them
 
 
-@kernel("relax.topk", priority=4)
+@kernel("relax.topk", priority=5)
 def topk_in_columns(k, x, out):
     """Of elements of up to 32 bits, in rows whose width is known."""
     axis, count, kind, place = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0]), element(k.output_types[0])

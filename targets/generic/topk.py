@@ -13,15 +13,21 @@ from legato.targets.rule import kernel
 
 @kernel("relax.topk")
 def topk(k, x, out):
+    """By heaps."""
+    if is_empty(out):
+        return out
+    return by_heaps(k, x, filled(out, element(k.output_types[0]).const(-1)))
+
+
+def by_heaps(k, x: ir.Value, places: ir.Value) -> ir.Value:
     """One pass over each row, which keeps the best elements so far in a heap with the worst of them at its root; then the heap is sorted.
+    ``places``: all of free slots, -1.
 
     Of n elements in random order about k * log(n / k) enter the heap, at a cost of log(k) each; all others cost one comparison.
     """
     axis, e = k.attrs["axis"] % x.type.rank, element(k.input_types[0]).wide
     count = k.attrs["k"] if isinstance(k.attrs["k"], int) else k.index(k.attrs["k"])
     kind, place = element(k.input_types[0]), element(k.output_types[0])
-    if is_empty(out):
-        return out
     order = ElementOrder(e, place, largest=k.attrs["largest"])
     sizes = dims(x)
 
@@ -55,7 +61,7 @@ def topk(k, x, out):
         full = looped(offered, [empty([count], e.type), places, order.mark_free(e.const(0), free), free], offer)
         return looped(minus(count, 1), full[:2], take)[1]
 
-    return rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
+    return rows([size for i, size in enumerate(sizes) if i != axis], [], places, row)
 
 
 class _Heap:

@@ -65,10 +65,11 @@ def _of_rows(r: GraphRewriter, indices: ir.Value, axis: int, first: int, x: ir.V
 
 def _places(sizes: tuple[Size, ...], axis: int, rows: int, dtype: np.dtype) -> ir.Value:
     """The places along an axis, [.., size, .., 1] with ``rows`` axes before the last."""
-    size, shape = sizes[axis], [sizes[axis] if n == axis else 1 for n in range(rows + 1)]
+    size, (before, after) = sizes[axis], ([1] * axis, [1] * (rows - axis))
     if isinstance(size, int):
-        return relax.constant(np.arange(size, dtype=dtype).reshape(shape))
-    return relax.reshape(relax.arange(relax.constant(np.array(0, dtype)), relax.constant(np.array(1, dtype)), shape=[size]), shape)
+        return relax.constant(np.arange(size, dtype=dtype).reshape([*before, size, *after]))
+    return relax.reshape(relax.arange(relax.constant(np.array(0, dtype)), relax.constant(np.array(1, dtype)), shape=[size]),
+                         [*before, size, *after])
 
 
 def _repeated(r: GraphRewriter, indices: ir.Value, x: ir.Value) -> ir.Value | None:

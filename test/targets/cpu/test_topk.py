@@ -7,6 +7,7 @@ import pytest
 from harness import NAMES, TARGETS, Net
 from thoroughly import first_of
 
+from legato.dialects.relax.dims import substitute, symbol
 from legato.targets.cpu import topk_in_columns
 
 RNG = np.random.default_rng(17)
@@ -142,6 +143,28 @@ def test_columns_whose_length_the_call_knows(limit, monkeypatch):
             given = [numbers(tuple({"n": length, "b": 3}.get(size, size) for size in shape), f32, "special") for shape in shapes]
             for x, count, axis, found in zip(given, wanted, axes, net.run(*given), strict=True):
                 np.testing.assert_array_equal(found, best(x, count, axis, axis == 1))
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_rows_of_any_length(target):
+    """All of a row whose length only the call knows, half of it, and some: sorted, or in heaps. Along the last axis and another one."""
+    f32, types = np.dtype(np.float32), [np.dtype(one) for one in (np.float32, np.int8, np.uint32, np.float16, np.int64, np.float64)]
+    net, n = Net(TARGETS[target], first=None), symbol("n")
+    cases = [((3, "n"), 1, one, n) for one in types] + [(("n", 5), 0, f32, n), ((2, "n"), 1, f32, n // 2 + 1), (("b", "n"), 1, f32, 20),
+                                                        ((2, "n", 3), 1, f32, n // 8 + 1), (("n",), 0, f32, n)]
+    for number, (shape, axis, dtype, count) in enumerate(cases):
+        net.output(net.op("relax.topk", [net.input(shape, NAMES[dtype])], k=count, axis=axis, largest=number % 2 == 0))
+    for length in (20, 31, 32, 33, 64, 65, 257, 1000):
+        given = [numbers(tuple({"n": length, "b": 4}.get(size, size) for size in shape), dtype, "special") for shape, _, dtype, _ in cases]
+        for number, (x, (_, axis, _, count), found) in enumerate(zip(given, cases, net.run(*given), strict=True)):
+            wanted = count if isinstance(count, int) else substitute(count, {"n": length})
+            np.testing.assert_array_equal(found, best(x, wanted, axis, number % 2 == 0), err_msg=f"{cases[number]} {length}")
+
+
+def test_rows_of_unknown_length_are_sorted():
+    net, n = Net("llvm", first=None), symbol("n")
+    net.output(net.op("relax.topk", [net.input((3, "n"))], k=n, axis=1, largest=True))
+    assert "vector.shuffle" in str(net.lowered("scheduled"))
 
 
 def test_worst_cases():
