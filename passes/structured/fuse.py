@@ -5,13 +5,14 @@ window or a reduction, before a reduction, or among themselves. A group becomes 
 kernel; main keeps one call of it. Kernels without calls are left for symbol-dce.
 """
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.analysis.patterns.graph import graph_blocks
 from legato.analysis.structured import ELEMENTWISE, REDUCTION, WINDOW, StructuredKernel, StructuredKernels
 from legato.analysis.structured.pool import PoolForm
-from legato.core.ir_helpers import defining_op
+from legato.core.ir_helpers import constant_number, defining_op
 from legato.core.mlir import func, ir, tensor
 from legato.core.slices import dim
 from legato.dialects import tir
@@ -46,6 +47,33 @@ def is_slice(kernel: StructuredKernel) -> bool:
 def _static_shape(value: ir.Value) -> tuple[int, ...]:
     """The static sizes of a tensor; () for a value that is none."""
     return tuple(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else ()
+
+
+def _measures(inputs: list[ir.Value], sizes: Sequence[ir.Value]) -> tuple[tuple[int, int], ...] | None:
+    """For each size, the number of an input, and the dimension of it that has this size; None where there is none of some."""
+    known = [(number, axis, value) for number, input_ in enumerate(inputs) for axis, value in _sizes_of(input_)]
+    found = []
+    for size in sizes:
+        place = next(((number, axis) for number, axis, value in known if value == size), None)
+        measure = defining_op(size)
+        if place is None and measure is not None and measure.name == "tensor.dim":
+            axis, source = constant_number(measure.operands[1]), measure.operands[0]
+            place = next(((number, int(axis)) for number, input_ in enumerate(inputs) if input_ == source and axis is not None), None)
+        if place is None:
+            return None
+        found.append(place)
+    return tuple(found)
+
+
+def _sizes_of(value: ir.Value) -> list[tuple[int, ir.Value]]:
+    """The dynamic dimensions of what a call makes, and the sizes that its memory is allocated with."""
+    call = defining_op(value)
+    if call is None or not isinstance(call.opview, func.CallOp) or not isinstance(value.type, ir.RankedTensorType):
+        return []
+    empty = defining_op(list(call.operands)[ir.OpResult(value).result_number - len(call.results)])
+    if empty is None or empty.name != "tensor.empty":
+        return []
+    return list(zip([axis for axis in range(value.type.rank) if value.type.is_dynamic_dim(axis)], empty.operands, strict=True))
 
 
 class Fuser:
@@ -156,7 +184,8 @@ class Fuser:
         fresh = not isinstance(empty, ir.Block) and empty.name == "tensor.empty"
         if fresh:
             sizes = tuple(empty.operands)
-        return Call(op, callee, kind, self.in_order[callee], (_static_shape(op.results[0]), sizes), FusionGroup(), fresh)
+        measures = _measures(operands[:-1], sizes) if fresh and sizes and count == 1 else None
+        return Call(op, callee, kind, self.in_order[callee], (_static_shape(op.results[0]), sizes), FusionGroup(), fresh, measures)
 
     @staticmethod
     def wiring(group: FusionGroup) -> tuple[list[Any], list[ir.Value]]:
@@ -180,7 +209,7 @@ class Fuser:
         """Replaces the calls of a group by one call of its fused kernel."""
         wiring, inputs = self.wiring(group)
         last = group.calls[-1]
-        key = tuple(wiring)
+        key = tuple(wiring), tuple(call.measured for call in group.calls)
         location = ir.Location.fused([c.op.location for c in group.calls])
         if key not in self.made:
             self.made[key] = self.build(group, wiring, inputs, location)
@@ -221,8 +250,14 @@ class Fuser:
         return "fused_" + "_".join(short(c.callee) for c in group.calls)[:60].rstrip("_")
 
     def between(self, call: Call, inputs: list[ir.Value], type_: ir.Type, out: ir.Value) -> ir.Value:
-        """An empty tensor for the result of a call inside of a kernel, of ``type_``; its dynamic sizes are those of ``out``."""
-        shape = [dim(out, i) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
+        """An empty tensor for the result of a call inside of a kernel, of ``type_``; its dynamic sizes are those of ``out``, which has its
+        shape, or of the call's inputs."""
+        dynamic = [i for i in range(type_.rank) if type_.is_dynamic_dim(i)]
+        measured = call.measured
+        sizes = [dim(out, i) for i in dynamic] if measured is None else [dim(inputs[number], axis) for number, axis in measured]
+        shape = list(type_.shape)
+        for i, size in zip(dynamic, sizes, strict=True):
+            shape[i] = size
         return tensor.EmptyOp(shape, type_.element_type).result
 
     def finish(self) -> None:

@@ -11,7 +11,8 @@ MAX_CALLS = 40  # longest group, to limit registers and compile time: a residual
 @dataclass(eq=False)
 class Call:
     """A call of a kernel in main, or in a branch or loop of it. ``kind``: the kernel's class; ``group``: the group it is in; ``fresh``:
-    whether its output is empty before it."""
+    whether its output is empty before it; ``measures``: for each size of its result that is not static, the input and the dimension that
+    have it, None where there is none of some."""
 
     op: func.CallOp
     callee: str
@@ -20,11 +21,18 @@ class Call:
     shape: tuple[Any, ...]  # of the one result: its static shape, and the values of its dynamic sizes
     group: "FusionGroup"
     fresh: bool
+    measures: tuple[tuple[int, int], ...] | None = None
 
     @property
     def result(self) -> ir.Value:
         """The call's first result."""
         return self.op.results[0]
+
+    @property
+    def measured(self) -> tuple[tuple[int, int], ...] | None:
+        """Where the kernel of its group reads the sizes of its result; None where they are those of the group's."""
+        calls = self.group.calls
+        return self.measures if calls and self.shape != calls[-1].shape else None
 
     # properties, because fusing another group replaces operands
     @property
@@ -65,6 +73,8 @@ def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
     """Whether the producer's group, which only calls of the consumer's group read, may be merged into that one."""
     if not producer.fresh:
         return False  # the kernel of the group would start from an empty tensor in place of what the output holds
+    if not are_sized(producer.group.calls, group):
+        return False
     theirs = producer.group.heavy
     if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
         return False
@@ -91,12 +101,15 @@ def widened_at_end(given: FusionGroup, consumer: Call, group: FusionGroup) -> li
         if (bytes_ := element_bytes(before.result.type.element_type)) < width:
             width, at = bytes_, number
     together = len(calls) - at + len(group.calls)
-    return calls[at:] if width < widest and together <= MAX_CALLS else []
+    return calls[at:] if width < widest and together <= MAX_CALLS and are_sized(calls[at:], group) else []
 
 
 def fits_prologue(producer: Call, consumer: Call) -> bool:
-    """Whether a producer can be merged before a reduction: its shape is the reduction's, or static, so that its sizes are
-    known inside of the kernel.
-    """
-    static = all(not producer.result.type.is_dynamic_dim(i) for i in range(producer.result.type.rank))
-    return producer.result == consumer.inputs[0] and (static or producer.shape == consumer.shape)
+    """Whether a producer can be merged before a reduction: it makes what is reduced."""
+    return producer.result == consumer.inputs[0]
+
+
+def are_sized(calls: list[Call], group: FusionGroup) -> bool:
+    """Whether the sizes of these calls' results are known inside of the kernel of a group: static, those of its result, or of inputs."""
+    last = group.calls[-1]
+    return all(call.result.type.has_static_shape or call.shape == last.shape or call.measures is not None for call in calls)

@@ -167,6 +167,27 @@ func.func @prologue(%x: tensor<?x8xf32, #relax.dims<["n", 8]>>, %s: tensor<f32>,
 
 // -----
 
+// Before a sum that drops an axis of unknown size: the sizes of what is summed are those of inputs. What has a size that no input has stays
+// a kernel of its own.
+// CHECK-LABEL: func.func @summed(
+// CHECK: call @fused_multiply_exp_sum(
+// CHECK: call @fused_arange_exp(
+// CHECK: call @kernel_sum
+// CHECK: func.func private @fused_multiply_exp_sum(%[[X:.*]]: tensor<?x?xf32>, %[[Y:.*]]: tensor<?xf32>, %{{.*}}: tensor<?xf32>
+// CHECK: linalg.generic {{.*}}"reduction"]} ins(%[[X]], %[[Y]] :
+func.func @summed(%x: tensor<?x?xf32, #relax.dims<["n", "m"]>>, %y: tensor<?xf32, #relax.dims<["m"]>>, %s: tensor<f32>)
+    -> (tensor<?xf32, #relax.dims<["n"]>>, tensor<f32>) {
+  %0 = "relax.multiply"(%x, %y) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>, tensor<?xf32, #relax.dims<["m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  %1 = "relax.exp"(%0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  %2 = "relax.sum"(%1) {axis = array<i64: 1>} : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?xf32, #relax.dims<["n"]>>
+  %3 = "relax.arange"(%s, %s) {shape = #relax.dims<["n"]>} : (tensor<f32>, tensor<f32>) -> tensor<?xf32, #relax.dims<["n"]>>
+  %4 = "relax.exp"(%3) : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xf32, #relax.dims<["n"]>>
+  %5 = "relax.sum"(%4) : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<f32>
+  return %2, %5 : tensor<?xf32, #relax.dims<["n"]>>, tensor<f32>
+}
+
+// -----
+
 // A result that is returned reshaped is computed in its output, reshaped the other way.
 // CHECK-LABEL: func.func private @flat
 // CHECK: %[[OUT:.*]] = tensor.expand_shape %arg1 {{.*}} : tensor<12xf32> into tensor<3x4xf32>

@@ -193,6 +193,24 @@ def test_dynamic_rows_and_columns(target):
             assert found.shape == expected.shape and np.allclose(found, expected, rtol=2e-5, atol=2e-5), shape
 
 
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_what_is_reduced_is_computed_in_its_kernel(target):
+    """Along axes of unknown size, of values that several inputs are broadcast to."""
+    net = Net(target)
+    x, g, column = net.input(("n", "m")), net.input(("m",)), net.input(("n", 1))
+    product = net.op("relax.multiply", [net.op("relax.add", [x, g]), net.op("relax.abs", [column])])
+    net.output(net.op("relax.sum", [net.op("relax.multiply", [x, x])], axis=[1]), net.op("relax.max", [product], axis=[0]),
+               net.op("relax.mean", [net.op("relax.exp", [net.op("relax.multiply", [x, column])])], axis=[0, 1]))
+    main = str(net.lowered("fused")).partition("func.func private")[0]
+    assert main.count("call @") == 4      # the absolute value of a column is one
+    for shape in ((1, 1), (3, 7), (33, 64), (2, 300)):
+        a, w, c = values(shape, 3), values(shape[1:]) + 1, values((shape[0], 1), 1)
+        wide = a.astype(np.float64)
+        right = [(wide**2).sum(1), ((wide + w) * np.abs(c)).max(0), np.exp(wide * c).mean()]
+        for found, expected in zip(net.run(a, w, c), right, strict=True):
+            assert found.shape == expected.shape and np.allclose(found, expected, rtol=2e-5, atol=2e-5), shape
+
+
 def test_a_row_is_read_and_written_once():
     """A short row stays in registers: one transfer in, one out, and no buffer between."""
     net = Net()
