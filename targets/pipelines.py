@@ -131,7 +131,7 @@ def gpu_stages(target: "Target", promote: str = "", writes: str = "") -> Stages:
                   "relax-pad-channels{target=%s},relax-turn-weights{target=%s}"),
         ("legalized", LEGALIZE),
         ("fused", f"tir-merge-calls,{attention}{JOIN % '{gathers=true},tir-merge-calls'},"
-                  "tir-fold-empty-views,tir-tie-outputs,tir-count-work"
+                  "tir-fold-empty-views,tir-tie-outputs,tir-mark-pieces,tir-count-work"
                   if target.options.get("schedules") else f"{FUSE % ''},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-copy-for-rows{target=%s},tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-expand-float8,tir-lower-threads{target=%s},"

@@ -10,6 +10,7 @@ SIGNATURE = "tir.signature"        # the function type with its symbolic sizes a
 NAMES = "tir.names"                # the parameters' names
 INPLACE = "tir.inplace"            # for each output, the input that it updates in place; -1 for none
 FLOPS_EACH = "tir.flops_each"      # the arithmetic operations for each element of its output, where its ops do not tell: vectors, branches
+PIECE = "tir.piece"                # its output is what its input has from this byte on, for tir-plan-memory
 FORM_OF = "tir.form_of"            # on a GPU: the kernel that this is a form of, for some numbers of rows
 ROWS = "tir.rows"                  # of such a form: the least and the most, -1 for any, of what the kernel does not know of its rows
 WRITES_ALL = "tir.writes_all"      # its author says that it writes every element of its outputs, which is not proven

@@ -75,6 +75,7 @@ PASSES: dict[str, str] = {
     "tir-simplify-conversions": "passes.structured.simplify_conversions:SimplifyConversions",
     "tir-tie-outputs": "passes.structured.tie_outputs:TieOutputs",
     "tir-collapse-dims": "passes.structured.collapse_dims:CollapseDims",
+    "tir-mark-pieces": "passes.structured.mark_pieces:MarkPieces",
     "tir-count-work": "passes.structured.count_work:CountWork",
     "tir-winograd-convolutions": "passes.cpu.winograd_convolutions:WinogradConvolutions",
     "tir-matrix-convolutions": "passes.cpu.matrix_convolutions:MatrixConvolutions",

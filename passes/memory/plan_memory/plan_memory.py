@@ -11,6 +11,8 @@ the ``sizes`` (marked ``relax.symbol``). Results are marked ``tir.out``, the are
 Where sizes depend on data (memory/stages.py), main asks for memory once it knows them: each later stage has an arena of its own
 (``@legato.late_arena``), results of such sizes are asked for (``@legato.late_result``; their arguments are null), and requirements on
 sizes are checked (``@legato.late_check``). tir-lower-packed gives these declarations their bodies.
+
+A call of a kernel that only takes a contiguous slice (``tir.piece``) is left out where its output may lie in its input (memory/pieces.py).
 """
 from __future__ import annotations
 
@@ -30,6 +32,7 @@ from legato.dialects.relax.sizes import is_too_large
 from legato.dialects.tir.markers import KEEP_SIZE, NAMED_SIZE, REQUIRE
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
+from legato.passes.memory.plan_memory.pieces import take_pieces
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
 from legato.passes.memory.plan_memory.rewrite import MainRewrite, add_sizes_function
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
@@ -86,7 +89,8 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
     measured = [(b, room_of(b, sizes, main)) for b in buffers if b.alloc not in owners and b.is_used]
-    placed = [(b, size) for b, size in measured if not b.is_carried]
+    pieces = take_pieces(module, main, buffers, {b for b, _ in measured if not b.is_carried})
+    placed = [(b, size) for b, size in measured if not b.is_carried and b not in pieces]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:
         groups[stage_of(stages, (size,), buffer.alloc)].append((buffer, size))
@@ -99,6 +103,9 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     for stage, (group, placement) in enumerate(zip(groups, placements)):
         for (buffer, _), offset in zip(group, placement.offsets):
             plan.view(buffer, offset, stage)
+            for piece, where in pieces.items():
+                if where.whole is buffer:
+                    plan.view(piece, offset + where.begin, stage)
     for buffer, size in measured:
         if buffer.is_carried:
             plan.carry(buffer, size, stage_of(stages, (size,), buffer.alloc))
