@@ -128,7 +128,7 @@ def gpu_stages(target: "Target", promote: str = "", writes: str = "") -> Stages:
     return (
         ("relax", f"{INFER},relax-float8-products{{target=%s}},{integers}{weights}{TRANSPOSED},"
                   f"{GRAPH % ' integer-kernel-layout=OHWI mixes=true'},{combine}relax-pad-products{{target=%s}},"
-                  "relax-pad-channels{target=%s},relax-turn-weights{target=%s}"),
+                  "relax-pad-channels{target=%s},relax-turn-weights{target=%s},relax-narrow-indices"),
         ("legalized", LEGALIZE),
         ("fused", f"tir-merge-calls,{attention}{JOIN % '{gathers=true},tir-merge-calls'},"
                   "tir-fold-empty-views,tir-tie-outputs,tir-mark-pieces,tir-count-work"

@@ -32,6 +32,7 @@ PASSES: dict[str, str] = {
     "relax-share-heads": "passes.graph.share_heads:ShareHeads",
     "relax-unit-axes-first": "passes.graph.unit_axes_first:UnitAxesFirst",
     "relax-turn-weights": "passes.graph.turn_weights:TurnWeights",
+    "relax-narrow-indices": "passes.graph.narrow_indices:NarrowIndices",
     "relax-slice-parts": "passes.graph.slice_parts:SliceParts",
     "relax-weigh-rows": "passes.graph.weigh_rows:WeighRows",
     "relax-expand-constants": "passes.graph.expand_constants:ExpandConstants",

@@ -216,17 +216,18 @@ class VulkanDevice:
         fit = [(bool(flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT), i) for i, flags in kinds if flags & needed == needed]
         return [kind for _, kind in sorted(fit, key=lambda one: (not one[0], one[1]))]
 
-    def kernel(self, name: str, code: bytes, buffers: int, addressed: Sequence[int], numbers: int) -> DeviceKernel:
+    def kernel(self, name: str, code: bytes, buffers: int, addressed: Sequence[int], numbers: int, ops: str = "") -> DeviceKernel:
         """A kernel of SPIR-V with so many buffers, of which it reaches some by their addresses. ``numbers``: what precedes them in the last
-        buffer. LegatoError, naming the kernel, for a capability, matrices, subgroups, threads or shared memory that the device lacks."""
+        buffer; ``ops``: the graph ops that it computes. LegatoError, naming the kernel, for a capability, matrices, subgroups, threads or
+        shared memory that the device lacks."""
         vk = self.vk
         if addressed:
             code = by_address(code, addressed, numbers)
         lacking = [CAPABILITIES[one] for one in capabilities(code) if one in CAPABILITIES and CAPABILITIES[one] not in self.able]
         if lacking:
-            without = next((option for word, option in WITHOUT.items() if any(word in one for one in lacking)), None)
-            raise LegatoError(f"the kernel {name} needs {', '.join(dict.fromkeys(lacking))}, which the device {self.name} lacks" + (
-                f"; compile for the target 'vulkan{{{without}}}'" if without else ""))
+            without = next((what for word, what in WITHOUT.items() if any(word in one for one in lacking)), None)
+            raise LegatoError(f"{f'{ops}: ' if ops else ''}the kernel {name} needs {', '.join(dict.fromkeys(lacking))}, which the device "
+                              f"{self.name} lacks{f'; {without}' if without else ''}")
         check_block(name, code, self.name, self.limits.block)
         subgroup = subgroup_of(name, code, self.name, self.matrices, self.subgroups)
         made, temporary = DeviceObjects(self.device), DeviceObjects(self.device)

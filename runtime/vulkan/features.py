@@ -18,7 +18,9 @@ CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", INT
                 4448: "StorageBuffer8BitAccess", 5347: ADDRESSES, MEMORY_MODEL: "VulkanMemoryModel",
                 COOPERATIVE_MATRIX: f"CooperativeMatrixKHR ({MATRICES})", BFLOAT16_TYPE: f"BFloat16TypeKHR ({BFLOAT16})",
                 DOT_PRODUCT: DOT_PRODUCTS, PACKED_DOT_PRODUCT: DOT_PRODUCTS, BFLOAT16_MATRIX: f"BFloat16CooperativeMatrixKHR ({BFLOAT16})"}
-WITHOUT = {MATRICES: "matrices=none", DOT_PRODUCTS: "dot-products=false"}     # what a kernel may need: the option that does without
+# what a kernel may need: how to do without
+WITHOUT = {MATRICES: "compile for the target 'vulkan{matrices=none}'", DOT_PRODUCTS: "compile for the target 'vulkan{dot-products=false}'",
+           "Int64": "have the model take and compute integers of 32 bits (i32)", "Float64": "have the model compute in f32"}
 
 
 def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) -> tuple[set[str], Any]:

@@ -131,7 +131,8 @@ class VulkanModel:
         """The kernel of a launch, made at its first use. ``by_address``: the buffers that it reaches by their addresses."""
         key = launch.kernel, by_address
         if key not in self.kernels:
-            self.kernels[key] = self.device.kernel(launch.kernel, self.code(launch), len(launch.parts) + 1, by_address, len(launch.numbers))
+            self.kernels[key] = self.device.kernel(launch.kernel, self.code(launch), len(launch.parts) + 1, by_address, len(launch.numbers),
+                                                   launch.ops)
         return self.kernels[key]
 
     def items(self, launch: PlannedLaunch) -> dict[int, int]:

@@ -21,6 +21,15 @@ MEAN = """func.func @main(%x: tensor<?x5xf32, #relax.dims<["n", 5]>>) -> tensor<
 }"""
 
 
+TAKE = """func.func @main(%x: tensor<4x5xf32>, %j: tensor<3xi64>) -> tensor<2x5xf32> {
+  %i = "relax.constant"() {value = dense<[1, -1]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %0 = "relax.take"(%x, INDICES) {axis = 0 : i64} : (tensor<4x5xf32>, tensor<LENGTHxi64>) -> tensor<LENGTHx5xf32> loc("rows")
+  %1 = "relax.strided_slice"(%0) {axes = array<i64: 0>, begin = #relax.dims<[0]>, end = #relax.dims<[2]>, strides = array<i64: 1>}
+    : (tensor<LENGTHx5xf32>) -> tensor<2x5xf32>
+  return %1 : tensor<2x5xf32>
+}"""
+
+
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """The device without integers of 64 bits."""
@@ -55,3 +64,16 @@ def test_an_average_pool_of_an_unknown_image():
     for h, w in ((1, 1), (8, 5), (9, 33)):
         x = np.random.default_rng(h).standard_normal((1, 2, h, w)).astype(np.float32)
         np.testing.assert_allclose(exe(x), np.asarray(session.run(None, {"x": x})[0]), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_at_constant_indices():
+    """Indices of i64, as exporters write them, are stored in 32 bits."""
+    exe = legato.compile(legato.Module.parse(TAKE.replace("INDICES", "%i").replace("LENGTH", "2")), "vulkan")
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    np.testing.assert_array_equal(exe(x, np.zeros(3, np.int64)), x[[1, -1]])
+
+
+def test_an_input_of_64_bits_is_refused():
+    exe = legato.compile(legato.Module.parse(TAKE.replace("INDICES", "%j").replace("LENGTH", "3")), "vulkan")
+    with pytest.raises(Exception, match=r"relax.take rows.*: the kernel \S+ needs Int64, which the device .* lacks; have the model .*i32"):
+        exe(np.zeros((4, 5), np.float32), np.zeros(3, np.int64))
