@@ -30,9 +30,9 @@ CHANNELS_LAST = [0, 2, 3, 1]     # axes of an image whose channels come first
 @dataclass(frozen=True)
 class PadChannels(ModulePass):
     """Pads the channels of images, and of constant filters, on devices with asynchronous copies: to a multiple of four where one lacks, and
-    to one of eight from other odd numbers, and twice such. Images of few channels are padded behind the transpose that moves these to
-    the last axis; others where each element would be copied often. To be run after layouts are converted, and before weights are
-    turned."""
+    to one of eight from other odd numbers, and twice such. Images of few channels are padded where these are moved to the last axis
+    anyway, others where each element would be copied often; in front of such a transpose, if there is one. To be run after layouts are
+    converted, and before weights are turned."""
 
     name: ClassVar[str] = "relax-pad-channels"
     target: TargetText = option("nvvm", "the target whose device may copy asynchronously")
@@ -43,7 +43,7 @@ class PadChannels(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             for op in graph_ops(function):
-                if op.name == "relax.conv2d" and (more := missing(op)) and (is_transposed(op) or copies(op) >= COPIES):
+                if op.name == "relax.conv2d" and (more := missing(op)) and ((is_transposed(op) and has_few(op)) or copies(op) >= COPIES):
                     pad(op, more, constants)
             erase_dead(function, constants)
 
@@ -60,11 +60,16 @@ def missing(op: ir.Operation) -> int:
 
 
 def is_transposed(op: ir.Operation) -> bool:
-    """Whether a convolution's image, of a few channels, is the transpose of another for it alone, whose channels come first."""
+    """Whether a convolution's image is the transpose of another for it alone, whose channels come first."""
     image = op.operands[0]
     before = defining_op(image)
     return before is not None and before.name == "relax.permute_dims" and has_one_use(image) and (
-        [*relax.attributes_of(before)["axes"]] == CHANNELS_LAST and op.operands[1].type.shape[2] < HALVES)
+        [*relax.attributes_of(before)["axes"]] == CHANNELS_LAST)
+
+
+def has_few(op: ir.Operation) -> bool:
+    """Whether all channels of a place would be copied at once."""
+    return op.operands[1].type.shape[2] < HALVES
 
 
 def copies(op: ir.Operation) -> int:
@@ -81,6 +86,10 @@ def pad(op: ir.Operation, more: int, constants: Constants) -> None:
         return
     with ir.InsertionPoint(op), op.location:
         wider = np.pad(array, [(0, 0), (0, 0), (0, more), (0, 0)])
-        channels = relax.pad(image, pads=[0] * 7 + [more], value=0.0, mode="constant")
+        if is_transposed(op):    # planes are copied, and elements written, by 16 bytes, as rows of an odd number of channels are not
+            (first,) = image.owner.operands
+            channels = relax.permute_dims(relax.pad(first, pads=[0] * 5 + [more, 0, 0], value=0.0, mode="constant"), axes=CHANNELS_LAST)
+        else:
+            channels = relax.pad(image, pads=[0] * 7 + [more], value=0.0, mode="constant")
         name = constants.name_of(filters, op.results[0], default="filter")
         replace_uses(op.results[0], relax.conv2d(channels, constants.build(wider, name), **relax.attributes_of(op)))

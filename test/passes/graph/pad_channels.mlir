@@ -6,8 +6,8 @@
 // OTHER-NOT: relax.pad
 
 // CHECK-LABEL: func.func @image
-// CHECK: %[[T:.*]] = "relax.permute_dims"(%arg0)
-// CHECK: %[[P:.*]] = "relax.pad"(%[[T]]) {pads = array<i64: 0, 0, 0, 0, 0, 0, 0, 1>{{.*}} -> tensor<1x8x8x4xf16>
+// CHECK: %[[T:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 0, 0, 0, 1, 0, 0>{{.*}} -> tensor<1x4x8x8xf16>
+// CHECK: %[[P:.*]] = "relax.permute_dims"(%[[T]]){{.*}} -> tensor<1x8x8x4xf16>
 // CHECK: %[[W:.*]] = "relax.constant"() {{.*}} -> tensor<3x3x4x8xf16>
 // CHECK: "relax.conv2d"(%[[P]], %[[W]]) {{.*}}strides = array<i64: 2, 2>
 func.func @image(%x: tensor<1x3x8x8xf16>) -> tensor<1x3x3x8xf16> {
