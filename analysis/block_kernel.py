@@ -74,6 +74,11 @@ class KernelBlock:
         """The axis that each index of an access is."""
         return [self.axis_of(index) for index in access.indices]
 
+    def moving_axes_of(self, access: ElementAccess) -> list[int | None]:
+        """The axis along which each index of an access moves step by step, from whatever constant on."""
+        moving = [list(linear(index).terms.items()) for index in access.indices]
+        return [self.axis_of(terms[0][0]) if len(terms) == 1 and terms[0][1] == 1 else None for terms in moving]
+
     def depends(self, value: ir.Value, axes: Sequence[int]) -> bool:
         """Whether a value in the body is computed from one of these axes."""
         wanted = {self.block.block.arguments[axis] for axis in axes}

@@ -89,7 +89,7 @@ class Fuser:
         self.slices = {name for name, kernel in found.items() if gathers and is_slice(kernel)}
         self.gathers = self.slices | {name for name, kernel in found.items() if gathers and is_gather(kernel)}
         self.kinds |= dict.fromkeys(self.gathers, ELEMENTWISE)
-        self.in_order |= dict.fromkeys(self.gathers, False)
+        self.in_order |= dict.fromkeys(self.gathers - self.slices, False)
         self.made: dict[Any, str] = {}
         self.workshop = ir.Module.create()  # a module with kernels only, for the inliner
         self.symbols = ir.SymbolTable(self.workshop.operation)
@@ -297,7 +297,7 @@ class Fuse(ModulePass):
     name: ClassVar[str] = "tir-fuse"
     completed_by: ClassVar[tuple[str, ...]] = ("linalg-fuse-elementwise-ops", "tir-tie-outputs")
     gathers: bool = option(False, "elementwise kernels take slices, and what they read from computed places, in the place of kernels that "
-                                  "do so")
+                                  "do so; reductions take slices")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

@@ -195,7 +195,7 @@ def fast_axis(block: KernelBlock) -> int | None:
         return sum(any(block.depends(index, [axis]) for index in load.indices) for axis in range(block.rank))
 
     loads = sorted(block.loads, key=moves_along)
-    return next((x for x in reversed(block.axes_of(loads[-1])) if x is not None), None) if loads else None
+    return next((x for x in reversed(block.moving_axes_of(loads[-1])) if x is not None), None) if loads else None
 
 
 def buffers_bits(block: KernelBlock) -> int:

@@ -14,7 +14,7 @@ from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.core.mlir import ir
 from legato.targets.gpu.columns import POINTS, ColumnReduction, emit_columns, lanes_of_columns
-from legato.targets.gpu.elementwise import emit_elementwise
+from legato.targets.gpu.elementwise import emit_elementwise, offset_along
 from legato.targets.gpu.groups import LaunchGroup, alone, buffers_bits, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.product_tiles import ENOUGH
@@ -116,7 +116,7 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
     length = max(UNKNOWN_ROW if one is None else one for one in lengths)
     fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
     along = any(axis in block.reduced for block, axis in fast)
-    whole = all(len({a for load in block.loads for a in block.axes_of(load)} - {None}) and reads_all(block) for block in reductions)
+    whole = all(len({a for load in block.loads for a in block.moving_axes_of(load)} - {None}) and reads_all(block) for block in reductions)
     again = rows >= FEW_ROWS and not whole      # as of windows: a warp at most, where these are long
     if length < 2 or (rows >= busy and not along) or (again and not (along and length >= LONG_WINDOW)):
         return one_each
@@ -154,8 +154,8 @@ def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
         points = block.points(inner)
         if points is None or 2 * points < across * lanes or (block.extents[inner[-1]] or 1) % lanes:
             return 1
-        if any(block.depends(index, inner[-1:]) and (access.indices[-1] != index or block.axis_of(index) != inner[-1])
-               for access in block.accesses for index in access.indices):
+        offsets = [offset_along(block, access, inner[-1]) for access in block.accesses]
+        if any(offset is None or offset % lanes for offset in offsets):
             return 1
     return lanes
 
@@ -175,7 +175,7 @@ def reads_all(block: KernelBlock) -> bool:
     def moves_along_all(load: ElementAccess) -> bool:
         sizes = load.buffer.type.shape if load.buffer.type.has_static_shape else None
         if sizes is None or points is None or points > prod(sizes):
-            return {axis for axis in block.axes_of(load) if axis is not None} >= set(moving)
+            return {axis for axis in block.moving_axes_of(load) if axis is not None} >= set(moving)
         return all(any(block.depends(index, [axis]) for index in load.indices) for axis in moving)
 
     return any(map(moves_along_all, block.loads))

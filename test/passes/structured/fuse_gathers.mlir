@@ -32,13 +32,12 @@ func.func @others(%x: tensor<4x8xf32>, %places: tensor<4xi64>) -> tensor<4x8xf32
 
 // -----
 
-// Slices, too, each reader for itself; not into a kernel behind a contraction, which is joined to that.
+// Slices, too, each reader for itself; also into a kernel behind a contraction, which is joined to that.
 // CHECK-LABEL: func.func @slices(
-// CHECK: %[[SLICE:.*]] = call @kernel_strided_slice_1(%arg0,
 // CHECK-NOT: call @kernel
 // CHECK: call @fused_strided_slice_sigmoid_strided_slice_multiply(%arg0, %{{[0-9]+}})
 // CHECK: call @fused_strided_slice_add(%arg0, %arg1,
-// CHECK: call @fused_matmul_add(%arg1, %arg2, %[[SLICE]],
+// CHECK: call @fused_strided_slice_matmul_add(%arg0, %arg1, %arg2,
 func.func @slices(%x: tensor<4x64xf32>, %y: tensor<4x16xf32>, %w: tensor<16x16xf32>)
     -> (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) {
   %a = "relax.strided_slice"(%x) {axes = array<i64: 1>, begin = #relax.dims<[0]>, end = #relax.dims<[16]>} : (tensor<4x64xf32>) -> tensor<4x16xf32>
@@ -50,4 +49,16 @@ func.func @slices(%x: tensor<4x64xf32>, %y: tensor<4x16xf32>, %w: tensor<16x16xf
   %3 = "relax.matmul"(%y, %w) : (tensor<4x16xf32>, tensor<16x16xf32>) -> tensor<4x16xf32>
   %4 = "relax.add"(%3, %c) : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
   return %1, %2, %4 : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+}
+
+// -----
+
+// And into a reduction, which reads them in their order.
+// CHECK-LABEL: func.func @reduced(
+// CHECK-NOT: call @kernel
+// CHECK: call @fused_strided_slice_softmax(%arg0,
+func.func @reduced(%x: tensor<4x64xf32>) -> tensor<4x16xf32> {
+  %0 = "relax.strided_slice"(%x) {axes = array<i64: 1>, begin = #relax.dims<[16]>, end = #relax.dims<[32]>} : (tensor<4x64xf32>) -> tensor<4x16xf32>
+  %1 = "relax.softmax"(%0) : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %1 : tensor<4x16xf32>
 }
