@@ -26,6 +26,8 @@ MOVED = ("arith.select", "scf.if", "scf.yield")     # ops that hand values on
 class ExpandFloat8(ModulePass):
     """Makes scalars of floats of 8 bits bytes, and their conversions from and to f32 integer arithmetic on bits.
 
+    Conversions from and to other types, which upstream folds out of two, go through f32.
+
     Vectors of them stay: they are operands of matrix instructions.
     """
 
@@ -62,6 +64,24 @@ def constant(op: ir.Operation, type_: ir.Type) -> ir.Value:
     return arith.ConstantOp(ir.IntegerType.get_signless(8), int(code)).result
 
 
+def extend(op: ir.Operation, type_: ir.Type) -> ir.Value:
+    """A wider float of a code."""
+    return to_float(decode(op.operands[0], type_), op.results[0].type)
+
+
+def truncate(op: ir.Operation, type_: ir.Type) -> ir.Value:
+    """The code of a wider float."""
+    return encode(to_float(op.operands[0], ir.F32Type.get()), type_)
+
+
+def to_float(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """The float as one of another type."""
+    if value.type == type_:
+        return value
+    return (arith.extf if ir.FloatType(type_).width > ir.FloatType(value.type).width else arith.truncf)(type_, value)
+
+
 CONVERSIONS: dict[str, Callable[[ir.Operation, ir.Type], ir.Value]] = {
-    "arith.bitcast": lambda op, type_: op.operands[0], "arith.constant": constant,
-    "arith.extf": lambda op, type_: decode(op.operands[0], type_), "arith.truncf": lambda op, type_: encode(op.operands[0], type_)}
+    "arith.bitcast": lambda op, type_: op.operands[0], "arith.constant": constant, "arith.extf": extend, "arith.truncf": truncate,
+    "arith.sitofp": lambda op, type_: encode(arith.sitofp(ir.F32Type.get(), op.operands[0]), type_),
+    "arith.uitofp": lambda op, type_: encode(arith.uitofp(ir.F32Type.get(), op.operands[0]), type_)}

@@ -62,8 +62,8 @@ def one_of(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     return Scalar(made.results[0], dtype)
 
 
-def meta_var(parser: KernelParser, node: ast.Call) -> Any:
-    """``T.meta_var(x)``: the value itself."""
+def value_itself(parser: KernelParser, node: ast.Call) -> Any:
+    """``T.meta_var(x)`` and ``T.bind(x)``: the value."""
     return named(parser, node, "value").get("value")
 
 

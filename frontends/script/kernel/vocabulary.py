@@ -79,7 +79,7 @@ FUNCTIONS: dict[str, ScalarFunction | Form] = {
     "infinity": ScalarFunction(intrinsics.infinity),
     # lanes and names
     "Ramp": Form(forms.ramp_word), "Broadcast": Form(forms.broadcast_word), "Shuffle": Form(forms.shuffle),
-    "Let": Form(forms.let), "meta_var": Form(forms.meta_var),
+    "Let": Form(forms.let), "meta_var": Form(forms.value_itself), "bind": Form(forms.value_itself),
     # addresses, and functions of C and of the run time
     "address_of": Form(forms.address_of), "call_extern": Form(forms.call_extern), "call_pure_extern": Form(forms.call_extern),
     "call_packed": Form(call_packed_word), "call_cpacked": Form(call_packed_word),

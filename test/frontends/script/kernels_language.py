@@ -1,5 +1,6 @@
 """Kernels in all that the language has: names, variables, macros, functions of Python, what Python's scope holds."""
 
+import ml_dtypes
 import numpy as np
 
 from legato.script import ir as I
@@ -33,8 +34,23 @@ def names_for_values(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"
         x: T.let[T.float32] = A[i] * 2.0
         y: T.float32 = x + 1.0
         with T.LetStmt(y * y) as z:
-            w = T.meta_var(z - x)
+            u = T.bind(z - x)
+            w = T.meta_var(u)
             B[i] = T.Let(w + v, where={v: T.float32(1)})  # noqa: F821
+
+
+@T.prim_func
+def floats_of_8_bits(A: T.Buffer((16,), "float16"), N: T.Buffer((16,), "int32"), B: T.Buffer((16,), "uint8"), C: T.Buffer((16,), "uint8"),
+                     D: T.Buffer((16,), "bfloat16")):
+    for i in range(16):
+        B[i] = T.reinterpret("uint8", T.Cast("float8_e4m3fn", A[i]))
+        C[i] = T.reinterpret("uint8", T.Cast("float8_e5m2", N[i]))
+        D[i] = T.Cast("bfloat16", T.Cast("float8_e5m2", A[i]))
+
+
+def floats_of_8_bits_numpy(a, n):
+    return (a.astype(ml_dtypes.float8_e4m3fn).view(np.uint8), n.astype(ml_dtypes.float8_e5m2).view(np.uint8),
+            a.astype(ml_dtypes.float8_e5m2).astype(ml_dtypes.bfloat16))
 
 
 @T.prim_func
@@ -260,6 +276,7 @@ class Concise:
 REFERENCES = {
     starred: lambda a: a * 2, starred_loops: lambda a: a.sum(-1, dtype=np.int32),
     names_for_values: lambda a: (2 * a + 1) ** 2 - 2 * a + 1,
+    floats_of_8_bits: floats_of_8_bits_numpy,
     variables: lambda a: np.where(a > 0, a, 0).sum(1) / np.maximum((a > 0).sum(1), 1).astype(F), by_a_python_function: fold_numpy,
     buffers_of_a_python_function: lambda a: a.sum(1), by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy,
     scaled_floats: lambda a: a * F(1.5), scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2,

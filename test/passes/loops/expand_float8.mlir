@@ -26,6 +26,28 @@ func.func @convert(%byte: i8, %x: f32, %test: i1, %v: vector<4xi8>) -> (f32, i8,
 
 // -----
 
+// Upstream folds a conversion through f32 into one.
+// CHECK-LABEL: func.func @folded(
+// CHECK-SAME: %[[BYTE:.*]]: i8, %[[HALF:.*]]: f16, %[[I:.*]]: i32, %[[U:.*]]: i1)
+// CHECK: arith.truncf %{{.*}} : f32 to bf16
+// CHECK: arith.extf %[[HALF]] : f16 to f32
+// CHECK: arith.sitofp %[[I]] : i32 to f32
+// CHECK: arith.uitofp %[[U]] : i1 to f32
+// CHECK: return %{{.*}} : bf16, i8, i8, i8
+func.func @folded(%byte: i8, %half: f16, %i: i32, %u: i1) -> (bf16, i8, i8, i8) {
+  %0 = arith.bitcast %byte : i8 to f8E4M3FN
+  %1 = arith.extf %0 : f8E4M3FN to bf16
+  %2 = arith.truncf %half : f16 to f8E4M3FN
+  %3 = arith.bitcast %2 : f8E4M3FN to i8
+  %4 = arith.sitofp %i : i32 to f8E5M2
+  %5 = arith.bitcast %4 : f8E5M2 to i8
+  %6 = arith.uitofp %u : i1 to f8E5M2
+  %7 = arith.bitcast %6 : f8E5M2 to i8
+  return %1, %3, %5, %7 : bf16, i8, i8, i8
+}
+
+// -----
+
 func.func @sum(%byte: i8) -> i8 {
   %0 = arith.bitcast %byte : i8 to f8E4M3FN
   // expected-error@+1 {{arith.addf computes in f8E4M3FN: kernels convert floats of 8 bits to f32 first}}
