@@ -1,8 +1,10 @@
-"""Products of complex matrices, and systems of equations, in terms of real ones."""
+"""Products of complex matrices, systems of equations and determinants, in terms of real ones."""
 from collections.abc import Callable
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
+
+from legato.frontends.torch.decompositions.matrices import MOST, eliminated, parity
 
 aten = torch.ops.aten
 
@@ -69,9 +71,53 @@ def _inverse(a: Any, *, check_errors: bool = False) -> tuple[Any, Any]:
     return _solved(a, unit), torch.zeros(a.shape[:-2], dtype=torch.int32)
 
 
+def _cross(x: Any, y: Any, *, dim: int = -1) -> Any:
+    return _multilinear(lambda *parts: torch.linalg.cross(*parts, dim=dim))(x, y)
+
+
+def _old_cross(x: Any, y: Any, dim: Any = None) -> Any:
+    """Along the first axis of 3, where none is given."""
+    return _cross(x, y, dim=dim if dim is not None else next(axis for axis, size in enumerate(x.shape) if size == 3))
+
+
+def _factors(x: Any) -> Any:
+    """The factors, the diagonal of U, the rows that the steps exchange, counted from 1, and the sign of the exchanges. None for a matrix
+    of too many columns."""
+    if not isinstance(x.shape[-1], int) or x.shape[-1] > MOST:
+        return None
+    factors, pivots, _ = eliminated(x)
+    return factors, factors.diagonal(0, -2, -1), (pivots + 1).to(torch.int32), parity(pivots).to(x.dtype.to_real())
+
+
+def _determinant(x: Any) -> Any:
+    if (found := _factors(x)) is None:
+        return NotImplemented
+    factors, diagonal, pivots, sign = found
+    return diagonal.prod(-1) * sign, factors, pivots
+
+
+def _log_determinant(x: Any) -> Any:
+    if (found := _factors(x)) is None:
+        return NotImplemented
+    factors, diagonal, pivots, sign = found
+    return diagonal.sgn().prod(-1) * sign, diagonal.abs().log().sum(-1), factors, pivots
+
+
+def _first(function: Callable[..., Any], count: int | None = None) -> Callable[..., Any]:
+    """The first result of a function, or the first ones; NotImplemented where it is."""
+    def first(*operands: Any) -> Any:
+        made = function(*operands)
+        return made if made is NotImplemented else made[0] if count is None else made[:count]
+
+    return first
+
+
 COMPLEX_MATRICES = {op: of_complex(function) for op, function in {
     aten.mm.default: _multilinear(torch.mm), aten.bmm.default: _multilinear(torch.bmm), aten.mv.default: _multilinear(torch.mv),
     aten.linear.default: _linear, aten.einsum.default: _einsum, aten.dot.default: lambda x, y: (x * y).sum(),
     aten.vdot.default: lambda x, y: (x.conj() * y).sum(), aten.addmm.default: _add_product, aten.addmv.default: _add_product,
     aten.baddbmm.default: _add_product, aten.linalg_inv_ex.default: _inverse, aten._linalg_solve_ex.default: _solve,
+    aten._linalg_det.default: _determinant, aten._linalg_slogdet.default: _log_determinant,
+    aten.linalg_det.default: _first(_determinant), aten.linalg_slogdet.default: _first(_log_determinant, 2),
+    aten.linalg_cross.default: _cross, aten.cross.default: _old_cross,
 }.items()}

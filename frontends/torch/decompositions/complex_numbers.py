@@ -6,6 +6,7 @@ from typing import Any
 import torch  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.torch.decompositions.complex_elements import COMPLEX_ELEMENTS
+from legato.frontends.torch.decompositions.complex_inverses import COMPLEX_INVERSES
 from legato.frontends.torch.decompositions.complex_matrices import COMPLEX_MATRICES, of_complex
 
 aten = torch.ops.aten
@@ -125,6 +126,12 @@ def _equal(x: Any, y: Any) -> Any:
     return torch.logical_and(a == c, b == d)
 
 
+def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    difference = (x - y).abs()
+    close = _equal(x, y) | (difference.isfinite() & (difference <= atol + rtol * y.abs()))
+    return close | (_isnan(x) & _isnan(y)) if equal_nan else close
+
+
 def _isnan(x: Any) -> Any:
     return x.real.isnan() | x.imag.isnan()
 
@@ -188,12 +195,14 @@ COMPLEX = {
     **COMPLEX_ELEMENTS,
     **COMPLEX_MATRICES,
     **{op: of_complex(function) for op, function in {
+        **COMPLEX_INVERSES,
         aten.exp.default: _exp, aten.log.default: _log, aten.sqrt.default: _sqrt, aten.sin.default: _sin, aten.cos.default: _cos,
         aten.expm1.default: _expm1, aten.sinc.default: _sinc,
         aten.sinh.default: _sinh, aten.cosh.default: _cosh, aten.tanh.default: _tanh, aten.sigmoid.default: _sigmoid,
         aten.div.Tensor: _quotient, aten.div.Scalar: _quotient, aten.reciprocal.default: lambda x: _quotient(1, x),
         aten.pow.Tensor_Scalar: _power, aten.pow.Tensor_Tensor: _power, aten.pow.Scalar: _power_of_number,
         aten.eq.Tensor: _equal, aten.eq.Scalar: _equal,
+        aten.isclose.default: _isclose, aten.nonzero.default: lambda x: torch.nonzero(~_equal(x, 0)),
         aten.ne.Tensor: lambda x, y: ~_equal(x, y), aten.ne.Scalar: lambda x, y: ~_equal(x, y),
         aten.linalg_vector_norm.default: _norm, aten.sgn.default: _sgn,
         aten.var.correction: _variance, aten.isnan.default: _isnan, aten.isinf.default: _isinf, aten.isfinite.default: _isfinite,

@@ -37,7 +37,7 @@ def _exchanged(rows: Any, step: int, best: Any) -> Any:
     return torch.where(rows == best, step, torch.where(rows == step, best, rows))
 
 
-def _eliminated(x: Any) -> tuple[Any, Any, Any]:
+def eliminated(x: Any) -> tuple[Any, Any, Any]:
     """The factors L and U of x [..., m, n] with its rows exchanged, in one matrix; the row that each step exchanges its own with; and the
     order of the rows."""
     rows, columns = _numbers(x)
@@ -102,7 +102,7 @@ def _triangular_solve(b: Any, x: Any, upper: bool = True, transpose: bool = Fals
 
 def _solved(x: Any, b: Any) -> Any:
     """y of x y = b."""
-    factors, _, order = _eliminated(x)
+    factors, _, order = eliminated(x)
     return _by_factors(factors, order, b)
 
 
@@ -125,7 +125,7 @@ def _inverse(x: Any, *, check_errors: bool = False) -> tuple[Any, Any]:
 
 @_small
 def _solve(x: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> tuple[Any, Any, Any, Any]:
-    factors, pivots, order = _eliminated(x)
+    factors, pivots, order = eliminated(x)
     vectors = b.ndim == 1 or (b.ndim == x.ndim - 1 and tuple(b.shape) == tuple(x.shape[:-1]))
     b = b.unsqueeze(-1) if vectors else b
     found = _by_factors(factors, order, b) if left or vectors else _solved(x.mT, b.mT).mT
@@ -137,7 +137,7 @@ def _factors(x: Any, *, pivot: bool = True, check_errors: bool = False) -> tuple
     """L and U in one matrix, and the rows that the steps exchange, counted from 1."""
     if not pivot:
         return NotImplemented
-    factors, pivots, _ = _eliminated(x)
+    factors, pivots, _ = eliminated(x)
     return factors, (pivots + 1).to(torch.int32), _info(x)
 
 
@@ -153,7 +153,7 @@ def _three_factors(x: Any, *, pivot: bool = True) -> tuple[Any, Any, Any]:
     """P, L and U."""
     if not pivot:
         return NotImplemented
-    factors, _, order = _eliminated(x)
+    factors, _, order = eliminated(x)
     rows, _ = _numbers(x)
     return ((rows == order.unsqueeze(-2)).to(x.dtype), *_parts(factors))
 
@@ -184,7 +184,7 @@ def _solve_by_factors(factors: Any, pivots: Any, b: Any, *, left: bool = True, a
     return _by_factors(factors, _order(factors, pivots), b)
 
 
-def _sign(pivots: Any) -> Any:
+def parity(pivots: Any) -> Any:
     """1 for an even number of exchanges, else -1."""
     exchanges = (pivots != torch.arange(pivots.shape[-1])).to(torch.int64).sum(-1)
     return 1 - 2 * (exchanges % 2)
@@ -192,15 +192,15 @@ def _sign(pivots: Any) -> Any:
 
 @_small
 def _determinant(x: Any) -> tuple[Any, Any, Any]:
-    factors, pivots, _ = _eliminated(x)
-    return factors.diagonal(0, -2, -1).prod(-1) * _sign(pivots).to(x.dtype), factors, (pivots + 1).to(torch.int32)
+    factors, pivots, _ = eliminated(x)
+    return factors.diagonal(0, -2, -1).prod(-1) * parity(pivots).to(x.dtype), factors, (pivots + 1).to(torch.int32)
 
 
 @_small
 def _log_determinant(x: Any) -> tuple[Any, Any, Any, Any]:
-    factors, pivots, _ = _eliminated(x)
+    factors, pivots, _ = eliminated(x)
     diagonal = factors.diagonal(0, -2, -1)
-    return (diagonal.sign().prod(-1) * _sign(pivots).to(x.dtype), diagonal.abs().log().sum(-1), factors, (pivots + 1).to(torch.int32))
+    return (diagonal.sign().prod(-1) * parity(pivots).to(x.dtype), diagonal.abs().log().sum(-1), factors, (pivots + 1).to(torch.int32))
 
 
 @_small
