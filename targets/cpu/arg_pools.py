@@ -131,8 +131,8 @@ class _ArgPool:
         values = read_vector(self.x, at, stride * self.lanes, kind.const(kind.lowest), False)
         if stride > 1:
             values = vector.ShuffleOp(values, values, range(0, stride * self.lanes, stride)).result
-        if kind.is_float:    # a NaN is greater than all numbers; the first one stays
-            greater = arith.andi(arith.cmpf(arith.CmpFPredicate.UGT, values, best), arith.cmpf(arith.CmpFPredicate.ORD, best, best))
+        if kind.is_float:    # a NaN is greater than all numbers; the last one counts
+            greater = arith.ori(arith.cmpf(arith.CmpFPredicate.OGT, values, best), arith.cmpf(arith.CmpFPredicate.UNO, values, values))
         else:
             greater = arith.cmpi(compare.ugt if kind.is_unsigned else compare.sgt, values, best)
         first = arith.cmpi(compare.slt, found, self._spread(index_value(0)))

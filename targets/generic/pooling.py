@@ -174,8 +174,7 @@ def arg_max_pool(k, x, out):
         x = read(x, kind)
         is_first, greater = place.compare("lt", found, place.const(0)), e.compare("gt", x, best)
         if e.is_float:
-            best_is_number = arith.xori(e.is_nan(best), boolean().const(True))
-            greater = arith.andi(arith.ori(greater, e.is_nan(x)), best_is_number)
+            greater = arith.ori(greater, e.is_nan(x))
         wins = arith.andi(inside, arith.ori(is_first, greater))
         return [arith.select(wins, x, best), arith.select(wins, index().cast(at, place), found)]
 

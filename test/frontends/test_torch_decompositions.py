@@ -115,6 +115,8 @@ IMAGES = {
     "adaptive_max_pool2d": lambda x: functional.adaptive_max_pool2d(x[:, 0], (3, 4), return_indices=True),
     "adaptive_max_pool3d": lambda x: functional.adaptive_max_pool3d(x, (3, 2, 4), return_indices=True),
     "adaptive_max_pool1d": lambda x: functional.adaptive_max_pool1d(x[:, 0, 0], 5),
+    "max_pools_with_nan": lambda x: [pool(x[:, 0].masked_fill(x[:, 0] > 0, torch.nan), size, return_indices=True) for pool, size in (
+        (functional.max_pool2d, 2), (functional.max_pool2d, 3), (functional.adaptive_max_pool2d, 3))],
     "avg_pool2d_divisor": lambda x: functional.avg_pool2d(x[:, 0], 3, 2, 1, divisor_override=4),
     "pad_beside_a_crop": lambda x: tuple(functional.pad(x[:, 0], pads, mode) for mode, pads in (
         ("replicate", (-9, 1, 2, -1)), ("replicate", (3, -11, -2, -4, 1, 0)), ("reflect", (8, -7, -3, 6)), ("reflect", (2, -1, -1, -2)))),

@@ -192,9 +192,10 @@ COMPLEX |= {
     "inverse_functions_near_0": lambda x: [function(x * 1e-4) * 1e4 for function in (torch.asin, torch.atan, torch.asinh, torch.atanh,
                                                                                   torch.log1p)],
     "determinants": lambda x: (linalg.det(x[:4]), linalg.slogdet(x[:4]), linalg.det(torch.stack([x[:4], x[1:]])), linalg.det(x[:1, :1])),
-    "cross_products": lambda x: (linalg.cross(x[:, :3], x[:, 1:]), torch.cross(x[:3], x[2:], 0), linalg.cross(x[:, :3], x[:, 1:].real + 0j)),
-    "near_others": lambda x: (torch.isclose(x, x * (1 + 1e-6)), torch.isclose(x, x + 1e-3j, rtol=0, atol=2e-3), torch.isclose(x / 0, x / 0),
-                              torch.isclose(x * nan, x * nan, equal_nan=True), torch.isclose(x, x + 1)),
+    "cross_products": lambda x: (linalg.cross(x[:, :3], x[:, 1:]), torch.cross(x[:3], x[2:], 0),
+                                 linalg.cross(x[:, :3], x[:, 1:].real + 0j)),
+    "near_others": lambda x: (torch.isclose(x, x * (1 + 1e-6)), torch.isclose(x, x + 1e-3j, rtol=0, atol=2e-3),
+                              torch.isclose(x / 0, x / 0), torch.isclose(x * nan, x * nan, equal_nan=True), torch.isclose(x, x + 1)),
     "places_of_some": lambda x: torch.nonzero(torch.where(x.real > 0, x, 0)),
 }
 

@@ -64,6 +64,8 @@ def _arg_max(rank):
         inside = np.broadcast_to(inside.reshape(1, 1, *taps.shape[2:]), taps.shape)
         first = (inside >= 0).argmax(-1)    # of windows in which all elements are the lowest
         best = taps.argmax(-1)
+        nan = taps != taps
+        best = np.where(nan.any(-1), taps.shape[-1] - 1 - nan[..., ::-1].argmax(-1), best)
         best = np.where(np.take_along_axis(inside, best[..., None], -1)[..., 0] < 0, first, best)
         return np.take_along_axis(inside, best[..., None], -1)[..., 0].astype(np.int64)
 
@@ -135,7 +137,8 @@ def _arg_pool(rank):
     define(
         f"arg_max_pool{rank}d",
         f"Where the greatest element of each window over {axes} lies: its number among the elements of these axes, in row-major order.\n\n"
-        f"Of equal elements the first counts; a NaN is greater than every number. The windows are those of `max_pool{rank}d`.",
+        f"Of equal elements the first counts; a NaN is greater than every number, and of several the last counts, as in torch.\n"
+        f"The windows are those of `max_pool{rank}d`.",
         {"x": Operand(NUMBER, f"input, {window.data_layouts(rank)[0]}")},
         _arg_max(rank),
         _arg_result(rank),

@@ -64,15 +64,15 @@ def _adaptive_max_pool(x: Any, sizes: Sequence[Any]) -> tuple[Any, Any]:
     image = x.flatten(-axes)
     windows = image[..., place.reshape(-1)].reshape(*image.shape[:-1], *place.shape)
     windows = torch.where(inside, windows, torch.full_like(windows, -torch.inf))
-    best = _first_of_greatest(windows)
+    best = _place_of_greatest(windows)
     places = place.expand(windows.shape).gather(-1, best)
     return windows.gather(-1, best).squeeze(-1), places.squeeze(-1)
 
 
-def _first_of_greatest(x: Any) -> Any:
-    """The place on the last axis of its greatest element, of a NaN if there is one: [..., 1]."""
-    nan = x.isnan()
-    return torch.where(nan.any(-1, keepdim=True), nan.to(torch.int64).argmax(-1, keepdim=True), x.argmax(-1, keepdim=True))
+def _place_of_greatest(x: Any) -> Any:
+    """The place on the last axis of the first one of its greatest elements, or of the last NaN if there is one: [..., 1]."""
+    last = torch.where(x.isnan(), torch.arange(x.shape[-1]), -1).amax(-1, keepdim=True)
+    return torch.where(last >= 0, last, x.argmax(-1, keepdim=True))
 
 
 def _equal_windows(x: Any, sizes: Sequence[Any]) -> list[int] | None:

@@ -23,14 +23,14 @@ CASES = [   # the shape, and the attributes
 
 
 def values(shape, dtype, seed=3):
-    """Few different numbers, so that the first of equal ones counts; and NaN, and a channel of nothing but the lowest."""
+    """Few different numbers, so that the first of equal ones counts; several NaN in a window; and a channel of nothing but the lowest."""
     x = np.random.default_rng(seed).integers(-6, 7, shape).astype(np.float32)
     if np.issubdtype(DTYPES[dtype], np.integer):
         low = np.iinfo(DTYPES[dtype]).min
         x = x + 6 * (low == 0)
         x[:, -1:] = low
     else:
-        x.reshape(-1)[::37] = np.nan
+        x.reshape(-1)[::11] = np.nan
         x[:, -1:] = -np.inf
     return x.astype(DTYPES[dtype])
 
