@@ -122,3 +122,31 @@ def test_windows_of_any_number(name):
     for sizes in ((8, 12, 4, 6), (7, 9, 5, 2), (5, 14, 9, 7), (2, 3, 1, 1)):
         x, y = torch.randn(2, 3, *sizes[:2]), torch.randn(2, 3, *sizes[2:])
         torch.testing.assert_close(exe(x, y), NUMBERS[name](x, y), rtol=1e-5, atol=1e-5)
+
+
+REPEATED = {
+    "rows": lambda x, y: x.repeat_interleave(y.shape[0] // 2, 0), "axes": lambda x, y: x.repeat_interleave(y.shape[0], -2),
+    "last": lambda x, y: x.repeat_interleave(y.shape[0], -1), "all": lambda x, y: x.repeat_interleave(y.shape[0]),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_elements_repeated_by_a_size(name):
+    """The number of rows that a call has may be that of the example, for which another axis would be repeated without an error."""
+    exe = executable(REPEATED[name], torch.randn(2, 3, 4), torch.randn(4))
+    for args in (torch.randn(2, 3, 4), torch.randn(4)), (torch.randn(3, 5, 4), torch.randn(7)):
+        torch.testing.assert_close(torch.as_tensor(exe(*args)), REPEATED[name](*args), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_of_any_number_of_heads(causal):
+    def function(q, k, v):
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+
+    def given(heads, groups):
+        return [torch.randn(2, count, 5, 8) for count in (heads, groups, groups)]
+
+    dynamic = (tuple({1: AUTO} for _ in range(3)),)
+    exe = legato.compile(legato.from_torch(module_of(function), tuple(given(4, 2)), dynamic_shapes=dynamic))
+    for args in (given(4, 2), given(6, 3), given(8, 2), given(4, 1)):
+        torch.testing.assert_close(torch.as_tensor(exe(*args)), function(*args), rtol=1e-5, atol=1e-5)

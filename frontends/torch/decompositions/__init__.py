@@ -28,6 +28,7 @@ from legato.frontends.torch.decompositions.products import PRODUCTS
 from legato.frontends.torch.decompositions.quantization import QUANTIZATION
 from legato.frontends.torch.decompositions.recurrent import RECURRENT
 from legato.frontends.torch.decompositions.reductions import REDUCTIONS
+from legato.frontends.torch.decompositions.repeats import REPEATS
 from legato.frontends.torch.decompositions.resizing import RESIZING
 from legato.frontends.torch.decompositions.scans import SCANS
 from legato.frontends.torch.decompositions.special import SPECIAL
@@ -42,7 +43,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EMPTY, **EXPERTS, **EXPONENTIALS,
         **INTEGERS, **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION,
-        **RECURRENT, **REDUCTIONS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **RECURRENT, **REDUCTIONS, **REPEATS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

@@ -17,28 +17,6 @@ def _split(x: Any, size: Any, axis: int = 0) -> Any:
     return [x.narrow(axis, 0, 0)] if is_empty(x.shape[axis]) else NotImplemented
 
 
-def _repeat_each(x: Any, count: Any, axis: int | None = None, *, output_size: Any = None) -> Any:
-    """No elements, each as often as the others."""
-    if not is_empty(*x.shape):
-        return NotImplemented
-    return x.new_zeros(_repeated_shape(x, axis, count))
-
-
-def _repeat_by_data(x: Any, counts: Any, axis: int | None = None, *, output_size: Any = None) -> Any:
-    """The elements of an axis that has none, each as often as data says."""
-    if not is_empty(*(x.shape if axis is None else [x.shape[axis]])):
-        return NotImplemented
-    return x.new_zeros(_repeated_shape(x, axis, 1))
-
-
-def _repeated_shape(x: Any, axis: int | None, count: Any) -> list[Any]:
-    if axis is None:
-        return [0]
-    shape = list(x.shape)
-    shape[axis] = shape[axis] * count
-    return shape
-
-
 def _pixel_shuffle(x: Any, factor: int) -> Any:
     """No channels, in blocks of pixels."""
     *batch, channels, height, width = x.shape
@@ -55,6 +33,4 @@ EMPTY = {
     aten.pixel_shuffle.default: _pixel_shuffle,
     aten.pixel_unshuffle.default: _pixel_unshuffle,
     aten.split.Tensor: _split,
-    aten.repeat_interleave.self_int: _repeat_each,
-    aten.repeat_interleave.self_Tensor: _repeat_by_data,
 }
