@@ -155,7 +155,9 @@ def test_rows_of_any_length(target):
     for number, (shape, axis, dtype, count) in enumerate(cases):
         net.output(net.op("relax.topk", [net.input(shape, NAMES[dtype])], k=count, axis=axis, largest=number % 2 == 0))
     for length in (20, 31, 32, 33, 64, 65, 257, 1000):
-        given = [numbers(tuple({"n": length, "b": 4}.get(size, size) for size in shape), dtype, "special") for shape, _, dtype, _ in cases]
+        sizes = {"n": length, "b": 4}
+        given = [numbers(tuple(sizes[size] if isinstance(size, str) else size for size in shape), dtype, "special")
+                 for shape, _, dtype, _ in cases]
         for number, (x, (_, axis, _, count), found) in enumerate(zip(given, cases, net.run(*given), strict=True)):
             wanted = count if isinstance(count, int) else substitute(count, {"n": length})
             np.testing.assert_array_equal(found, best(x, wanted, axis, number % 2 == 0), err_msg=f"{cases[number]} {length}")
