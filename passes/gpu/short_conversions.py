@@ -2,10 +2,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.halves import like
 from legato.core.ir_helpers import defining_op, element_of, find
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
-from legato.passes.loops.half_bits import like
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 INDEX_CASTS = {"arith.sitofp": "arith.index_cast", "arith.uitofp": "arith.index_castui"}

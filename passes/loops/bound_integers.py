@@ -7,10 +7,10 @@ upstream's arith-emulate-unsupported-floats such casts are casts to f32 that are
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.halves import like
 from legato.core.ir_helpers import defining_op, element_of, find
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
-from legato.passes.loops.half_bits import like
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 

@@ -1,13 +1,9 @@
 """Casts of half floats as arithmetic on their bits."""
 from collections.abc import Callable
 
+from legato.core.halves import like
 from legato.core.ir_helpers import element_of
 from legato.core.mlir import arith, ir
-
-
-def like(type_: ir.Type, element: ir.Type) -> ir.Type:
-    """A vector of ``element`` with the shape of ``type_``; ``element`` itself where ``type_`` is no vector."""
-    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
 
 
 class HalfBits:

@@ -18,12 +18,12 @@ import numpy as np
 
 from legato.core import search
 from legato.core.dtypes import array_of
-from legato.core.halves import HALVES, half_types, is_half
+from legato.core.halves import HALVES, half_types, is_half, like, rounded_to_odd
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
-from legato.passes.loops.half_bits import HalfBits, from_bf16, from_f16, like, to_bf16, to_f16
+from legato.passes.loops.half_bits import HalfBits, from_bf16, from_f16, to_bf16, to_f16
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
@@ -138,7 +138,7 @@ def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
     x = op.operands[0]
     bits = HalfBits(x.type)
     if x.type != bits.f32:
-        x = arith.TruncFOp(bits.f32, x).result
+        x = arith.TruncFOp(bits.f32, x).result if brain else rounded_to_odd(x)
     half = to_bf16(bits, x) if brain else to_f16(bits, x)
     return arith.TruncIOp(bits.i16, half).result
 

@@ -6,11 +6,10 @@ encloses one op. Lowered, its f32 was stored where f16 stood, over the next elem
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.halves import has_halves, is_half
+from legato.core.halves import has_halves, is_half, like
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
-from legato.passes.loops.half_bits import like
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 ARITHMETIC = ("vector.contract", "vector.multi_reduction", "vector.outerproduct", "vector.reduction")

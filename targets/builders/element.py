@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.halves import rounded_to_odd
 from legato.core.mlir import arith, ir, math
 from legato.dialects.tir.narrow import decode, encode
 
@@ -247,13 +248,18 @@ class Element:
         convert = arith.uitofp if self.is_unsigned else arith.sitofp
         return to.wide._float_to_float(convert(to.wide.type, a), to)
 
+    def widened(self, a: ir.Value, to: "Element") -> ir.Value:
+        """``a`` converted to what ``to`` is computed in, for a result of type ``to``: an f64 is rounded once to f16, as by numpy; to bf16
+        twice, as by ml_dtypes and torch."""
+        return rounded_to_odd(a) if isinstance(self.relax, ir.F64Type) and isinstance(to.relax, ir.F16Type) else self.cast(a, to.wide)
+
     def _float_to_float(self, a: ir.Value, to: "Element") -> ir.Value:
         if self.type == to.type:
             return a
         if self.bits < 32:
             return self.wide._float_to_float(arith.extf(self.wide.type, a), to)
         if to.bits < 32 and self.bits == 64:  # no library converts f64 to bf16 directly
-            return arith.truncf(to.type, arith.truncf(to.wide.type, a))
+            return arith.truncf(to.type, self.widened(a, to))
         return arith.truncf(to.type, a) if to.bits < self.bits else arith.extf(to.type, a)
 
     def _saturate(self, a: ir.Value, to: "Element") -> ir.Value:

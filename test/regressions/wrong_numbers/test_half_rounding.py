@@ -2,6 +2,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -42,3 +43,32 @@ def test_each_operation_rounds(kernel, dtype, target):
         wanted = [(a + b) - b, b * b - g * g, i.astype(dtype) - g]
     for name, found, want in zip(("sums", "squares", "casts"), legato.compile(kernel, target=target)(a, b, i, f), wanted):
         np.testing.assert_array_equal(np.asarray(found).astype(np.float32), want.astype(np.float32), name)
+
+
+def beside_ties():
+    """f64 beside those in the middle of two f16, nearer to them than any f32 is, and some beyond the range."""
+    halves = np.arange(0x7c00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middle = ((halves[1:] + halves[:-1]) / 2)[::31]
+    x = np.concatenate([middle * (1 + 2.0**-40), middle * (1 - 2.0**-40), middle, [1e300, np.inf, np.nan, 65520 - 1e-9, 65520, 1e-320, 0]])
+    return np.concatenate([x, -x])
+
+
+NUMBERS = beside_ties()
+COUNT = len(NUMBERS)
+
+
+@T.prim_func
+def converted(A: T.Buffer((COUNT,), "float64"), B: T.Buffer((COUNT,), "float16")):
+    for i in range(COUNT):
+        B[i] = T.cast(A[i], "float16")
+
+
+@pytest.mark.parametrize("target", TARGETS[:2])
+def test_f64_is_rounded_once(target):
+    graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT16)], "cast", [helper.make_tensor_value_info(
+        "x", TensorProto.DOUBLE, ["n"])], [helper.make_empty_tensor_value_info("y")])
+    module = legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10))
+    with np.errstate(over="ignore"):
+        wanted = NUMBERS.astype(np.float16)
+    for given in (module, converted):
+        np.testing.assert_array_equal(np.asarray(legato.compile(given, target)(NUMBERS)), wanted)
