@@ -80,7 +80,7 @@ class Windows:
     def counts(self, i: int, e: Element, include_pad: bool) -> "ir.Value | int":
         """The number of elements in the windows along one axis: one number, or a tensor with one for each position."""
         size, count = self.inputs[i], self.outputs[i]
-        if not self.ceil_mode and (include_pad or self.begins[i] == self.ends[i] == 0):
+        if not self.ceil_mode and (include_pad or self.begins[i] == self.ends[i] == 0) and self._fits(i):
             return self.kernel[i]    # all windows are whole
         first, last = (-self.begins[i], plus(size, self.ends[i])) if include_pad else (0, size)
         if not isinstance(size, int) or not isinstance(count, int):
@@ -90,6 +90,12 @@ class Windows:
             return self.kernel[i] if ends == {self.kernel[i]} else self._counts_at_run_time(i, e, first, last)
         found = [self._taps(i, o, first, last) for o in range(count)]
         return (found or [1])[0] if len(set(found)) < 2 else dense(found, e)
+
+    def _fits(self, i: int) -> bool:
+        """Whether the padded image holds a window: a call with one that does not is refused, but the only window of a known size may be
+        larger, as in older models."""
+        size = self.inputs[i]
+        return not isinstance(size, int) or (self.kernel[i] - 1) * self.dilations[i] < size + self.begins[i] + self.ends[i]
 
     def _taps(self, i: int, position: int, first: int, last: int) -> int:
         start, dilation = position * self.strides[i] - self.begins[i], self.dilations[i]

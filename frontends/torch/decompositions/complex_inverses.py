@@ -27,23 +27,27 @@ def _roots(x: Any) -> tuple[Any, Any]:
 
 
 def asin(x: Any) -> Any:
+    """The inverse sine."""
     low, high = _roots(x)
     real, imaginary = _product(low, high)
     return torch.complex(torch.atan2(x.real, real), imaginary.asinh())
 
 
 def acos(x: Any) -> Any:
+    """The inverse cosine."""
     low, high = _roots(x)
     return torch.complex(2 * torch.atan2(low.real, high.real), _product(high, low)[1].asinh())
 
 
 def atanh(x: Any) -> Any:
+    """The inverse hyperbolic tangent."""
     a, b = x.real.abs(), x.imag      # odd, and nearest to its pole where a is positive
     size = (4 * a / ((1 - a) ** 2 + b * b)).log1p() / 4
     return torch.complex(torch.copysign(size, x.real), torch.atan2(2 * b, (1 - a) * (1 + a) - b * b) / 2)
 
 
 def acosh(x: Any) -> Any:
+    """The inverse hyperbolic cosine."""
     low, high = (torch.complex(x.real + number, x.imag).sqrt() for number in (-1, 1))
     size = (low.real * high.real + low.imag * high.imag).asinh()        # of the real part of conj(low) high
     return torch.complex(size, 2 * torch.atan2(low.imag, high.real))

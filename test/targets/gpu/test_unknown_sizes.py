@@ -44,10 +44,9 @@ def test_one_launch_and_the_results(name, caplog):
             np.testing.assert_allclose(exe(x), expected(x.astype(np.float64)), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape, launches", [((1, 16, 13, 13), 1), (("b", 16, "h", "w"), 3)], ids=["known", "unknown"])
-def test_a_mean_pool_with_padding_is_one_launch(shape, launches):
-    """The divisors of a window's places are a constant of the kernel where sizes are known, else computed, and channels are moved around
-    it."""
+@pytest.mark.parametrize("shape", [(1, 16, 13, 13), ("b", 16, "h", "w")], ids=["known", "unknown"])
+def test_a_mean_pool_with_padding_is_one_launch(shape):
+    """The divisors of a window's places are a constant of the kernel where sizes are known, else computed."""
     node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     values = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)] for name, sizes in (("x", shape), ("y", None))]
     graph = helper.make_model(helper.make_graph([node], "pool", *values), opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
@@ -55,7 +54,7 @@ def test_a_mean_pool_with_padding_is_one_launch(shape, launches):
     lowering = Lowering(module, TARGET)
     outlined = lowering.at("outlined")
     assert all(kernel.schedule for kernel in lowering.explained.kernels)
-    assert len(find(outlined.operation, "gpu.launch_func")) == launches
+    assert len(find(outlined.operation, "gpu.launch_func")) == 1
     session = onnxruntime.InferenceSession(graph.SerializeToString())
     for exe in [compiled(outlined), *([legato.compile(module, "vulkan")] if FOUND is None else [])]:
         for sizes in ((1, 16, 13, 13), *(((2, 16, 7, 9), (1, 16, 3, 1)) if shape[0] == "b" else ())):
