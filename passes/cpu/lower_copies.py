@@ -126,7 +126,8 @@ def flat(buffer: ir.Value) -> ir.Value:
     if type_.rank == 1:
         return buffer
     _, offset = type_.get_strides_and_offset()
-    flattened = ir.MemRefType.get([prod(type_.shape)], type_.element_type, layout([1], offset))
+    is_plain = type_ == ir.MemRefType.get(type_.shape, type_.element_type)     # with no layout of its own
+    flattened = ir.MemRefType.get([prod(type_.shape)], type_.element_type, None if is_plain else layout([1], offset))
     return memref.CollapseShapeOp(flattened, buffer, [list(range(type_.rank))]).result
 
 

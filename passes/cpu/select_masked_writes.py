@@ -8,14 +8,13 @@ each step reads and writes the vector as a whole, which is a register in the end
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.ir_helpers import constant_number, defining_op, find, index
+from legato.core.ir_helpers import constant_number, defining_op, find, index, terminator
 from legato.core.mlir import arith, ir, vector
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 READ, WRITE, SLICE, INSERT = "vector.transfer_read", "vector.transfer_write", "tensor.extract_slice", "tensor.insert_slice"
-FIRST_CARRIED = 3       # operand of a loop, behind its bounds and its step
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,13 @@ def write_whole(insert: ir.Operation) -> None:
     if not isinstance(tensor.owner, ir.Block) or loop.name != "scf.for" or tensor.owner != insert.block:
         return
     carried = ir.BlockArgument(tensor).arg_number - 1
-    start = made_by(WRITE, loop.operands[FIRST_CARRIED + carried]) if carried >= 0 else None
+    start = made_by(WRITE, loop.opview.initArgs[carried]) if carried >= 0 else None
     if start is None or one_vector(start) is None:
         return
-    end = list(tensor.owner.operations)[-1].operation
     users = [use.owner.operation for use in tensor.uses]
-    if end.operands[carried] != insert.results[0] or not starts_at_zero(insert) or any(user.name not in (SLICE, INSERT) for user in users):
+    if terminator(tensor.owner).operands[carried] != insert.results[0] or not starts_at_zero(insert):
+        return
+    if any(user.name not in (SLICE, INSERT) for user in users):
         return
     names = {name: start.attributes[name] for name in start.attributes}
     with ir.InsertionPoint.at_block_begin(tensor.owner), insert.location:

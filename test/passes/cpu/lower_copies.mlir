@@ -30,6 +30,17 @@ func.func @short_rows(%x: memref<4x20xf32, strided<[32, 1], offset: 8>>, %y: mem
   return
 }
 
+// Of several dimensions, with a layout of their own or without.
+// CHECK-LABEL: func.func @short_whole(
+// CHECK-DAG: %[[FROM:.*]] = memref.collapse_shape %arg0 {{\[\[}}0, 1]] : memref<4x16xf32> into memref<64xf32>
+// CHECK-DAG: %[[TO:.*]] = memref.collapse_shape %arg1 {{\[\[}}0, 1]] : memref<4x16xf32, strided<[16, 1], offset: ?>> into memref<64xf32, strided<[1], offset: ?>>
+// CHECK-COUNT-8: vector.store %{{.*}}, %[[TO]]
+// CHECK-NOT: vector.store
+func.func @short_whole(%x: memref<4x16xf32>, %y: memref<4x16xf32, strided<[16, 1], offset: ?>>) {
+  memref.copy %x, %y : memref<4x16xf32> to memref<4x16xf32, strided<[16, 1], offset: ?>>
+  return
+}
+
 // Elements of less than a byte are packed otherwise in vectors.
 // CHECK-LABEL: func.func @bits(
 // CHECK-NEXT: memref.copy
