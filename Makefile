@@ -72,7 +72,7 @@ test-wheel: $(STAMP)
 	$(PYTHON) -m venv $(WHEEL_VENV)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
-	LEGATO_LIT_COLD=1 $(WHEEL_VENV)/bin/lit -q test/tools
+	LEGATO_LIT_COLD=1 LEGATO_LIT_OUTPUT=$(CURDIR)/build/lit-wheel $(WHEEL_VENV)/bin/lit -q test/tools
 	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/$(PYTEST) -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs $(WHEEL_LEAVES_OUT)
 
 bench: $(STAMP)

@@ -49,7 +49,7 @@ def driver():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = folder / "libcuda.so.1"
     header = [f'-DSTANDIN_CUDA_H="{HEADER}"'] if os.path.exists(HEADER) else []
-    subprocess.run(["cc", "-O1", "-Wall", "-Wno-enum-compare", "-Werror", "-shared", "-fPIC", *header, str(SOURCE), "-o", str(library),
+    subprocess.run(["cc", "-O2", "-Wall", "-Wno-enum-compare", "-Werror", "-shared", "-fPIC", *header, str(SOURCE), "-o", str(library),
                     "-lpthread", "-ldl"], check=True)
     os.environ["LEGATO_LIBCUDA"] = str(library)
     os.environ["STANDIN_KERNELS"] = str(folder)
@@ -146,7 +146,7 @@ def build(outlined, passed, place):
                 op.operation.detach_from_parent()
                 module.module.body.append(op)
         engine = execution_engine.ExecutionEngine(
-            module.module, opt_level=1, shared_libs=[os.environ["LEGATO_LIBCUDA"]],
+            module.module, opt_level=0, shared_libs=[os.environ["LEGATO_LIBCUDA"]],
             enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
         engine.raw_lookup(f"{next(iter(kinds))}.run")
     made = place.with_suffix(".o")

@@ -7,8 +7,9 @@ from threads_kernels import matmul_tiled
 import legato
 from legato.codegen.jit import jit
 from legato.core.ir_helpers import find, index
-from legato.core.mlir import arith, ir, scf
+from legato.core.mlir import arith, gpu, ir, scf, vector
 from legato.dialects.module import Module
+from legato.script import tir as T
 
 pytest.importorskip("llvmlite")
 SHARED = "workgroup"
@@ -110,3 +111,37 @@ def test_faults_are_noticed(tiled, name):
         exe(a, b)
     standin.driver().standin_reset()
 
+
+
+@T.prim_func
+def halves(x: T.Buffer((64,), "float16"), y: T.Buffer((64,), "float16")):
+    for i in T.thread_binding(64, "threadIdx.x"):
+        with T.block("y"):
+            vi = T.axis.spatial(64, i)
+            y[vi] = x[vi]
+
+
+@pytest.mark.parametrize(("first", "barrier", "races"), [(True, False, True), (False, False, True), (True, True, False), (False, True, False)])
+def test_parts_of_words(first, barrier, races):
+    """Each thread writes its half of a word; it reads the whole word before, or after, with or without a barrier between."""
+    lowered = str(legato.lower(halves, standin.TARGET, last="outlined"))
+    module = Module.parse(lowered.replace("halves", f"halves_{first}_{barrier}"))
+    with module.context, ir.Location.unknown():
+        [kernel] = find(module.operation, "gpu.func")
+        [store] = find(kernel, "memref.store")
+        with ir.InsertionPoint(store if first else kernel.regions[0].blocks[0].operations[-1]):
+            thread, two = find(kernel, "gpu.thread_id")[0].results[0], index(2)
+            if barrier and not first:
+                gpu.barrier()
+            pair = vector.LoadOp(ir.VectorType.get([2], ir.F16Type.get()), store.operands[1], [arith.muli(arith.divui(thread, two), two)])
+            arith.mulf(pair.result, pair.result)
+            if barrier and first:
+                gpu.barrier()
+    lowered = standin.finished(module, standin.TARGET)
+    exe, x = jit(lowered.module, lowered.weights), np.arange(64, dtype=np.float16)
+    if races:
+        with pytest.raises(RuntimeError, match="LAUNCH_FAILED"):
+            exe(x)
+        standin.driver().standin_reset()
+    else:
+        np.testing.assert_array_equal(np.asarray(exe(x)), x)

@@ -70,7 +70,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
   int count = (int)(sizes[3] * sizes[4] * sizes[5]), syncs = function->kinds[0] == 's';
   if (count > thread_room) {
     threads = realloc(threads, count * sizeof *threads);
-    for (int n = thread_room; n < count; n++) threads[n].copies = 0, threads[n].stack = mmap(0, STACK, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (int n = thread_room; n < count; n++) threads[n].copies = 0, threads[n].started = 0, threads[n].stack = mmap(0, STACK, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     thread_room = count;
   }
   program = function;
@@ -91,7 +91,9 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
         if (failure) return failure;
         continue;
       }
-      me->state = READY, me->started = me->groups = me->fenced = me->unpublished = me->products = 0;
+      me->started = me->started && me->state == ENDED; /* at the end of a block before, on its stack */
+      me->state = READY, me->groups = me->fenced = me->unpublished = me->products = 0;
+      if (me->started) continue;
       getcontext(&me->first);
       me->first.uc_stack.ss_sp = me->stack, me->first.uc_stack.ss_size = STACK, me->first.uc_link = 0;
       makecontext(&me->first, body, 0);

@@ -1,6 +1,7 @@
 /* Memory of devices. Part of standin_driver.c. */
 
 #define TRACE 24 /* bytes of what is known of a byte (accesses.h) */
+#define WORD 4   /* bytes that have one trace */
 struct allocation { char *at; size_t size; struct CUctx_st *of; struct allocation *next; void *traces; };
 static struct allocation *allocations;
 
@@ -38,7 +39,7 @@ API CUresult cuMemFree_v2(CUdeviceptr memory) {
       gone->of->used -= gone->size;
       uintptr_t first = ((uintptr_t)mapped(gone->at) + 4095) & -4096ull, last = (uintptr_t)mapped(gone->at + gone->size) & -4096ull;
       if (first < last) madvise((void *)first, last - first, MADV_DONTNEED);
-      if (gone->traces) munmap(gone->traces, gone->size * TRACE);
+      if (gone->traces) munmap(gone->traces, (gone->size + WORD) * TRACE);
       free(gone);
       END(SUCCESS)
     }

@@ -20,16 +20,17 @@ static struct CUfunc_st *program;
 static char *slots[512];
 
 API void standin_wait(int left);
-static void body(void) {
-  program->run(slots, threads[running].ids);
-  standin_wait(-1);
-  threads[running].state = ENDED;
-  _longjmp(scheduler, 1);
-}
 static void leave(int state) {
   struct thread *me = &threads[running];
   me->state = state;
   if (!_setjmp(me->place)) _longjmp(scheduler, 1);
+}
+static void body(void) { /* a thread of one block after the other */
+  for (;;) {
+    program->run(slots, threads[running].ids);
+    standin_wait(-1);
+    leave(ENDED);
+  }
 }
 static void resume(int number) {
   struct thread *me = &threads[running = number];
@@ -47,7 +48,10 @@ static int failure; /* of a thread: its code */
 static jmp_buf whole; /* around a thread of a kernel whose threads do not wait */
 static void give_up(int code) {
   failure = code;
-  if (program->kinds[0] == 's') leave(ENDED);
+  if (program->kinds[0] == 's') {
+    threads[running].started = 0; /* not to go on with this block in the next one */
+    leave(ENDED);
+  }
   _longjmp(whole, 1);
 }
 API void standin_aligned(int64_t at, int bytes) {
