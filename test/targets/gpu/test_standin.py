@@ -121,8 +121,9 @@ def halves(x: T.Buffer((64,), "float16"), y: T.Buffer((64,), "float16")):
             y[vi] = x[vi]
 
 
-@pytest.mark.parametrize(("first", "barrier", "races"), [(True, False, True), (False, False, True), (True, True, False), (False, True, False)])
-def test_parts_of_words(first, barrier, races):
+@pytest.mark.parametrize("barrier", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_parts_of_words(first, barrier):
     """Each thread writes its half of a word; it reads the whole word before, or after, with or without a barrier between."""
     lowered = str(legato.lower(halves, standin.TARGET, last="outlined"))
     module = Module.parse(lowered.replace("halves", f"halves_{first}_{barrier}"))
@@ -139,7 +140,7 @@ def test_parts_of_words(first, barrier, races):
                 gpu.barrier()
     lowered = standin.finished(module, standin.TARGET)
     exe, x = jit(lowered.module, lowered.weights), np.arange(64, dtype=np.float16)
-    if races:
+    if not barrier:
         with pytest.raises(RuntimeError, match="LAUNCH_FAILED"):
             exe(x)
         standin.driver().standin_reset()
