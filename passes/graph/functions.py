@@ -188,7 +188,12 @@ class Constants:
 
 def erase_dead(function: func.FuncOp, constants: Constants, before: Callable[[ir.Operation], None] = lambda op: None) -> None:
     """Erases the graph ops whose results have no uses; ``before`` is called with each one before that."""
-    left = unused(function)[::-1]      # ops of a branch go before the branch
+    erase_if_dead(unused(function)[::-1], constants, before)      # ops of a branch go before the branch
+
+
+def erase_if_dead(ops: Iterable[ir.Operation], constants: Constants, before: Callable[[ir.Operation], None] = lambda op: None) -> None:
+    """Erases those of the graph ops, the last first, that are dead, and what only they used; ``before`` as in ``erase_dead``."""
+    left = list(ops)
     while left:
         op = left.pop()
         if is_dead(op):

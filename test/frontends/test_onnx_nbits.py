@@ -1,4 +1,5 @@
 """Weights of few bits of com.microsoft, compiled, against onnxruntime: in products they stay in their bits."""
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,26 @@ def test_symbolic_rows(rows):
     inputs[0] = RNG.standard_normal((2, rows, 96)).astype(np.float32)
     check("MatMulNBits", inputs, [1, 2, 3], symbolic=True, **attributes(inputs, 4, 32))
     check("MatMulNBits", [inputs[0][0], *inputs[1:]], [1, 2, 3], symbolic=True, **attributes(inputs, 4, 32))
+
+
+def test_one_weight_at_a_time_is_in_more_bits():
+    """While a model is imported and its weights are packed, which are twice as large in bytes."""
+    count, inputs = 24, products(3, 1024, 2048, 4, 32)
+    size = inputs[1].nbytes
+    nodes = [helper.make_node("MatMulNBits", ["a", f"b{n}", "s"], [f"y{n}"], domain="com.microsoft", **attributes(inputs, 4, 32))
+             for n in range(count)]
+    constants = [tensor("s", inputs[2]), *(tensor(f"b{n}", inputs[1] ^ np.uint8(n)) for n in range(count))]
+    outputs = [helper.make_tensor_value_info(f"y{n}", 1, [3, 2048]) for n in range(count)]
+    graph = helper.make_graph(nodes, "products", [helper.make_tensor_value_info("a", 1, [3, 1024])], outputs, constants)
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    imported = legato.from_onnx(helper.make_model(graph, opset_imports=opsets, ir_version=10))
+    assert sum(array.nbytes for array in imported.weights.values()) < (count + 1) * size
+    tracemalloc.start()
+    lowered = legato.lower(imported, "llvm", last="relax")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(find(lowered.operation, "relax.matmul_quantized")) == count
+    assert peak < 2.5 * count * size     # packed, with scales, and one that is being packed
 
 
 IN_BYTES = [(5, 64, 40, 32, ""), (3, 256, 33, 16, "packed"), (12, 100, 130, 128, "packed"), (7, 96, 64, 32, "float"), (1, 64, 64, 32, "")]

@@ -35,7 +35,11 @@ def _mod(a, b, fmod):
 def _shift(function):
     def shift(a, b):
         bits = a.dtype.itemsize * 8
+        if a.shape[-1:] == (1,) and b.ndim == 1 and 1 < b.size < bits:    # several integers in each: numpy's innermost loop would be short
+            return np.stack([shift(a[..., 0], one) for one in b], axis=-1)
         inside = (b >= 0) & (b < bits)
+        if inside.all():
+            return function(a, b.astype(a.dtype))
         beyond = np.where((a < 0) & (function is np.right_shift), -1, 0).astype(a.dtype)
         return np.where(inside, function(a, np.where(inside, b, 0).astype(a.dtype)), beyond)
 

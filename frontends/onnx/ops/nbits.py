@@ -11,7 +11,7 @@ from legato.dialects import relax
 from legato.dialects.relax.markers import ROWS_IN_BYTES
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import WIDENED, ConstantValue
+from legato.frontends.onnx.values import WIDENED
 
 _DOMAIN = "com.microsoft"
 _IN_BYTES = 4   # the accuracy_level of bytes; of f32, f16 and bf16 it is 1 to 3
@@ -39,18 +39,13 @@ def _block_size(node, default: int | None = None) -> int:
 
 def _unpacked(node, index: int, bits: int, shape: list[int], kept: int) -> ir.Value:
     """An input of bytes with several integers in each, the first in the lowest bits, as one integer a byte: the first ``kept`` of the last
-    axis. ``shape``: the packed one, of as many elements as the input."""
+    axis. ``shape``: the packed one, of as many elements as the input. Ops of the graph, since a large model's weights need not be in memory
+    more than one at a time."""
     value = node.value(index)
     if value.dtype != _BYTE or not all(isinstance(size, int) for size in value.dims) or np.prod(value.dims) != np.prod(shape):
         raise Malformed(f"its input {index} must be uint8 of {' x '.join(map(str, shape))}, is {value.dtype} of {list(value.dims)}")
-    per, shifts, mask = 8 // bits, np.arange(0, 8, bits, dtype=np.uint8), np.uint8((1 << bits) - 1)
-    if isinstance(value, ConstantValue):
-        whole = (value.array.reshape(*shape, 1) >> shifts) & mask if per > 1 else value.array
-        return node.constant_value(np.ascontiguousarray(whole.reshape(*shape[:-1], shape[-1] * per)[..., :kept]))
-    x = relax.reshape(node.x(index), shape=[*shape, 1])
-    if per > 1:
-        x = relax.bitwise_and(relax.right_shift(x, node.literal(shifts)), node.literal(mask))
-    return _cut(relax.reshape(x, shape=[*shape[:-1], shape[-1] * per]), kept)
+    x = relax.reshape(node.x(index), shape=shape)
+    return _cut(x if bits == 8 else unpacked_values(node, x, bits), kept)
 
 
 def _cut(x: ir.Value, size: int) -> ir.Value:

@@ -140,28 +140,26 @@ def packed(found: BlockWeight, one_panel: bool) -> PackedWeight | None:
     order, block = blocks
     firsts = np.arange(0, depth, block) if order is None else order[np.arange(0, depth, block)]
     scale = found.scale.of_blocks(firsts, columns)
-    integers = found.integers.astype(np.int16)
     zero = np.broadcast_to(np.float32(0), scale.shape) if found.zero is None else found.zero.of_blocks(firsts, columns)
-    same = zero.flat[0]
+    low, high, same = int(found.integers.min()), int(found.integers.max()), zero.flat[0]
     whole = (zero == same).all() and same == np.rint(same) and abs(same) <= MOST
-    if whole and _signed_bits(integers - np.int16(same)) is not None:
-        integers, zero = integers - np.int16(same), None
+    if whole and _signed_bits(low - int(same), high - int(same)) is not None:
+        less, zero = int(same), None
     else:
-        middle = np.int16(1 << (_bits(integers) - 1)) if integers.min(initial=0) >= 0 and integers.max(initial=0) > 1 else np.int16(0)
-        integers, zero = integers - middle, zero.astype(np.float32) - middle
-    bits = _signed_bits(integers)
+        less = 1 << (_bits(high) - 1) if low >= 0 and high > 1 else 0
+        zero = zero.astype(np.float32) - less
+    bits = _signed_bits(low - less, high - less)
     if bits is None:
         return None
     per = rows_per_word(bits)
     if block % per and len(firsts) > 1:
         return None  # a word would hold rows of two blocks
     block = -(-block // per) * per
-    padded = np.zeros((len(firsts) * block, columns), np.int8)
-    padded[:depth] = integers if order is None else integers[order]
+    integers = _less(found.integers, less) if order is None else _less(found.integers, less)[order]
+    words = _words(integers, len(firsts) * block, bits).reshape(len(firsts), block // per, columns)
     width = -(-columns // ALIGNED) * ALIGNED if one_panel else next((width for width in PANELS if columns <= width), PANELS[-1])
-    words = _words(_panels(padded.reshape(len(firsts), block, columns), width), bits)
     zeros = np.zeros(0, np.float32) if zero is None else _narrow(_panels(zero, width))
-    return PackedWeight(words, _panels(scale, width), zeros, bits, columns, order, len(firsts) * block)
+    return PackedWeight(_panels(words, width), _panels(scale, width), zeros, bits, columns, order, len(firsts) * block)
 
 
 def _blocks(found: BlockWeight, depth: int) -> tuple[np.ndarray | None, int] | None:
@@ -182,42 +180,54 @@ def _blocks(found: BlockWeight, depth: int) -> tuple[np.ndarray | None, int] | N
     return (order, block) if np.array_equal(starts, np.arange(0, depth, block)) else None
 
 
-def _bits(integers: np.ndarray) -> int:
-    """The bits of unsigned integers: 2, 4 or 8."""
-    top = integers.max(initial=0)
-    return 2 if top < 4 else 4 if top < 16 else 8
+def _bits(high: int) -> int:
+    """The bits of unsigned integers up to this one: 2, 4 or 8."""
+    return 2 if high < 4 else 4 if high < 16 else 8
 
 
-def _signed_bits(integers: np.ndarray) -> int | None:
-    low, high = integers.min(initial=0), integers.max(initial=0)
+def _signed_bits(low: int, high: int) -> int | None:
     return next((bits for bits in (2, 4, 8) if low >= -(1 << (bits - 1)) and high < 1 << (bits - 1)), None)
+
+
+def _less(integers: np.ndarray, less: int) -> np.ndarray:
+    """The integers less one, as signed bytes, which hold the differences. Bytes stay such: they wrap around."""
+    if integers.itemsize > 1:
+        return (integers.astype(np.int16) - np.int16(less)).astype(np.int8)
+    return (integers.view(np.uint8) - np.uint8(less % 256)).view(np.int8) if less else integers.view(np.int8)
 
 
 def _panels(array: np.ndarray, width: int) -> np.ndarray:
     """An array with its last axis in panels, which become the first axis; the last panel is padded with zeros."""
     columns = array.shape[-1]
     count = -(-columns // width)
-    whole = np.zeros((*array.shape[:-1], count * width), array.dtype)
-    whole[..., :columns] = array
+    whole = array
+    if columns % width:
+        whole = np.zeros((*array.shape[:-1], count * width), array.dtype)
+        whole[..., :columns] = array
     panels = np.moveaxis(whole.reshape(*array.shape[:-1], count, width), -2, 0)
     result = aligned_empty(panels.shape, panels.dtype)
     result[...] = panels
     return result
 
 
-def _words(integers: np.ndarray, bits: int) -> np.ndarray:
-    """Panels of integers with several rows in each word of 32 bits, unless they fill a byte."""
+def _words(integers: np.ndarray, depth: int, bits: int) -> np.ndarray:
+    """Signed bytes with several rows in each word of 32 bits, unless they fill a byte; with rows of zeros to ``depth``. In memory the
+    result's rows or columns lie together, as those of the integers do."""
+    if depth > integers.shape[0]:
+        padded = np.zeros((depth, integers.shape[1]), np.int8)
+        padded[:integers.shape[0]] = integers
+        integers = padded
     if bits == 8:
         return integers
-    per = rows_per_word(bits)
-    panels, blocks, rows, width = integers.shape
-    parts = integers.reshape(panels, blocks, rows // per, per, width)
-    words = aligned_empty((panels, blocks, rows // per, width), np.dtype(np.uint32))
-    words[...] = 0
-    for part in range(per):
-        words |= (parts[:, :, :, part].astype(np.uint32) & np.uint32((1 << bits) - 1)) << np.uint32(part * bits)
+    per, mask = rows_per_word(bits), np.uint8((1 << bits) - 1)
     assert per * bits == WORD_BITS
-    return words.view(np.int32)
+    by_columns = integers.strides[0] < integers.strides[1]
+    whole = integers.T if by_columns else integers
+    parts = whole.reshape(len(whole), -1, per) if by_columns else whole.reshape(-1, per, whole.shape[1]).swapaxes(1, 2)
+    words = np.zeros(parts.shape[:2], np.uint32)
+    for part in range(per):
+        words |= (parts[..., part].view(np.uint8) & mask).astype(np.uint32) << np.uint32(part * bits)
+    return (words.T if by_columns else words).view(np.int32)
 
 
 def _narrow(zeros: np.ndarray) -> np.ndarray:

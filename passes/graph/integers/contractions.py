@@ -26,7 +26,7 @@ from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.groups import by_groups, takes_groups
 from legato.passes.graph.integers.pairs import FactorForms, product
-from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
+from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of, is_quantized
 from legato.passes.graph.integers.raised import Raised
 from legato.passes.graph.integers.shorts import Shorts
 from legato.passes.graph.plane_convolutions import slices, volume
@@ -106,7 +106,7 @@ class Contraction:
 
     def integer(self) -> tuple[ir.Value, ir.Value] | None:
         """The sums in i32, and what replaces the op's result; None where it is not quantized, or sums in i32 might not be exact."""
-        if not self._takes():
+        if not self._takes() or not is_quantized(self.op.operands[0]):    # before a weight is computed, which may be large
             return None
         weight = self.reader.weight(self.op.operands[1])
         if weight is None or not self._per_column(weight.zero) or (weight.scale is not None and not self._per_column(weight.scale)):

@@ -82,6 +82,13 @@ def quantized(value: ir.Value) -> Quantized | None:
     return None
 
 
+def is_quantized(value: ir.Value) -> bool:
+    """Whether a value, also after reshapes and permutations, has a quantized form."""
+    while (op := defining_op(value)) is not None and op.name in (*VIEWS, "relax.permute_dims"):
+        value = op.operands[0]
+    return quantized(value) is not None
+
+
 def keeps_shape(value: ir.Value, operand: ir.Value) -> bool:
     """Whether the other operand of an op with this result is broadcast to this one."""
     return list(dims(value.type)) == list(dims(operand.type)) and UNKNOWN not in dims(value.type)

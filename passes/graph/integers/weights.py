@@ -17,7 +17,7 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import ROWS_IN_BYTES
-from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.functions import Constants, erase_dead, erase_if_dead, graph_ops, has_one_use, relax_functions, replace_uses
 from legato.passes.graph.integers.blocks import HALVES, PackedWeight, block_weight, packed
 from legato.passes.graph.integers.quantized import Reader, dtype_of
 from legato.passes.graph.integers.tables import rewrite_gathers
@@ -42,29 +42,33 @@ class QuantizedWeights(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         constants = Constants(module)
         for function in relax_functions(module):
-            rewrite(function, Reader(constants), self.one_panel, self.keep_halves)
+            rewrite(function, constants, self.one_panel, self.keep_halves)
             rewrite_gathers(function, constants)
             erase_dead(function, constants)
 
 
-def rewrite(function: func.FuncOp, reader: Reader, one_panel: bool, keep_halves: bool) -> None:
-    """Rewrites the products of one function; those in a block with one weight share its packed form."""
+def rewrite(function: func.FuncOp, constants: Constants, one_panel: bool, keep_halves: bool) -> None:
+    """Rewrites the products of one function; those in a block with one weight share its packed form. What a weight was made of is erased at
+    once, and read by a reader of its own: of a large model, one weight at a time is in memory in more bits."""
     made: dict[tuple[ir.Value, ir.Block], Operands | None] = {}
-    for op in graph_ops(function):
-        if op.name != "relax.matmul" or not _takes(op):
-            continue
+    for op in [op for op in graph_ops(function) if op.name == "relax.matmul" and _takes(op)]:
         weight = op.operands[1]
         with ir.InsertionPoint(op), op.location:
             key = (weight, op.block)
             if key not in made:
-                made[key] = _operands(weight, reader, one_panel)
+                made[key] = _operands(weight, Reader(constants), one_panel)
             operands = made[key]
-            if operands is not None:
-                casts = _casts_to_halves(op) if keep_halves else []
-                rows = op.operands[0] if not casts else casts[0].operands[0]
-                y = product(rows, op.operands[1].type.shape[0], *operands, keep_halves, ROWS_IN_BYTES in op.attributes)
-                for one in casts[1:] or [op]:
-                    replace_uses(one.results[0], y)
+            if operands is None:
+                continue
+            casts = _casts_to_halves(op) if keep_halves else []
+            rows = op.operands[0] if not casts else casts[0].operands[0]
+            y = product(rows, op.operands[1].type.shape[0], *operands, keep_halves, ROWS_IN_BYTES in op.attributes)
+            if has_one_use(weight):
+                del made[key]
+            replaced = casts[1:] or [op]
+            for one in replaced:
+                replace_uses(one.results[0], y)
+            erase_if_dead(replaced, constants)
 
 
 def _takes(op: ir.Operation) -> bool:
