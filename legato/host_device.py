@@ -6,9 +6,9 @@ from legato.targets.target import Target
 
 
 def settled(target: Target) -> Target:
-    """A target whose options say what ``host`` stands for: for Vulkan the cooperative matrices and dot products of this machine's
-    device."""
-    if HOST not in (target.options.get("matrices"), target.options.get("dot-products")):
+    """A target whose options say what ``host`` stands for: for Vulkan the cooperative matrices, dot products and integers of 64 bits
+    of this machine's device."""
+    if HOST not in (target.options.get("matrices"), target.options.get("dot-products"), target.options.get("int64")):
         return target
     from legato.runtime.vulkan import device, matrices
 
@@ -18,4 +18,6 @@ def settled(target: Target) -> Target:
         given = {"matrices": "+".join(shapes) or NONE, "subgroup": target.options["subgroup"] or subgroup or None}
     if target.options.get("dot-products") == HOST:
         given["dot-products"] = str(device.has_dot_products()).lower()
+    if target.options.get("int64") == HOST:
+        given["int64"] = str(device.has_long_integers()).lower()
     return replace(target, options={**target.options, **given})

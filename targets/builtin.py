@@ -98,12 +98,15 @@ def _vulkan(options: Mapping[str, Any]) -> Gpu:
     if subgroup not in SUBGROUPS:
         raise LegatoError(f"option 'subgroup' wants the threads of a subgroup, {', '.join(SUBGROUPS[:-1])} or {SUBGROUPS[-1]}; found "
                           f"'{subgroup}'")
-    dots = str(options["dot-products"]).lower()
-    if dots not in (HOST, "true", "false"):
-        raise LegatoError(f"option 'dot-products' wants host, true or false, found '{options['dot-products']}'")
+    has: dict[str, str] = {}
+    for name in ("dot-products", "int64"):
+        has[name] = str(options[name]).lower()
+        if has[name] not in (HOST, "true", "false"):
+            raise LegatoError(f"option '{name}' wants host, true or false, found '{options[name]}'")
     return Gpu(warp=1, shared_bytes=32 << 10, dynamic_shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
                schedules=options["schedules"],
-               matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup), dot_products=dots == "true")
+               matrices=tuple(shape for _, shape in shapes if shape is not None), subgroup=int(subgroup),
+               dot_products=has["dot-products"] == "true", long_integers=has["int64"] != "false")
 
 
 def _gpu_row_forms(kernel: StructuredKernel, machine: Any) -> Any:
@@ -152,11 +155,12 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_inst
                   "round factors to 11 bits, graphs=true for the launches of a call as one CUDA graph, "
                   "cubin=false for PTX only, where ptxas is installed")
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL, *dot_instructions.VULKAN),
-                options={"schedules": True, "matrices": HOST, "subgroup": None, "dot-products": HOST}, make_machine=_vulkan,
+                options={"schedules": True, "matrices": HOST, "subgroup": None, "dot-products": HOST, "int64": HOST}, make_machine=_vulkan,
                 schedule_function=classified(_gpu_schedules), fuses_attention_function=classified(fuses_attention),
                 row_forms_function=classified(_gpu_row_forms),
                 stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules, "
                     "matrices=none|m16n16k16_f16_f32+... for the cooperative matrices of a device, and subgroup=32|... for its subgroups' "
-                    "threads, where it is not this machine's; dot-products=true|false for whether a device has dot products of bytes")
+                    "threads, where it is not this machine's; dot-products=true|false for whether a device has dot products of bytes, "
+                    "int64=true|false for whether it has integers of 64 bits; without, kernels compute them in words of 32")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

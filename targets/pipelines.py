@@ -163,6 +163,7 @@ def nvvm_stages(target: "Target") -> Stages:
 
 def vulkan_stages(target: "Target") -> Stages:
     """The stages of GPUs by Vulkan."""
+    words = "tir-emulate-long-integers,canonicalize,cse," if target.gpu is not None and not target.gpu.long_integers else ""
     return (
         *gpu_stages(target, promote="tir-promote-matrices,"),
         ("spirv", "tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
@@ -170,6 +171,6 @@ def vulkan_stages(target: "Target") -> Stages:
                   "tir-halves-as-integers{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},"
                   "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
                   "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
-                  "tir-lower-matrices,tir-short-conversions,tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
+                  f"tir-lower-matrices,tir-short-conversions,tir-flatten-kernels,canonicalize,cse,{words}gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
                   "tir-forbid-contraction,tir-keep-loops,tir-vulkan-memory-model"),
     )

@@ -132,6 +132,7 @@ PASSES: dict[str, str] = {
     "tir-name-kernels": "passes.gpu.name_kernels:NameKernels",
     "tir-fold-grids": "passes.gpu.fold_grids:FoldGrids",
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
+    "tir-emulate-long-integers": "passes.gpu.emulate_long_integers:EmulateLongIntegers",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
     "tir-short-conversions": "passes.gpu.short_conversions:ShortConversions",

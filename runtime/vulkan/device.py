@@ -17,6 +17,7 @@ from legato.runtime.vulkan.features import (
     CAPABILITIES,
     DOT_PRODUCTS,
     FULL_SUBGROUPS,
+    LONG_INTEGERS,
     MATRICES,
     SUBGROUP_SIZES,
     WITHOUT,
@@ -285,6 +286,14 @@ def has_dot_products() -> bool:
         return DOT_PRODUCTS in the_device().able
     except LegatoError:
         return False
+
+
+def has_long_integers() -> bool:
+    """Whether this machine's device has integers of 64 bits; without a driver, or a device, it is taken to."""
+    try:
+        return LONG_INTEGERS in the_device().able
+    except LegatoError:
+        return True
 
 
 def choose(vk: Any, found: Sequence[Any]) -> Any:

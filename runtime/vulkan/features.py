@@ -10,17 +10,17 @@ from legato.runtime.vulkan.addresses import CAPABILITY, instructions, words_of
 MATRICES, BFLOAT16, SUBGROUP_SIZES = "VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16", "VK_EXT_subgroup_size_control"
 BFLOAT16_FEATURES = 1000141000      # VkStructureType; the package does not have the structure
 ADDRESSES = "PhysicalStorageBufferAddresses"
-FULL_SUBGROUPS = "full subgroups"
+FULL_SUBGROUPS, LONG_INTEGERS = "full subgroups", "Int64"
 FLOAT16, INT8, MEMORY_MODEL, COOPERATIVE_MATRIX, BFLOAT16_TYPE, BFLOAT16_MATRIX = 9, 39, 5345, 6022, 5116, 5118
 PACKED_DOT_PRODUCT, DOT_PRODUCT, DOT_PRODUCTS = 6018, 6019, "integer dot products (shaderIntegerDotProduct)"
 # SPIR-V's number of a capability: its name, and the feature of the device that it needs
-CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", INT8: "Int8", 4433: "StorageBuffer16BitAccess",
+CAPABILITIES = {FLOAT16: "Float16", 10: "Float64", 11: LONG_INTEGERS, 22: "Int16", INT8: "Int8", 4433: "StorageBuffer16BitAccess",
                 4448: "StorageBuffer8BitAccess", 5347: ADDRESSES, MEMORY_MODEL: "VulkanMemoryModel",
                 COOPERATIVE_MATRIX: f"CooperativeMatrixKHR ({MATRICES})", BFLOAT16_TYPE: f"BFloat16TypeKHR ({BFLOAT16})",
                 DOT_PRODUCT: DOT_PRODUCTS, PACKED_DOT_PRODUCT: DOT_PRODUCTS, BFLOAT16_MATRIX: f"BFloat16CooperativeMatrixKHR ({BFLOAT16})"}
 # what a kernel may need: how to do without
 WITHOUT = {MATRICES: "compile for the target 'vulkan{matrices=none}'", DOT_PRODUCTS: "compile for the target 'vulkan{dot-products=false}'",
-           "Int64": "have the model take and compute integers of 32 bits (i32)", "Float64": "have the model compute in f32"}
+           LONG_INTEGERS: "compile for the target 'vulkan{int64=false}'", "Float64": "have the model compute in f32"}
 
 
 def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) -> tuple[set[str], Any]:
@@ -53,7 +53,7 @@ def features(vk: Any, physical: Any, version: int, extensions: Collection[str]) 
     have = vk.VkPhysicalDeviceFeatures2(pNext=last)
     vk.vkGetPhysicalDeviceFeatures2(physical, have)
     plain = have.features
-    able |= {"Float64": lambda: plain.shaderFloat64, "Int64": lambda: plain.shaderInt64, "Int16": lambda: plain.shaderInt16}
+    able |= {"Float64": lambda: plain.shaderFloat64, LONG_INTEGERS: lambda: plain.shaderInt64, "Int16": lambda: plain.shaderInt16}
     return {name for name, there in able.items() if there()}, have
 
 

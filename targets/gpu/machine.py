@@ -16,7 +16,8 @@ class Gpu:
     to shared memory without waiting for it; ``dynamic_shared_bytes``: the most that a block has when a launch asks for it; ``warpgroups``:
     whether four warps multiply tiles in shared memory together (wgmma), which a copy engine fills by tensor maps; ``matrices``: the
     shapes and types of matrices that a subgroup multiplies (Vulkan's cooperative matrices), and ``subgroup`` its threads;
-    ``dot_products``: whether a thread multiplies four bytes by four, and adds up the products, at once."""
+    ``dot_products``: whether a thread multiplies four bytes by four, and adds up the products, at once;
+    ``long_integers``: whether it has integers of 64 bits."""
 
     approx: bool = False
     warp: int = 32
@@ -37,6 +38,7 @@ class Gpu:
     matrices: tuple[MatrixShape, ...] = ()
     subgroup: int = 32
     dot_products: bool = False
+    long_integers: bool = True
 
     @property
     def multiplies_bytes(self) -> bool:

@@ -126,15 +126,16 @@ def test_a_target_takes_what_this_machine_has(monkeypatch):
     plain_target = Catalog().resolve("vulkan")
     monkeypatch.setattr(matrices, "host", lambda: (("m16n16k16_f16_f32", "m8n8k8_f16_f32"), 64))
     monkeypatch.setattr(devices, "has_dot_products", lambda: False)
+    monkeypatch.setattr(devices, "has_long_integers", lambda: False)
     chosen = settled(plain_target)
-    assert str(chosen) == "vulkan{schedules=true matrices=m16n16k16_f16_f32+m8n8k8_f16_f32 subgroup=64 dot-products=false}"
+    assert str(chosen) == "vulkan{schedules=true matrices=m16n16k16_f16_f32+m8n8k8_f16_f32 subgroup=64 dot-products=false int64=false}"
     assert present(chosen.gpu).subgroup == 64
     assert present(settled(Catalog().resolve("vulkan{matrices=none}")).gpu).matrices == ()
     assert present(settled(Catalog().resolve("vulkan{subgroup=16}")).gpu).subgroup == 16
     lowered = legato.lower(product("float16"), "vulkan", last="schedules")
     assert "subgroup_multiply_m16n16k16_f16_f32_x64" in str(lowered)
     monkeypatch.setattr(matrices, "host", lambda: ((), 0))
-    assert str(settled(plain_target)) == "vulkan{schedules=true matrices=none dot-products=false}"
+    assert str(settled(plain_target)) == "vulkan{schedules=true matrices=none dot-products=false int64=false}"
 
 
 def test_matrices_of_f32_are_asked_for(monkeypatch):

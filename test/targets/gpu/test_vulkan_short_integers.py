@@ -1,4 +1,4 @@
-"""Kernels without integers of 64 bits, for devices that have none, where the model has floats only."""
+"""Kernels for devices without integers of 64 bits: of models with floats only, and with such integers, in words of 32 bits."""
 import numpy as np
 import onnx
 import pytest
@@ -73,7 +73,54 @@ def test_rows_at_constant_indices():
     np.testing.assert_array_equal(exe(x, np.zeros(3, np.int64)), x[[1, -1]])
 
 
-def test_an_input_of_64_bits_is_refused():
+def test_indices_of_64_bits_are_given():
     exe = legato.compile(legato.Module.parse(TAKE.replace("INDICES", "%j").replace("LENGTH", "3")), "vulkan")
-    with pytest.raises(Exception, match=r"relax.take rows.*: the kernel \S+ needs Int64, which the device .* lacks; have the model .*i32"):
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    np.testing.assert_array_equal(exe(x, np.array([3, -3, 0])), x[[3, -3]])
+
+
+def numbers(dtype, count):
+    """Integers of all lengths, and those beside which arithmetic in words of 32 bits, or rounding, may go wrong."""
+    random = np.random.default_rng(0)
+    found = (random.integers(0, 1 << 63, count, np.uint64) >> random.integers(0, 64, count).astype(np.uint64)).astype(np.int64)
+    found = np.where(random.random(count) < 0.5, -found, found)
+    found[:14] = [0, 1, -1, 1 << 31, 1 << 32, -(1 << 31), (1 << 63) - 1, -(1 << 63), (1 << 24) + 1, (1 << 40) + (1 << 16),
+                  (1 << 40) + (3 << 16), (1 << 40) + (1 << 16) + 1, (1 << 56) + 1, 65519]
+    return random.permutation(found).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_arithmetic_in_words(dtype):
+    """Against onnxruntime, and, for casts, numpy. An odd number of elements, and vectors of two."""
+    import onnxruntime as ort
+
+    kind, float_, half = (onnx.helper.np_dtype_to_tensor_dtype(np.dtype(one)) for one in (dtype, np.float32, np.float16))
+    graph, computed = onnx.helper, ["Add", "Sub", "Mul", "Div", "Mod", "Max", "Less"]
+    nodes = [graph.make_node(op, ["x", "y"], [op]) for op in computed]
+    nodes += [graph.make_node("Cast", [given], [name], to=to)
+              for given, name, to in (("x", "f32", float_), ("x", "f16", half), ("f", "long", kind))]
+    outputs = {**dict.fromkeys(computed, kind), "Less": onnx.TensorProto.BOOL, "f32": float_, "f16": half, "long": kind}
+    value = onnx.helper.make_tensor_value_info
+    proto = graph.make_model(graph.make_graph(nodes, "words", [value("x", kind, [257]), value("y", kind, [257]), value("f", float_, [257])],
+                                              [value(name, one, [257]) for name, one in outputs.items()]),
+                             opset_imports=[graph.make_opsetid("", 17)], ir_version=8)
+    x, y = numbers(dtype, 257), numbers(dtype, 257)[::-1].copy()
+    y[(y == 0) | (y == dtype(np.int64(-1).astype(dtype)))] = 3       # undefined
+    f = x.astype(np.float32) * np.float32(0.37)
+    found = dict(zip(outputs, legato.compile(legato.from_onnx(proto), "vulkan")(x, y, f), strict=True))
+    expected = ort.InferenceSession(proto.SerializeToString()).run(computed, {"x": x, "y": y, "f": f})
+    for name, wanted in zip(computed, expected, strict=True):
+        np.testing.assert_array_equal(found[name], wanted, name)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found["f32"], x.astype(np.float32))
+        np.testing.assert_array_equal(found["f16"], x.astype(np.float16))
+    np.testing.assert_array_equal(found["long"], f.astype(dtype))
+
+
+def test_a_model_for_integers_of_64_bits_is_refused():
+    exe = legato.compile(legato.Module.parse(TAKE.replace("INDICES", "%j").replace("LENGTH", "3")), "vulkan{int64=true}")
+    with pytest.raises(Exception, match=r"relax.take rows.*: the kernel \S+ needs Int64, which the device .* lacks; compile for the target "
+                                        r"'vulkan\{int64=false\}'"):
         exe(np.zeros((4, 5), np.float32), np.zeros(3, np.int64))
+    with pytest.raises(legato.LegatoError, match="option 'int64' wants host, true or false, found 'maybe'"):
+        legato.lower(legato.Module.parse(MEAN), "vulkan{int64=maybe}")
