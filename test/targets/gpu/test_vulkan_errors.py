@@ -72,7 +72,7 @@ def test_a_capability_that_the_device_lacks(monkeypatch):
     np.testing.assert_array_equal(exe(x), -x)
     monkeypatch.setattr(devices.the_device(), "able", set())
     with pytest.raises(Exception, match=r"needs Int64.*lacks"):
-        legato.compile(module("i64", "negative"), "vulkan")(x)
+        legato.compile(module("i64", "negative"), "vulkan{int64=true}")(x)
 
 
 @needs_vulkan
