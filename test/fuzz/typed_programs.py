@@ -17,11 +17,12 @@ LENGTHS = (61, 64, 1)
 EDGES = (0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-3, 100, -100, 65504)
 CLOSE = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-13}   # relative: of sqrt and of nothing else, the rest is exact
 
-# What a script's words mean on arrays.
+# What a script's words mean on arrays. Of equal operands, such as zeros, ``min`` and ``max`` give the second; numpy's give either.
 NUMPY = SimpleNamespace(
     **{dtype: (lambda value, dtype=dtype: np.dtype(dtype).type(value)) for dtype in TYPES},
     cast=lambda x, dtype: np.asarray(x).astype(dtype), Select=np.where, if_then_else=np.where,
-    And=np.logical_and, Or=np.logical_or, Not=np.logical_not, min=np.minimum, max=np.maximum, abs=np.abs, fabs=np.abs, floor=np.floor,
+    And=np.logical_and, Or=np.logical_or, Not=np.logical_not, min=lambda x, y: np.where((x < y) | (x != x), x, y),
+    max=lambda x, y: np.where((x > y) | (x != x), x, y), abs=np.abs, fabs=np.abs, floor=np.floor,
     ceil=np.ceil, trunc=np.trunc, nearbyint=np.rint, sqrt=np.sqrt, bitwise_not=np.invert, floordiv=np.floor_divide, floormod=np.mod,
     truncdiv=lambda x, y: ((x - np.fmod(x, y)) // y).astype(np.asarray(x).dtype), truncmod=np.fmod,
 )
