@@ -158,6 +158,8 @@ def computed(op: ir.Operation, given: Sequence[Any]) -> Long | ir.Value | None:
         return TO_FLOAT[op.name](given[0], op.results[0].type)
     if op.name in FROM_FLOAT:
         return FROM_FLOAT[op.name](given[0])
+    if op.name == "arith.bitcast":
+        return long.from_bits(given[0]) if is_long(op.results[0]) else long.to_bits(given[0], op.results[0].type)
     if op.name == "math.absi":
         return long.absolute(given[0])
     if op.name == "memref.load":

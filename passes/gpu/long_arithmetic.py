@@ -175,6 +175,25 @@ def lane(value: ir.Value, place: int) -> ir.Value:
     return vector.extract(value, dynamic_position=[], static_position=[place])
 
 
+def from_bits(x: ir.Value) -> Long:
+    """The bits of an f64, or of each of a vector of them."""
+    if isinstance(x.type, ir.VectorType):
+        found = [from_bits(lane(x, place)) for place in range(x.type.shape[0])]
+        type_ = like(x.type, word())
+        return Long(vector.from_elements(type_, [one.low for one in found]), vector.from_elements(type_, [one.high for one in found]))
+    pair = vector.bitcast(ir.VectorType.get([2], word()), vector.from_elements(ir.VectorType.get([1], x.type), [x]))
+    return Long(lane(pair, 0), lane(pair, 1))
+
+
+def to_bits(a: Long, type_: ir.Type) -> ir.Value:
+    """The f64 of these bits, or a vector of them."""
+    if isinstance(type_, ir.VectorType):
+        parts = [Long(lane(a.low, place), lane(a.high, place)) for place in range(type_.shape[0])]
+        return vector.from_elements(type_, [to_bits(one, type_.element_type) for one in parts])
+    pair = vector.from_elements(ir.VectorType.get([2], word()), [a.low, a.high])
+    return lane(vector.bitcast(ir.VectorType.get([1], type_), pair), 0)
+
+
 def to_float(signed: bool) -> Callable[[Long, ir.Type], ir.Value]:
     """A number as a float, rounded to nearest even, once."""
     def rounded(a: Long, type_: ir.Type) -> ir.Value:

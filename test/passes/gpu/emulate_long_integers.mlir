@@ -64,3 +64,25 @@ gpu.module @k {
     gpu.return
   }
 }
+
+// -----
+
+// The bits of an f64, the lower word first.
+
+// CHECK-LABEL: gpu.func @bits
+// CHECK: %[[PAIR:.*]] = vector.bitcast %{{.*}} : vector<1xf64> to vector<2xi32>
+// CHECK: %[[HIGH:.*]] = vector.extract %[[PAIR]][1]
+// CHECK: arith.andi %[[HIGH]], %{{.*}} : i32
+// CHECK: vector.bitcast %{{.*}} : vector<2xi32> to vector<1xf64>
+gpu.module @k {
+  gpu.func @bits(%x: memref<?xf64>) kernel {
+    %c0 = arith.constant 0 : index
+    %mask = arith.constant 9223372036854775807 : i64
+    %a = memref.load %x[%c0] : memref<?xf64>
+    %b = arith.bitcast %a : f64 to i64
+    %c = arith.andi %b, %mask : i64
+    %d = arith.bitcast %c : i64 to f64
+    memref.store %d, %x[%c0] : memref<?xf64>
+    gpu.return
+  }
+}
