@@ -1,16 +1,18 @@
 """Buffers of main that lie inside of others: contiguous slices, which need no copy."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.core.views import VIEWS
 from legato.dialects import tir
+from legato.dialects.relax.dims import UNKNOWN, Size, modulo, parse, substitute, symbols
 from legato.dialects.tir.markers import OUT, PIECE
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer
 from legato.passes.memory.plan_memory.placement import ALIGNMENT
+from legato.passes.memory.plan_memory.sizes import MemrefSizes
 
 
 @dataclass(frozen=True)
@@ -18,14 +20,14 @@ class BufferPiece:
     """A buffer that is a part of another one. ``begin``: the byte of ``whole`` that is its first."""
 
     whole: MainBuffer
-    begin: int
+    begin: Size
 
 
 def take_pieces(module: ir.Module, main: func.FuncOp, buffers: list[MainBuffer],
-                placed: Set[MainBuffer]) -> dict[MainBuffer, BufferPiece]:
+                placed: Set[MainBuffer], sizes: MemrefSizes, known: Collection[str]) -> dict[MainBuffer, BufferPiece]:
     """Erases the calls of kernels marked ``tir.piece`` whose output may lie in their input, of the buffers that are ``placed`` in an arena:
     where it begins at a multiple of the arena's alignment, and nothing writes to either of them after the call. The input lives as long as
-    its pieces. Erases kernels that are not called any more."""
+    its pieces. Erases kernels that are not called any more. ``known``: the symbols that are known when main begins."""
     kernels = {kernel.name.value: kernel for kernel in tir.prim_funcs(module)}
     if not any(PIECE in kernel.attributes for kernel in kernels.values()):
         return {}
@@ -38,9 +40,9 @@ def take_pieces(module: ir.Module, main: func.FuncOp, buffers: list[MainBuffer],
         kernel = kernels.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
         if kernel is None or PIECE not in kernel.attributes:
             continue
-        begin = ir.IntegerAttr(kernel.attributes[PIECE]).value
+        begin = first_byte(kernel, sizes.shape(call.operands[0]))
         source, piece = (of_alloc.get(_allocation(value)) for value in call.operands)
-        if source is None or piece is None or source is piece or begin % ALIGNMENT:
+        if source is None or piece is None or source is piece or modulo(begin, ALIGNMENT) != 0 or not set(symbols(begin)) <= set(known):
             continue
         outer = found.get(source, BufferPiece(source, 0))
         later, own = written[outer.whole], written[piece]
@@ -51,6 +53,16 @@ def take_pieces(module: ir.Module, main: func.FuncOp, buffers: list[MainBuffer],
         call.erase()
     _erase_uncalled(module, kernels)
     return found
+
+
+def first_byte(kernel: func.FuncOp, shape: Sequence[Size]) -> Size:
+    """The byte of a kernel's input, of this shape, at which its output begins; UNKNOWN where it depends on a size that is not known."""
+    mark = kernel.attributes[PIECE]
+    if isinstance(mark, ir.IntegerAttr):
+        return mark.value
+    begin = parse(ir.StringAttr(mark).value)
+    given = {f"x{axis}": size for axis, size in enumerate(shape)}
+    return UNKNOWN if any(given[name] is UNKNOWN for name in symbols(begin)) else substitute(begin, given)
 
 
 def _allocation(value: ir.Value) -> ir.Operation | None:

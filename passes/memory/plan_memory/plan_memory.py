@@ -89,7 +89,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
     measured = [(b, room_of(b, sizes, main)) for b in buffers if b.alloc not in owners and b.is_used]
-    pieces = take_pieces(module, main, buffers, {b for b, _ in measured if not b.is_carried})
+    pieces = take_pieces(module, main, buffers, {b for b, _ in measured if not b.is_carried}, sizes, boundary.symbols)
     placed = [(b, size) for b, size in measured if not b.is_carried and b not in pieces]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:

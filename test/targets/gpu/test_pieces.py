@@ -48,6 +48,30 @@ def test_parts_are_read_in_place(on):
         np.testing.assert_allclose(got, part @ weights, rtol=1e-4, atol=1e-5)
 
 
+@ON
+def test_parts_of_unknown_sizes_are_read_in_place(on):
+    """All but the first rows, all but the last, and the last one, of rows in an unknown number."""
+    ranges = {"a": (2, 1 << 40), "b": (0, -3), "c": (-1, 1 << 40)}
+    weights = RNG.standard_normal((32, 8)).astype(np.float32)
+    nodes, given = [helper.make_node("Softmax", ["x"], ["s"], axis=1)], [numpy_helper.from_array(weights, "w")]
+    given.append(numpy_helper.from_array(np.zeros(1, np.int64), "axis"))
+    for name, ends in ranges.items():
+        given += [numpy_helper.from_array(np.array([end], np.int64), f"{name}{i}") for i, end in enumerate(ends)]
+        nodes += [helper.make_node("Slice", ["s", f"{name}0", f"{name}1", "axis"], [f"part_{name}"]),
+                  helper.make_node("MatMul", [f"part_{name}", "w"], [f"y_{name}"])]
+    shapes = [helper.make_tensor_value_info(f"y_{name}", 1, (f"m_{name}", 8)) for name in ranges]
+    model = helper.make_model(helper.make_graph(nodes, "ends", [helper.make_tensor_value_info("x", 1, ("n", 32))], shapes, given),
+                              opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    assert not [call for call in calls_of_main(legato.lower(legato.from_onnx(model), on, last="bufferized"))
+                if "slice" in call.attributes["callee"].value]
+    exe = compiled(legato.from_onnx(model)) if on == "nvvm" else legato.compile(legato.from_onnx(model), on)
+    for n in (3, 4, 70):
+        x = RNG.standard_normal((n, 32)).astype(np.float32)
+        whole = softmax(x, 1)
+        for got, (first, last) in zip(exe(x), ranges.values(), strict=True):
+            np.testing.assert_allclose(got, whole[first:last] @ weights, rtol=1e-4, atol=1e-5)
+
+
 def test_no_slice_is_left():
     """Calls of main, as kernels are before and after memory is planned."""
     model, _ = graph((16, 8, 40))
