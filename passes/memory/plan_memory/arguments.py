@@ -1,6 +1,7 @@
 """Memrefs as bare pointers: the types of main's arguments, and the reconstruction of their shapes."""
 from collections.abc import Mapping, Sequence
 
+from legato.core.dtypes import element_bytes
 from legato.core.mlir import ir, memref
 from legato.dialects.relax.dims import Size, materialize, product
 from legato.dialects.relax.requirements import Room
@@ -39,6 +40,17 @@ def bare_type(type_: ir.MemRefType) -> ir.MemRefType:
     """
     shape = [] if DYNAMIC in type_.shape or 0 in type_.shape[1:] else type_.shape
     return ir.MemRefType.get(shape, type_.element_type, memory_space=type_.memory_space)
+
+
+def bytes_type(type_: ir.MemRefType) -> ir.MemRefType:
+    """The memory of a memref as one of bytes."""
+    count = DYNAMIC if DYNAMIC in type_.shape else product(type_.shape) * element_bytes(type_.element_type)
+    return ir.MemRefType.get([count], ir.IntegerType.get_signless(8), memory_space=type_.memory_space)
+
+
+def bytes_at(pointer: ir.Value, type_: ir.MemRefType, shape: Sequence[Size], values: SizeValues) -> ir.Value:
+    """The memory at ``pointer``, of bytes, that a memref of a type and ``shape`` takes, as one of bytes; built at the insertion point."""
+    return with_shape(pointer, bytes_type(type_), (product(shape) * element_bytes(type_.element_type),), values)
 
 
 def with_shape(pointer: ir.Value, type_: ir.MemRefType, shape: Sequence[Size], values: SizeValues) -> ir.Value:

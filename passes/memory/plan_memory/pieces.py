@@ -1,7 +1,7 @@
 """Buffers of main that lie inside of others: contiguous slices, which need no copy."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from legato.core.ir_helpers import find
@@ -16,40 +16,55 @@ from legato.passes.memory.plan_memory.sizes import MemrefSizes
 
 
 @dataclass(frozen=True)
+class CallersBuffer:
+    """A buffer in the caller's memory: a result, or else an argument, by its number."""
+
+    number: int
+    is_result: bool = False
+
+
+@dataclass(frozen=True)
 class BufferPiece:
     """A buffer that is a part of another one. ``begin``: the byte of ``whole`` that is its first."""
 
-    whole: MainBuffer
+    whole: MainBuffer | CallersBuffer
     begin: Size
 
 
 def take_pieces(module: ir.Module, main: func.FuncOp, buffers: list[MainBuffer],
-                placed: Set[MainBuffer], sizes: MemrefSizes, known: Collection[str]) -> dict[MainBuffer, BufferPiece]:
-    """Erases the calls of kernels marked ``tir.piece`` whose output may lie in their input, of the buffers that are ``placed`` in an arena:
-    where it begins at a multiple of the arena's alignment, and nothing writes to either of them after the call. The input lives as long as
-    its pieces. Erases kernels that are not called any more. ``known``: the symbols that are known when main begins."""
+                placed: Set[MainBuffer], given: Mapping[ir.Value, CallersBuffer], sizes: MemrefSizes,
+                known: Collection[str]) -> dict[MainBuffer, BufferPiece]:
+    """Erases the calls of kernels marked ``tir.piece`` whose output, one of the buffers that are ``placed`` in an arena, may lie in their
+    input, another one or one in the caller's memory (``given``): where it begins at a multiple of the arena's alignment, and nothing
+    writes to either of them after the call. The input lives as long as its pieces. Erases kernels that are not called any more.
+    ``known``: the symbols that are known when main begins."""
     kernels = {kernel.name.value: kernel for kernel in tir.prim_funcs(module)}
     if not any(PIECE in kernel.attributes for kernel in kernels.values()):
         return {}
     block = main.body.blocks[0]
     place = {op.operation: number for number, op in enumerate(block.operations)}
-    of_alloc = {buffer.alloc: buffer for buffer in buffers if buffer in placed and buffer.alloc.block == block}
-    written = {buffer: _writes(buffer, place, kernels) for buffer in of_alloc.values()}
+    wholes: dict[ir.Value, MainBuffer | CallersBuffer] = {**given}
+    wholes |= {buffer.alloc.results[0]: buffer for buffer in buffers if buffer in placed and buffer.alloc.block == block}
+
+    values = {whole: value for value, whole in wholes.items()}
     found: dict[MainBuffer, BufferPiece] = {}
     for call in [op.operation for op in block.operations if op.operation.name == "func.call"]:
         kernel = kernels.get(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
         if kernel is None or PIECE not in kernel.attributes:
             continue
         begin = first_byte(kernel, sizes.shape(call.operands[0]))
-        source, piece = (of_alloc.get(_allocation(value)) for value in call.operands)
-        if source is None or piece is None or source is piece or modulo(begin, ALIGNMENT) != 0 or not set(symbols(begin)) <= set(known):
+        source, piece = (wholes.get(_root(value)) for value in call.operands)
+        if source is None or not isinstance(piece, MainBuffer) or source is piece:
             continue
-        outer = found.get(source, BufferPiece(source, 0))
-        later, own = written[outer.whole], written[piece]
+        if modulo(begin, ALIGNMENT) != 0 or not symbols(begin) <= set(known):
+            continue
+        outer = found.get(source, BufferPiece(source, 0)) if isinstance(source, MainBuffer) else BufferPiece(source, 0)
+        later, own = (_writes(values[one], place, kernels) for one in (outer.whole, piece))
         if later is None or own != [place[call]] or any(one > place[call] for one in later):
             continue
         found[piece] = BufferPiece(outer.whole, outer.begin + begin)
-        outer.whole.touch(piece.last)
+        if isinstance(outer.whole, MainBuffer):
+            outer.whole.touch(piece.last)
         call.erase()
     _erase_uncalled(module, kernels)
     return found
@@ -65,17 +80,17 @@ def first_byte(kernel: func.FuncOp, shape: Sequence[Size]) -> Size:
     return UNKNOWN if any(given[name] is UNKNOWN for name in symbols(begin)) else substitute(begin, given)
 
 
-def _allocation(value: ir.Value) -> ir.Operation | None:
-    """The allocation whose whole buffer a call is given."""
+def _root(value: ir.Value) -> ir.Value:
+    """The value whose whole buffer a call is given."""
     while not isinstance(value.owner, ir.Block) and value.owner.name in ("memref.cast", "memref.expand_shape", "memref.collapse_shape"):
         value = value.owner.operands[0]
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+    return value
 
 
-def _writes(buffer: MainBuffer, place: dict[ir.Operation, int], kernels: dict[str, func.FuncOp]) -> list[int] | None:
+def _writes(buffer: ir.Value, place: dict[ir.Operation, int], kernels: dict[str, func.FuncOp]) -> list[int] | None:
     """The numbers of main's ops that may write to a buffer; None where another value than views may be it."""
     written = []
-    for op, number in _uses(buffer.alloc.results[0]):
+    for op, number in _uses(buffer):
         at = op
         while at not in place:
             at = at.parent.operation

@@ -13,6 +13,7 @@ Where sizes depend on data (memory/stages.py), main asks for memory once it know
 sizes are checked (``@legato.late_check``). tir-lower-packed gives these declarations their bodies.
 
 A call of a kernel that only takes a contiguous slice (``tir.piece``) is left out where its output may lie in its input (memory/pieces.py).
+An argument, or a result, of which slices are taken is a memref of bytes.
 """
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from legato.dialects.relax.sizes import is_too_large
 from legato.dialects.tir.markers import KEEP_SIZE, NAMED_SIZE, REQUIRE
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
-from legato.passes.memory.plan_memory.pieces import take_pieces
+from legato.passes.memory.plan_memory.pieces import CallersBuffer, take_pieces
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
 from legato.passes.memory.plan_memory.rewrite import MainRewrite, add_sizes_function
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
@@ -89,7 +90,10 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
     measured = [(b, room_of(b, sizes, main)) for b in buffers if b.alloc not in owners and b.is_used]
-    pieces = take_pieces(module, main, buffers, {b for b, _ in measured if not b.is_carried}, sizes, boundary.symbols)
+    given = {one: CallersBuffer(number) for number, one in enumerate(main.arguments) if number not in donor}
+    given |= {op.results[0]: CallersBuffer(number, is_result=True) for op, number in owners.items()
+              if stage_of(stages, (*shapes[number], *sizes.shape(op.results[0])), op) == 0}
+    pieces = take_pieces(module, main, buffers, {b for b, _ in measured if not b.is_carried}, given, sizes, boundary.symbols)
     placed = [(b, size) for b, size in measured if not b.is_carried and b not in pieces]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:
@@ -97,7 +101,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
     check_bytes(main, boundary, shapes, measured, [placement.total for placement in placements])
     check_regions(main)
-    plan = MainRewrite(main, boundary, sizes, placements[0].total, stages)
+    plan = MainRewrite(main, boundary, sizes, placements[0].total, stages, {one.whole for one in pieces.values()})
     plan.begin_stages([placement.total for placement in placements], shapes)
     plan.results(owners, shapes, there)
     for stage, (group, placement) in enumerate(zip(groups, placements)):
@@ -106,6 +110,9 @@ def plan_memory(module: ir.Module) -> list[Placement]:
             for piece, where in pieces.items():
                 if where.whole is buffer:
                     plan.view(piece, offset + where.begin, stage)
+    for piece, where in pieces.items():
+        if isinstance(where.whole, CallersBuffer):
+            plan.part(piece, plan.bytes[where.whole], where.begin)
     for buffer, size in measured:
         if buffer.is_carried:
             plan.carry(buffer, size, stage_of(stages, (size,), buffer.alloc))

@@ -12,18 +12,22 @@ from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
 from legato.dialects.relax.requirements import Room, requirements
 from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
-from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
+from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, bytes_at, bytes_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer
+from legato.passes.memory.plan_memory.pieces import CallersBuffer
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
 from legato.passes.memory.plan_memory.stages import Stage, stage_of
 from legato.passes.memory.signature import Boundary
 
 
 class MainRewrite:
-    """Rewrites main's arguments, and replaces its allocations."""
+    """Rewrites main's arguments, and replaces its allocations. ``cut``: the caller's buffers, among others, of which parts are buffers of
+    main; ``bytes``: these as memrefs of bytes, when they have been replaced."""
 
-    def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: MemrefSizes, arena_bytes: Size, stages: list[Stage]) -> None:
+    def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: MemrefSizes, arena_bytes: Size, stages: list[Stage],
+                 cut: Set[object]) -> None:
         self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
+        self.cut, self.bytes = cut, dict[object, ir.Value]()
         block = main.body.blocks[0]
         self.attributes = [{NAME: ir.StringAttr.get(v.name)} for v in boundary.inputs]
         self.attributes += [{WEIGHT: ir.StringAttr.get(v.name)} for v in boundary.weights]
@@ -32,14 +36,15 @@ class MainRewrite:
         self.start = self.code.operation   # values computed once go before it
         given = list(block.arguments)
         self.outputs = []
-        for value, output in zip(terminator(main.body.blocks[0]).operands, boundary.outputs):
-            self.outputs.append(self._add(bare_type(value.type), {OUT: ir.UnitAttr.get(), NAME: ir.StringAttr.get(output.name)}))
+        for number, (value, output) in enumerate(zip(terminator(main.body.blocks[0]).operands, boundary.outputs)):
+            type_ = bytes_type(value.type) if CallersBuffer(number, is_result=True) in cut else value.type
+            self.outputs.append(self._add(bare_type(type_), {OUT: ir.UnitAttr.get(), NAME: ir.StringAttr.get(output.name)}))
         i8, constant = ir.IntegerType.get_signless(8), isinstance(arena_bytes, int)
         arena = self._add(ir.MemRefType.get([arena_bytes] if constant else [], i8), {ARENA: ir.UnitAttr.get()})
         symbols = {name: self._add(ir.IndexType.get(), {SYMBOL: ir.StringAttr.get(name)}) for name in boundary.symbols}
         self.symbols, self.values = symbols, SizeValues(symbols, self.start)
-        for argument in given:
-            self._make_bare(argument)
+        for number, argument in enumerate(given):
+            self._make_bare(argument, CallersBuffer(number))
         with ir.InsertionPoint(self.start), ir.Location.unknown():
             arena_type = arena.type if constant else ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], i8)
             self.arenas = [with_shape(arena, arena_type, (arena_bytes,), self.values)]
@@ -77,15 +82,16 @@ class MainRewrite:
         self.attributes.append(attributes)
         return self.main.body.blocks[0].add_argument(type_, ir.Location.unknown())
 
-    def _make_bare(self, argument: ir.BlockArgument) -> None:
+    def _make_bare(self, argument: ir.BlockArgument, which: CallersBuffer) -> None:
         shaped, shape = ir.MemRefType(argument.type), self.sizes.shape(argument)
-        bare = bare_type(shaped)
+        bare = bare_type(bytes_type(shaped) if which in self.cut else shaped)
         if bare == shaped:
             return
         argument.set_type(bare)
         with ir.InsertionPoint(self.start), ir.Location.unknown():
-            again = with_shape(argument, shaped, shape, self.values)
-        argument.replace_all_uses_except(again, again.owner.operation)
+            again = self._shaped(argument, shaped, shape, self.values, which)
+        first = self.bytes.get(which, argument)     # what uses the argument itself
+        argument.replace_all_uses_except(again, (again if first == argument else first).owner.operation)
 
     def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]], there: Set[int]) -> None:
         """Computes results in the caller's memory where possible, and copies the others there at the end, but for those that are ``there``;
@@ -95,7 +101,8 @@ class MainRewrite:
             type_ = ir.MemRefType(op.results[0].type)
             stage = self.stages[stage_of(self.stages, (*shapes[number], *self.sizes.shape(op.results[0])), op)]
             with ir.InsertionPoint(stage.anchor), op.location:
-                memory = with_shape(self.outputs[number], type_, self.sizes.shape(op.results[0]), stage.values)
+                memory = self._shaped(self.outputs[number], type_, self.sizes.shape(op.results[0]), stage.values,
+                                      CallersBuffer(number, is_result=True))
             op.results[0].replace_all_uses_with(memory)
             op.erase()
         last = terminator(self.main.body.blocks[0])
@@ -108,14 +115,27 @@ class MainRewrite:
             func.ReturnOp([self.code.result])
         last.erase()
 
+    def _shaped(self, pointer: ir.Value, type_: ir.MemRefType, shape: Sequence[Size], values: SizeValues, which: CallersBuffer) -> ir.Value:
+        """The caller's memory as a memref of this type; if it is ``cut``, by way of its bytes."""
+        if which not in self.cut:
+            return with_shape(pointer, type_, shape, values)
+        self.bytes[which] = bytes_at(pointer, type_, shape, values)
+        return memref.ViewOp(type_, self.bytes[which], arith.ConstantOp(ir.IndexType.get(), 0).result,
+                             [values(size) for axis, size in enumerate(shape) if type_.is_dynamic_dim(axis)]).result
+
+    def part(self, buffer: MainBuffer, whole: ir.Value, begin: Size) -> None:
+        """Replaces an allocation by a part of a memref of bytes, which begins at a byte that is known when main begins."""
+        self._replace(buffer.alloc, whole, self.values(begin))
+
     def view(self, buffer: MainBuffer, offset: Size, stage: int) -> None:
         """Replaces an allocation by a part of a stage's arena."""
-        op = buffer.alloc
-        type_ = ir.MemRefType(op.results[0].type)
+        self._replace(buffer.alloc, self.arenas[stage] or self.arenas[0], self.stages[stage].values(offset))
+
+    def _replace(self, op: ir.Operation, memory: ir.Value, shift: ir.Value) -> None:
+        """Replaces an allocation by a part of a memref of bytes."""
         _refuse_layout(op)
-        shift = self.stages[stage].values(offset)
         with ir.InsertionPoint(op), op.location:
-            view = memref.ViewOp(type_, self.arenas[stage] or self.arenas[0], shift, list(op.opview.dynamicSizes))
+            view = memref.ViewOp(ir.MemRefType(op.results[0].type), memory, shift, list(op.opview.dynamicSizes))
         op.results[0].replace_all_uses_with(view.result)
         op.erase()
 

@@ -50,26 +50,32 @@ def test_parts_are_read_in_place(on):
 
 @ON
 def test_parts_of_unknown_sizes_are_read_in_place(on):
-    """All but the first rows, all but the last, and the last one, of rows in an unknown number."""
+    """All but the first rows, all but the last, and the last one, of rows in an unknown number: of an intermediate value, of an argument,
+    and of a result."""
     ranges = {"a": (2, 1 << 40), "b": (0, -3), "c": (-1, 1 << 40)}
     weights = RNG.standard_normal((32, 8)).astype(np.float32)
-    nodes, given = [helper.make_node("Softmax", ["x"], ["s"], axis=1)], [numpy_helper.from_array(weights, "w")]
-    given.append(numpy_helper.from_array(np.zeros(1, np.int64), "axis"))
+    nodes = [helper.make_node("Softmax", ["x"], ["s"], axis=1), helper.make_node("Softmax", ["s"], ["t"], axis=1)]
+    given = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.zeros(1, np.int64), "axis")]
     for name, ends in ranges.items():
         given += [numpy_helper.from_array(np.array([end], np.int64), f"{name}{i}") for i, end in enumerate(ends)]
-        nodes += [helper.make_node("Slice", ["s", f"{name}0", f"{name}1", "axis"], [f"part_{name}"]),
-                  helper.make_node("MatMul", [f"part_{name}", "w"], [f"y_{name}"])]
-    shapes = [helper.make_tensor_value_info(f"y_{name}", 1, (f"m_{name}", 8)) for name in ranges]
+        for whole in "xst":
+            nodes += [helper.make_node("Slice", [whole, f"{name}0", f"{name}1", "axis"], [f"{whole}_{name}"]),
+                      helper.make_node("MatMul", [f"{whole}_{name}", "w"], [f"y_{whole}_{name}"])]
+    shapes = [helper.make_tensor_value_info("t", 1, ("n", 32))]
+    shapes += [helper.make_tensor_value_info(f"y_{whole}_{name}", 1, (f"m_{name}", 8)) for name in ranges for whole in "xst"]
     model = helper.make_model(helper.make_graph(nodes, "ends", [helper.make_tensor_value_info("x", 1, ("n", 32))], shapes, given),
                               opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    assert not [call for call in calls_of_main(legato.lower(legato.from_onnx(model), on, last="bufferized"))
-                if "slice" in call.attributes["callee"].value]
+    planned = legato.lower(legato.from_onnx(model), on, last="bufferized")
+    assert not [call for call in calls_of_main(planned) if "slice" in call.attributes["callee"].value]
     exe = compiled(legato.from_onnx(model)) if on == "nvvm" else legato.compile(legato.from_onnx(model), on)
     for n in (3, 4, 70):
         x = RNG.standard_normal((n, 32)).astype(np.float32)
-        whole = softmax(x, 1)
-        for got, (first, last) in zip(exe(x), ranges.values(), strict=True):
-            np.testing.assert_allclose(got, whole[first:last] @ weights, rtol=1e-4, atol=1e-5)
+        wholes = x, softmax(x, 1), softmax(softmax(x, 1), 1)
+        result, *found = exe(x)
+        np.testing.assert_allclose(result, wholes[2], rtol=1e-4, atol=1e-6)
+        expected = [whole[first:last] @ weights for first, last in ranges.values() for whole in wholes]
+        for got, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_no_slice_is_left():
