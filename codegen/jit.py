@@ -71,7 +71,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     def write_entry(folder: Path, about: Mapping[str, Any] | None) -> None:
         cached_model.write(folder, package.linked(code.dumps, None), about, signature.weights, arrays)
 
-    return Executable(signature, function, save, recorder, None if lacking else write_entry)
+    return Executable(signature, function, save, recorder, None if lacking else write_entry, signature.default_arrays(arrays))
 
 
 def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from legato.dialects.inline_weights import take_inline_weights
 from legato.dialects.late_loading import load_mentioned
 from legato.dialects.loading import make_context
 from legato.dialects.parsing import parsable
-from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
+from legato.dialects.relax.markers import ARTIFACTS, DEFAULT, WEIGHT
 from legato.dialects.relax.ops.constant import Constant
 from legato.dialects.tir.markers import PRIM_FUNC
 
@@ -159,7 +159,7 @@ class Module:
         raise LegatoError(f"no function @{name} in the module, which has: {names or 'none'}")
 
     def used_weights(self) -> set[str]:
-        """The keys of the weights that constants, function arguments (``relax.weight``) and artifacts use."""
+        """The keys of the weights that constants, function arguments (``relax.weight``, ``relax.default``) and artifacts use."""
         return weights_under(self.module.operation)
 
     def drop_unused_weights(self) -> list[str]:
@@ -182,6 +182,11 @@ class Module:
             if dtype != dtypes.numpy_dtype(declared.element_type) or shape != tuple(declared.shape):
                 found = f"{list(shape)} {dtypes.spelling(dtype)}"
                 raise LegatoError(f"{describe(constant)}: the weight '{key}' is {found}, but the constant is {declared}")
+        for function in self.functions():
+            for attributes in function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else ():
+                if DEFAULT in attributes and attributes[DEFAULT].value not in self.weights:
+                    raise LegatoError(f"@{function.name.value}: the weight '{attributes[DEFAULT].value}', the default of an argument, is "
+                                      f"missing {where}")
 
 
 def weights_under(operation: ir.Operation) -> set[str]:
@@ -194,8 +199,7 @@ def weights_under(operation: ir.Operation) -> set[str]:
         if op.name == Constant.OPERATION_NAME and "weight" in op.attributes:
             keys.add(op.attributes["weight"].value)
         for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():
-            if WEIGHT in attributes:
-                keys.add(attributes[WEIGHT].value)
+            keys |= {attributes[mark].value for mark in (WEIGHT, DEFAULT) if mark in attributes}
     return keys
 
 

@@ -1,8 +1,11 @@
 """Comparison with onnxruntime: random inputs, the other runtime, relative errors."""
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from legato.core.errors import LegatoError
 
 
 def random_inputs(inputs: list[Any], sizes: dict[str, int], seed: int = 0) -> dict[str, np.ndarray]:
@@ -56,8 +59,16 @@ class Peer:
         options.log_severity_level = 3
         self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
+    def check_overridable(self, names: Sequence[str]) -> None:
+        """LegatoError for an initializer that onnxruntime does not let a call override."""
+        known = {i.name for i in self.session.get_overridable_initializers()}
+        for name in names:
+            if name not in known:
+                raise LegatoError(f"onnxruntime takes '{name}' for a constant: it overrides initializers that the model lists among its "
+                                  "inputs, in version 4 of the format or later")
+
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[Any]:
-        wanted = {i.name for i in self.session.get_inputs()}
+        wanted = {i.name for i in (*self.session.get_inputs(), *self.session.get_overridable_initializers())}
         return list(self.session.run(None, {k: v for k, v in inputs.items() if k in wanted}))
 
 

@@ -26,8 +26,8 @@ def donate(module: Compilable, inputs: Iterable[str] | Mapping[str, str]) -> Mod
         exe = legato.compile(module)
         logits, keys, values = exe(ids, keys, values)       # the same two arrays
 
-    LegatoError: there is no such input or output, an input is donated twice, an output is given two inputs, or their element types or
-    shapes differ.
+    LegatoError: there is no such input or output, an input has a default, is donated twice, an output is given two inputs, or their element
+    types or shapes differ.
     """
     if isinstance(inputs, str):
         raise TypeError(f"the inputs that are donated are a list of names, not one text: write [{inputs!r}]")
@@ -47,6 +47,8 @@ def donate(module: Compilable, inputs: Iterable[str] | Mapping[str, str]) -> Mod
         if output is not None and output not in places:
             raise LegatoError(f"cannot donate the input '{name}' to '{output}': the outputs of the model are {_listed(places)}")
         given = boundary.inputs[numbers[name]]
+        if given.default:
+            raise LegatoError(f"cannot donate the input '{name}', which has a default: a call without it would write to the model's memory")
         place = _fitting(given, boundary.outputs, donors) if output is None else places[output]
         if donors[place] >= 0:
             raise LegatoError(f"cannot donate the input '{name}' to '{output}', which takes the memory of "

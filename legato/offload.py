@@ -8,7 +8,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
-from legato.dialects.relax.markers import CODEGEN, DONATED, INPUT_FORMS, OUTPUT_FORMS
+from legato.dialects.relax.markers import CODEGEN, CONSTANT_INPUTS, DONATED, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.relax.requirements import require, requirements
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen
@@ -44,7 +44,7 @@ def offload(module: Module, engine: str, lower: Lower) -> Module:
         raise LegatoError(f"there is no engine '{engine}' that runs a target's code; there are: {', '.join(BLOBS)}")
     graph = lower(module, None, "relax")
     main = graph.function("main")
-    kept = {name: main.attributes[name] for name in (INPUT_FORMS, OUTPUT_FORMS, DONATED) if name in main.attributes}
+    kept = {name: main.attributes[name] for name in (INPUT_FORMS, OUTPUT_FORMS, DONATED, CONSTANT_INPUTS) if name in main.attributes}
     given = {name for type_ in main.type.inputs for name in symbols_of_type(type_)}
     required = [row for row in requirements(main) if row.known_by(given)]     # the device checks what depends on data
     if DONATED in kept:     # the device has memory of its own; the host copies results to that of arguments

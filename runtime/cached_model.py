@@ -84,4 +84,5 @@ def executable(model: CachedModel, weights: Mapping[str, np.ndarray], artifacts:
     def save(path: Path, linker: str | None) -> Path:
         return package.save(path, signature, arrays, lambda to: to.write_bytes(seal.unsealed(model.content)), artifacts)
 
-    return Executable(signature, first_instance_here_or_elsewhere(signature, instance), save, Recorder(lambda: model.code.calls, instance))
+    return Executable(signature, first_instance_here_or_elsewhere(signature, instance), save, Recorder(lambda: model.code.calls, instance),
+                      defaults=signature.default_arrays(arrays))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -27,12 +28,13 @@ class Executable:
     """A compiled model: ``exe(x)``, ``exe(x, mask)`` or ``exe(ids=x, mask=m)``.
 
     Arguments are numpy arrays, or CPU tensors that support DLPack (torch, JAX). The result is a numpy array, or a tuple of them for
-    several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. A sequence of an ONNX
-    model is a list of arrays of fixed length, and an optional without a value None, in both directions. A model for a GPU takes host
-    arrays, which it copies, and tensors of its device; with one of these, its results are tensors of the device. Raises TypeError for
-    a wrong number or type of arguments or a wrong element type, ValueError for a wrong shape; the message names the argument, what was
-    expected and what was given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; such tensors of
-    other libraries are rejected. torch's lazy negation is applied; arrays with masked elements are rejected.
+    several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. Inputs that have a
+    default (``defaults``) may be left out. A sequence of an ONNX model is a list of arrays of fixed length, and an optional without a
+    value None, in both directions. A model for a GPU takes host arrays, which it copies, and tensors of its device; with one of these, its
+    results are tensors of the device. Raises TypeError for a wrong number or type of arguments or a wrong element type, ValueError for a
+    wrong shape; the message names the argument, what was expected and what was given. numpy arrays that are not contiguous, not aligned or
+    not in native byte order are copied; such tensors of other libraries are rejected. torch's lazy negation is applied; arrays with masked
+    elements are rejected.
 
     Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls, and so is that of large
     results (64 KB and more) once nobody holds them: of at most four of each output.
@@ -42,12 +44,14 @@ class Executable:
     """
 
     def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path],
-                 recorder: Recorder | None = None, write_entry: Callable[[Path, Mapping[str, Any] | None], None] | None = None) -> None:
+                 recorder: Recorder | None = None, write_entry: Callable[[Path, Mapping[str, Any] | None], None] | None = None,
+                 defaults: Mapping[str, np.ndarray] | None = None) -> None:
         self.recorder = recorder   # makes instances that record their calls, for ``legato.profile``
         self.write_entry = write_entry   # writes a just compiled model as an entry of the cache
         self._signature = signature
         self._function = function
         self._save = save
+        self._defaults = dict(defaults or {})
         self._names = [p.name for p in signature.takes or signature.inputs]
         self._takes, self._gives = signature.takes, signature.gives
         self.report: ReportLike = cast(Any, None)   # the driver's Report; None for a model that was not compiled in this process
@@ -76,12 +80,17 @@ class Executable:
         return self._signature.outputs
 
     @property
+    def defaults(self) -> Mapping[str, np.ndarray]:
+        """The array of each input that a call may leave out (``from_onnx(overridable=)``), read-only. ``function`` takes all inputs."""
+        return MappingProxyType(self._defaults)
+
+    @property
     def function(self) -> Callable[..., Any]:
         """The model as a tvm-ffi function: tensors in, a tensor or an Array of tensors out. It keeps code and weights alive."""
         return self._function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if named:
+        if named or (self._defaults and len(args) < len(self._names)):
             args = self._in_order(args, named)
         if self._takes:
             args = tuple(flattened(self._takes, self.inputs, args))
@@ -139,7 +148,7 @@ class Executable:
 
     def with_function(self, function: Callable[..., Any]) -> "Executable":
         """The same model, run by another instance of its code."""
-        return Executable(self._signature, function, self._save, self.recorder)
+        return Executable(self._signature, function, self._save, self.recorder, defaults=self._defaults)
 
     def explain(self) -> ExplanationLike:
         """The rule applied to each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""
@@ -201,10 +210,14 @@ class Executable:
     def _in_order(self, args: tuple, named: dict[str, Any]) -> tuple:
         names = self._names
         for name in named:
+            if name in self._signature.constant_inputs:
+                raise TypeError(f"the input '{name}' is a constant of this model, which has an initializer for it: to give it at calls, "
+                                f"import the model by from_onnx(..., overridable=['{name}']) (legato-compile --overridable {name})")
             if name not in names:
                 raise TypeError(f"no input '{name}': the model has {', '.join(names)}")
             if names.index(name) < len(args):
                 raise TypeError(f"input '{name}' is given twice, by position and by name")
+        named = {**self._defaults, **named}
         missing = [name for name in names[len(args):] if name not in named]
         if missing:
             raise TypeError(f"no value for the input{'s' if len(missing) > 1 else ''} {', '.join(missing)} of {self._signature}")

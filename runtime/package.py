@@ -121,7 +121,7 @@ def _load(code: CodeFile, weights: str | PathLike[str] | None, verify: bool) -> 
                           f"{', '.join(lacking)}. Compile the model on this machine, or for an older CPU (target llvm{{cpu=x86-64-v3}})")
     file = path_of(weights, "weights=").absolute() if weights is not None else code.weights_path
     data = weights_file.read(file, signature.weights, code.weights, verify) if signature.weights else None
-    held = weights_file.arrays_in(data, signature.weights) if data is not None and code.artifacts else {}
+    held = weights_file.arrays_in(data, signature.weights) if data is not None and (code.artifacts or signature.defaults) else {}
     artifacts = artifacts_file.read(code.artifacts_path, code.artifacts, held) if code.artifacts else []
     if signature.openmp:
         threads.load_openmp(str(path))
@@ -134,12 +134,13 @@ def _load(code: CodeFile, weights: str | PathLike[str] | None, verify: bool) -> 
     places = weights_file.offsets(signature.weights)[:-1]
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
     packed = resolve(signature.packed, artifacts, str(path), signature.callers)
+    defaults = {name: held[key] for name, key in signature.defaults}
 
     def instance(*events: ctypes.c_void_p) -> Callable[..., Any]:
         return module["create"](Owner(module, data), *addresses, *packed, *events)
 
     return Executable(signature, first_instance(signature, instance), lambda to, linker: _copy(code, data, to),
-                      Recorder(lambda: code.calls, instance))
+                      Recorder(lambda: code.calls, instance), defaults=defaults)
 
 
 def _copy(code: CodeFile, weights: np.memmap | None, to: Path) -> Path:

@@ -1,5 +1,6 @@
 """The metadata of a compiled model: inputs, outputs, weights, and what it needs to run."""
 import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -35,7 +36,8 @@ class Signature:
     threads: that it uses. device: ``cuda`` for code that launches kernels by the CUDA driver, else empty. version: the Legato that
     compiled it. text: the JSON. takes, gives: where an input or output is a list of tensors, or none, what a caller gives and gets; else
     empty. ``inputs`` and ``outputs`` have the tensors: ``images[0]``, ``images[1]``; of a list whose length a call decides those of its
-    layout: ``y.data``, ``y.sizes``.
+    layout: ``y.data``, ``y.sizes``. defaults: for each input that a call may leave out, which come last, the weight that it then is.
+    constant_inputs: the model's inputs that are constants in the code.
     """
 
     donors: tuple[int, ...]
@@ -54,13 +56,16 @@ class Signature:
     text: str
     takes: tuple[ValueForm, ...] = ()
     gives: tuple[ValueForm, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    constant_inputs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        def listed(parameters: tuple[Parameter, ...], forms: tuple[ValueForm, ...]) -> str:
+        def listed(parameters: tuple[Parameter, ...], forms: tuple[ValueForm, ...], defaults: Collection[str]) -> str:
             forms = forms or tuple(ValueForm(p.name) for p in parameters)
-            return ", ".join(f"{form.name}: {form.shown(parts)}" for form, parts in grouped(forms, parameters))
+            return ", ".join(f"{form.name}: {form.shown(parts)}{' = its default' * (form.name in defaults)}"
+                             for form, parts in grouped(forms, parameters))
 
-        return f"main({listed(self.inputs, self.takes)}) -> ({listed(self.outputs, self.gives)})"
+        return f"main({listed(self.inputs, self.takes, dict(self.defaults))}) -> ({listed(self.outputs, self.gives, ())})"
 
     @staticmethod
     def parse(text: str, where: str = "the module") -> "Signature":
@@ -75,7 +80,12 @@ class Signature:
             _parameters(data["inputs"]), _parameters(outputs), tuple(data["symbols"]), _parameters(data["weights"]),
             tuple(data.get("packed", ())), tuple(data.get("callers", ())), data["target"]["cpu"], data["target"]["features"],
             data["openmp"], data.get("threads", 1), data.get("device", ""), data["legato"], text, forms_of(data.get("input_forms", ())),
-            forms_of(data.get("output_forms", ())))
+            forms_of(data.get("output_forms", ())), tuple(data.get("defaults", {}).items()), tuple(data.get("constant_inputs", ())))
+
+    def default_arrays(self, weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """The array of each input that a call may leave out. ``weights``: all arrays, in the order of the metadata."""
+        held = {weight.name: array for weight, array in zip(self.weights, weights)} if self.defaults else {}
+        return {name: held[key] for name, key in self.defaults}
 
 
 def weight_bytes(weight: Parameter) -> int:

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, words: list[str], begun: float) -> None:
     progress = Progress("legato-compile", options.quiet or bool(options.verbose), begun)
     progress.stages.append(("start", progress.seconds))
     with progress.stage("import"):
-        module = open_model(options.model).module(dict(options.shape), user.dialects)
+        module = open_model(options.model).module(dict(options.shape), user.dialects, options.overridable)
     checker = make_checker(options, words)
     CompileSession(options, chosen, progress, reproduction(options, words), checker).run(module)
     if checker is not None:
@@ -119,7 +119,7 @@ def report(options: argparse.Namespace) -> int:
     model = open_model(options.model)
     if model.kind != ONNX:
         raise UsageError("--report says what of an ONNX model can be imported; this is MLIR")
-    found = onnx_report(model.onnx, shapes=dict(options.shape) or None)
+    found = onnx_report(model.onnx, shapes=dict(options.shape) or None, overridable=options.overridable)
     print(found.json() if options.report == JSON else found)
     return 0 if found.is_complete else 1
 

@@ -85,13 +85,14 @@ def executable(options: argparse.Namespace, model: Any, given: Mapping[str, Any]
             for path in options.load:
                 load_user_file(path)
         found = load(options.model, verify=options.verify)
-        check_inputs(options, given, [spec.name for spec in found.inputs])
+        refuse_constants(given, found.signature.constant_inputs)
+        check_inputs(options, given, {spec.name: spec.name not in found.defaults for spec in found.inputs})
         return found
     from legato import driver
     from legato.graph_capture import capturing
     from legato.tools.compile_checks import look_up
     from legato.tools.ir_options import instrumentation, reproduction
-    from legato.tools.model_input import input_names
+    from legato.tools.model_input import constant_inputs, input_names
     from legato.tools.progress import Progress
     from legato.tools.user_file import register_user_files
 
@@ -101,7 +102,8 @@ def executable(options: argparse.Namespace, model: Any, given: Mapping[str, Any]
     progress = Progress("legato-run", options.quiet or bool(options.verbose), begun)
     progress.stages.append(("start", progress.seconds))
     with progress.stage("import"):
-        module = model.module(dict(options.shape), user.dialects)
+        module = model.module(dict(options.shape), user.dialects, options.overridable)
+    refuse_constants(given, constant_inputs(module))
     check_inputs(options, given, input_names(module))
     result = driver.compile(
         module, chosen.target, passes=capturing(chosen.target, None) if options.view else (), backends=chosen.backends,
@@ -130,8 +132,8 @@ def check_options(options: argparse.Namespace) -> None:
         raise LegatoError("--check compares with onnxruntime, which is not installed: pip install onnxruntime")
     if options.bisect and not options.check:
         raise UsageError("--bisect says where --check finds a difference: give both")
-    if saved and (options.shape or options.target != TARGET or options.backend):
-        raise UsageError("--shape, --target and --backend are for a compile: a saved model has them in it")
+    if saved and (options.shape or options.target != TARGET or options.backend or options.overridable):
+        raise UsageError("--shape, --overridable, --target and --backend are for a compile: a saved model has them in it")
     if options.verify and not saved:
         raise UsageError("--verify compares a saved model with its digests: give a .legato file")
     if saved and (about := [name for name in COMPILES if getattr(options, name)]):
@@ -169,7 +171,8 @@ def run(options: argparse.Namespace, begun: float) -> int:
     if all(form.count != RUN_TIME for form in exe.signature.gives):     # else the call says what there is
         refuse_unknown("output", [name for name, _ in files if name], [spec.name for spec in exe.outputs])
     refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
-    inputs = random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}
+    inputs = random_inputs([spec for spec in exe.inputs if spec.name not in exe.defaults], dict(options.dim), options.seed) \
+        if options.random else {}
     inputs |= in_types(given, exe.inputs)
     takes = exe.signature.takes
     inputs = by_name(takes, [spec.name for spec in exe.inputs], inputs) if takes else inputs
@@ -186,6 +189,7 @@ def run(options: argparse.Namespace, begun: float) -> int:
     code, peer = 0, None
     if options.check and model is not None:
         peer = Peer(model.onnx)
+        peer.check_overridable([name for name in exe.defaults if name in given])
         errors = [relative_error(a, b) for a, b in zip(outputs, tensors_of(tuple(peer(inputs))), strict=True)]
         good = max(errors, default=0.0) <= options.tolerance
         print(f"check: greatest relative error against onnxruntime {max(errors, default=0.0):.1e}, "
@@ -213,14 +217,25 @@ def bisect(model: Any, inputs: dict[str, Any], options: argparse.Namespace) -> i
     return 1 if found.first or found.outputs > options.tolerance else 0
 
 
-def check_inputs(options: argparse.Namespace, given: Mapping[str, Any], names: Sequence[str]) -> None:
-    """UsageError for an --input that the model does not have, and for inputs without a value."""
+def check_inputs(options: argparse.Namespace, given: Mapping[str, Any], names: Mapping[str, bool]) -> None:
+    """UsageError for an --input that the model does not have, and for inputs without a value. ``names``: of the inputs, and whether each
+    needs one."""
     from legato.tools.errors import UsageError
 
-    refuse_unknown("input", given, names)
-    missing = [] if options.random else [name for name in names if name not in given]
+    refuse_unknown("input", given, list(names))
+    missing = [] if options.random else [name for name, needed in names.items() if needed and name not in given]
     if missing:
         raise UsageError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy or FILE.npz, or --random")
+
+
+def refuse_constants(given: Iterable[str], constants: Sequence[str]) -> None:
+    """UsageError for an --input that is a constant, since the model has an initializer for it."""
+    from legato.tools.errors import UsageError
+
+    for name in given:
+        if name in constants:
+            raise UsageError(f"the input '{name}' has an initializer, so it is a constant of the compiled model: --overridable {name} "
+                             "makes it an input of which that is the default")
 
 
 def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:

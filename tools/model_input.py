@@ -33,21 +33,23 @@ class ModelInput:
         """The path or the bytes of an ONNX model."""
         return self.path if self.data is None else self.data
 
-    def module(self, shapes: Mapping[str, Sequence[int | str]] | None = None, dialects: Iterable[type] = ()) -> Module:
+    def module(self, shapes: Mapping[str, Sequence[int | str]] | None = None, dialects: Iterable[type] = (),
+               overridable: Sequence[str] = ()) -> Module:
         """The model as a module, in a context with these dialects besides Legato's. LegatoError if it is invalid."""
         if self.kind == MLIR:
-            return self._from_mlir(shapes, dialects)
+            return self._from_mlir(dialects, [*(["--shape"] if shapes else []), *(["--overridable"] if overridable else [])])
         from legato.dialects.loading import load_dialects
         from legato.frontends.onnx import from_onnx
 
-        module = from_onnx(self.onnx, shapes=shapes or None)
+        module = from_onnx(self.onnx, shapes=shapes or None, overridable=overridable)
         load_dialects(module.context, dialects, module.module)
         return module
 
-    def _from_mlir(self, shapes: Mapping[str, Sequence[int | str]] | None, dialects: Iterable[type]) -> Module:
-        if shapes:
+    def _from_mlir(self, dialects: Iterable[type], given: Sequence[str]) -> Module:
+        """``given``: options that are for ONNX models."""
+        if given:
             name = STANDARD_INPUT_NAME if self.data is not None else f"'{self.path}'"
-            raise UsageError(f"--shape is for ONNX models; {name} has its shapes in its text")
+            raise UsageError(f"{given[0]} is for ONNX models; {name} has its {'shapes' if given[0] == '--shape' else 'inputs'} in its text")
         from legato.dialects.loading import make_context
         from legato.dialects.module import Module
 
@@ -74,13 +76,23 @@ def open_model(path: str) -> ModelInput:
     return ModelInput(path, kind)
 
 
-def input_names(module: Module) -> list[str]:
-    """The names of the inputs of a graph's main, as its executable has them. LegatoError if it has no main."""
-    from legato.dialects.relax.markers import NAME, WEIGHT
+def input_names(module: Module) -> dict[str, bool]:
+    """The names of the inputs of a graph's main, as its executable has them, and whether a call has to give them. LegatoError if it has no
+    main."""
+    from legato.dialects.relax.markers import DEFAULT, NAME, WEIGHT
 
     main = module.function("main")
     attributes = main.attributes["arg_attrs"] if "arg_attrs" in main.attributes else [{}] * len(main.arguments)
-    return [about[NAME].value if NAME in about else f"arg{number}" for number, about in enumerate(attributes) if WEIGHT not in about]
+    return {about[NAME].value if NAME in about else f"arg{number}": DEFAULT not in about
+            for number, about in enumerate(attributes) if WEIGHT not in about}
+
+
+def constant_inputs(module: Module) -> list[str]:
+    """The names of the inputs of the model that are constants of the graph."""
+    from legato.dialects.relax.markers import CONSTANT_INPUTS
+
+    attributes = module.function("main").attributes
+    return [name.value for name in attributes[CONSTANT_INPUTS]] if CONSTANT_INPUTS in attributes else []
 
 
 def _is_mlir(data: bytes) -> bool:

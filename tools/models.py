@@ -17,6 +17,8 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
                              "and the packed functions that it registers")
     parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
                         help="an input's shape: numbers and symbols; of a sequence one for each tensor: 2,3;n,3;")
+    parser.add_argument("--overridable", action="append", default=[], metavar="NAME",
+                        help="an initializer that calls may give another value: an input whose default it is (default: a constant)")
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing in the cache of compiled models")
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from legato.core.ir_helpers import find, kinds
 from legato.core.mlir import ir
-from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
+from legato.dialects.relax.markers import CALLERS, CONSTANT_INPUTS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import CHIP, PROFILED, THREADS
 from legato.passes.memory.signature import Boundary, BoundaryValue, donors, packed_functions
 
@@ -20,7 +20,8 @@ FORMS = {"input_forms": INPUT_FORMS, "output_forms": OUTPUT_FORMS}
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions called), callers (a description of each
     one's callers), target (cpu, features), openmp, threads, device, input_forms and output_forms (where an input or output is no
-    tensor); donors (numbers of inputs, or -1, by output) if any output takes an input's memory."""
+    tensor); donors (numbers of inputs, or -1, by output) if any output takes an input's memory; defaults (names of weights by those of
+    inputs) and constant_inputs (names) if there are such inputs."""
     given, openmp = donors(main, boundary), openmp_ops(module)
     donating = any(number >= 0 for number in given)
     return json.dumps({
@@ -33,6 +34,8 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         "weights": [_value(v) for v in boundary.weights],
         "packed": packed_functions(main),
         **{key: _forms(main.attributes[name]) for key, name in FORMS.items() if name in main.attributes},
+        **({"defaults": defaults} if (defaults := {v.name: v.default for v in boundary.inputs if v.default}) else {}),
+        **({"constant_inputs": [name.value for name in main.attributes[CONSTANT_INPUTS]]} if CONSTANT_INPUTS in main.attributes else {}),
         **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
         "target": target_of(main),
         "openmp": bool(openmp),

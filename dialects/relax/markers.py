@@ -7,6 +7,8 @@ OUTPUT_FORMS = "relax.output_forms"  # (name of an optional without a value, -1)
                                      # tensors a call decides (name, -2, layout): runtime/forms.py
 SIGNATURE = "relax.signature"      # the function type with its symbolic sizes, which plain types do not have
 WEIGHT = "relax.weight"            # of an argument of main: the key of its weight
+DEFAULT = "relax.default"          # of an argument of main: the key of the weight that calls without this argument take for it
+CONSTANT_INPUTS = "relax.constant_inputs"  # on main: the names of the model's inputs that are constants here, for messages
 REQUIRES = "relax.requires"        # on main: rows of (a size that must not be negative, a text for people, the size it must equal instead)
                                    # on a call of tir.markers.REQUIRE in a branch or loop: one such row
 REGION_REQUIRES = "relax.region_requires"  # on main, once memory is planned: likewise, of what its branches and loops require

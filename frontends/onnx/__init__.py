@@ -16,13 +16,14 @@ from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import symbols
-from legato.dialects.relax.markers import INPUT_FORMS, NAME, OUTPUT_FORMS
+from legato.dialects.relax.markers import CONSTANT_INPUTS, DEFAULT, INPUT_FORMS, NAME, OUTPUT_FORMS
 from legato.dialects.relax.type_index import indexed_types
 from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
 from legato.frontends.onnx.importer import Importer, Scope
+from legato.frontends.onnx.initialized import Initialized, Overridable
 from legato.frontends.onnx.inputs import input_types
 from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
@@ -45,6 +46,7 @@ def from_onnx(
     shapes: Shapes | None = None,
     context: Any = None,   # an ir.Context, which the bindings' stubs do not have
     entries: Sequence[Entry] = (),
+    overridable: Overridable = (),
 ) -> Module:
     """Imports an ONNX model as a relax function ``main`` with its weights.
 
@@ -53,7 +55,9 @@ def from_onnx(
     sizes; a size given for a named dimension replaces that dimension in all inputs. For an input that is a sequence it says the number of
     tensors, or lists their shapes, for an optional without a value None. Legato's dialects are loaded into ``context``; by
     default a new context is made. ``entries`` adds ops for this import only, or replaces some: ``@op("MyOp", 1, domain="my.domain")``;
-    ``legato.onnx_op`` registers them for all imports of the process.
+    ``legato.onnx_op`` registers them for all imports of the process. ``overridable``: the names of initializers that calls of the compiled
+    model may give another value, or True for all that the model lists among its inputs, too, which are constants otherwise. They become
+    the last inputs, each with its initializer as the default.
 
     Arguments and results carry the model's names (``relax.name``); ops have the names of their nodes as locations.
 
@@ -62,14 +66,14 @@ def from_onnx(
     source = read_model(model, whole=False)
     with seldom_collecting():
         try:
-            return import_model(source, shapes=shapes, context=context, entries=entries)
+            return import_model(source, shapes=shapes, context=context, entries=entries, overridable=overridable)
         finally:
             if source.reads is not None:
                 source.reads.finish()
 
 
 def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,
-                 entries: Sequence[Entry] = (), stand_ins: StandIns | None = None) -> Module:
+                 entries: Sequence[Entry] = (), stand_ins: StandIns | None = None, overridable: Overridable = ()) -> Module:
     """``from_onnx`` for a model that is read already, whose initializers may lie in arrays. ``stand_ins``: for nodes that cannot be
     imported, where only the error is wanted."""
     label, graph = source.label, source.proto.graph
@@ -81,8 +85,8 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
     loaded = load_dialects(make_context() if context is None else context)
     problems = Problems()
     with loaded, ir.Location.unknown(), indexed_types(), agreed_sizes() as agreed:
-        stored = {tensor.name for tensor in graph.initializer}
-        inputs = Inputs([value for value in graph.input if value.name not in stored], shapes, problems)
+        initialized = Initialized(graph, overridable)
+        inputs = Inputs([*initialized.required, *initialized.overridable], shapes, problems, initialized.constants)
         types = input_types(inputs.tensors, inputs.shapes, problems)
         if source.sizes_agree:      # not those that the importer names itself, which torch writes as operands of any size
             agreed.update(*(symbols(size) for type_ in types.values() if type_ is not None for size in type_.dims))
@@ -102,8 +106,9 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         importer.expansion.check_functions(graph, importer.functions)
         scope = Scope(opsets)
         arguments = iter(function.arguments)
-        scope.values.update(inputs.values({name: POISON if t is None else ComputedValue(next(arguments)) for name, t in types.items()}))
         importer.add_initializers(graph, scope)
+        defaults = initialized.defaults(scope.values, types, problems, weights)
+        scope.values.update(inputs.values({name: POISON if t is None else ComputedValue(next(arguments)) for name, t in types.items()}))
         with ir.InsertionPoint(function.entry_block):
             results = importer.run(graph.node, [value.name for value in graph.output], scope)
             forms, returned = outputs(graph.output, results)
@@ -116,6 +121,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
             for name, attribute in ((INPUT_FORMS, rows(inputs.forms)), (OUTPUT_FORMS, rows(forms))):
                 if attribute is not None:
                     function.attributes[name] = attribute
+            _mark_initialized(function, defaults, initialized.constants)
     LOGGER.info("%s: %d nodes, opset %s, %d weights of %.1f MB", label, len(graph.node), opsets.get("", "none"), len(weights),
                 weights.nbytes / 1e6)
     return Module(module, weights)
@@ -129,6 +135,18 @@ def _empty_main(arguments: Mapping[str, ir.Type]) -> tuple[ir.Module, func.FuncO
     function.add_entry_block()
     function.attributes["arg_attrs"] = _named(arguments)
     return module, function
+
+
+def _mark_initialized(function: func.FuncOp, defaults: Mapping[str, str], constants: Sequence[str]) -> None:
+    """Says on main which arguments have a default, by the key of its weight, and which inputs of the model are constants."""
+    if defaults:
+        given = [{a.name: a.attr for a in ir.DictAttr(of)} for of in function.attributes["arg_attrs"]]
+        for of in given:
+            if of[NAME].value in defaults:
+                of[DEFAULT] = ir.StringAttr.get(defaults[of[NAME].value])
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(of) for of in given])
+    if constants:
+        function.attributes[CONSTANT_INPUTS] = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in constants])
 
 
 def _return(function: func.FuncOp, names: Sequence[str], values: Sequence[ir.Value]) -> None:

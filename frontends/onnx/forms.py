@@ -4,7 +4,7 @@ How many tensors a sequence has, and whether an optional has a value, is known a
 computes it, and a call may decide it: main gives such an output in a layout. What a caller sees is on main (``relax.input_forms``,
 ``relax.output_forms``).
 """
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -68,8 +68,10 @@ def is_sequence(type_: onnx.TypeProto) -> bool:
 class Inputs:
     """A model's inputs as tensors: ``tensors`` and their ``shapes``, named after the input (``images[0]``), and the ``forms``."""
 
-    def __init__(self, values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> None:
-        """LegatoError if ``shapes`` does not fit the model. What cannot be imported is added to the problems."""
+    def __init__(self, values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems,
+                 constants: Collection[str] = ()) -> None:
+        """``constants``: the names of inputs that are none here. LegatoError if ``shapes`` does not fit the model. What cannot be imported
+        is added to the problems."""
         self._values, self._problems = {value.name: value for value in values}, problems
         self.forms: list[ModelForm] = []
         self.tensors: list[onnx.ValueInfoProto] = []
@@ -80,6 +82,9 @@ class Inputs:
         unknown = given.keys() - self._values.keys()
         if unknown:
             inputs = ", ".join(self._values) or "none"
+            if min(unknown) in constants:
+                raise LegatoError(f"shapes: the input '{min(unknown)}' has an initializer, so it is a constant; it is an input with "
+                                  f"from_onnx(..., overridable=['{min(unknown)}'])")
             raise LegatoError(f"shapes: there is no input '{min(unknown)}'; the inputs are: {inputs}")
         for value in values:
             self._add(value, value.name in given, given.get(value.name))

@@ -13,6 +13,7 @@ from legato.core.notebook import counted, html_table
 from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.forms import Shapes
+from legato.frontends.onnx.initialized import Overridable
 from legato.frontends.onnx.problems import Problem, some_of, spelled
 from legato.frontends.onnx.reader import canonical_domain, opsets_of, read_model
 from legato.frontends.onnx.stand_ins import StandIns
@@ -95,7 +96,7 @@ class OnnxReport:
 
 
 def onnx_report(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", *, shapes: Shapes | None = None,
-                entries: Sequence[Entry] = ()) -> OnnxReport:
+                entries: Sequence[Entry] = (), overridable: Overridable = ()) -> OnnxReport:
     """What of an ONNX model can be imported: its ops with the numbers of their nodes, and every node, input and output that cannot, with
     the reason; nothing is compiled. The arguments are those of ``from_onnx``.
 
@@ -106,7 +107,7 @@ def onnx_report(model: "str | os.PathLike[str] | bytes | onnx.ModelProto", *, sh
     source = read_model(model)
     stand_ins, problems = StandIns(source.proto, bool(shapes)), ()
     try:
-        import_model(source, shapes=shapes, entries=entries, stand_ins=stand_ins)
+        import_model(source, shapes=shapes, entries=entries, stand_ins=stand_ins, overridable=overridable)
     except LegatoError as error:
         problems = getattr(error, "problems", ())
         if not problems:

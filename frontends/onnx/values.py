@@ -107,10 +107,11 @@ class ConstantValue(Value):
                 if self.size == 1 or (len(self.dims) <= 1 and self.size * self.dtype.itemsize <= DENSE_BYTES):
                     self._value = relax.constant(np.array(self.array))
                 else:
-                    self._value = relax.weight(self._store(emitter.weights), self.dtype, self.dims)
+                    self._value = relax.weight(self.store(emitter.weights), self.dtype, self.dims)
         return self._value
 
-    def _store(self, weights: WeightStore) -> str:
+    def store(self, weights: WeightStore) -> str:
+        """Adds the elements to a weight store. Returns the key."""
         return weights.add(self.name, self._array, self._read)
 
 
@@ -128,7 +129,7 @@ class FileConstant(ConstantValue):
         """The elements, read from the file at each call."""
         return np.fromfile(self._path, self.dtype, self.size, offset=self._offset).reshape(self._shape)
 
-    def _store(self, weights: WeightStore) -> str:
+    def store(self, weights: WeightStore) -> str:
         return weights.add_file(self.name, self._path, self._offset, self.dtype, self.dims)
 
 

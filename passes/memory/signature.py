@@ -4,14 +4,14 @@ It is read from ``main`` at any stage after tir-bufferize: the original types ar
 arguments (``relax.name``, ``relax.weight``, ``tir.out``).
 """
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from legato.core.dtypes import numpy_dtype
 from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, dims, symbol, symbol_name, symbols
-from legato.dialects.relax.markers import DONATED, NAME, PACKED_NAMES, SIGNATURE, WEIGHT
+from legato.dialects.relax.markers import DEFAULT, DONATED, NAME, PACKED_NAMES, SIGNATURE, WEIGHT
 from legato.dialects.tir.markers import OUT
 
 
@@ -37,12 +37,14 @@ def donors(main: ir.OpView, boundary: "Boundary") -> list[int]:
 
 @dataclass(frozen=True)
 class BoundaryValue:
-    """A tensor at the boundary. In ``shape``, an unnamed size is a new symbol; in ``shown`` it is ``?``."""
+    """A tensor at the boundary. In ``shape``, an unnamed size is a new symbol; in ``shown`` it is ``?``. ``default``: the key of the weight
+    that an input is in calls without it; empty if it has none."""
 
     name: str
     dtype: str
     shape: tuple[Size, ...]
     shown: tuple[int | str, ...]
+    default: str = ""
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shown))}]"
@@ -100,7 +102,7 @@ class Boundary:
                 if name in taken:
                     raise LegatoError(f"two inputs of main have the name '{name}'")
                 taken.add(name)
-                inputs.append(_value(name, type_, known))
+                inputs.append(replace(_value(name, type_, known), default=of[DEFAULT].value if DEFAULT in of else ""))
                 known |= {s for d in inputs[-1].shape for s in symbols(d)}
         names = _output_names(function, attributes, len(results))
         outputs = [_value(n, t, None) for n, t in zip(names, results)]

@@ -24,9 +24,10 @@ STRING = ("a string", lambda a: isinstance(a, ir.StringAttr))
 STRINGS = ("an array of strings", _is_strings)
 FUNCTION_TYPE = ("a function type", _is_function_type)
 KINDS: dict[str, tuple[str, Callable[[ir.Attribute], bool]]] = {
-    **dict.fromkeys((relax.NAME, relax.WEIGHT, relax.SYMBOL, relax.PACKED, relax.CODEGEN, relax.COMPOSITE, relax.VETO, tir.STATE,
-                     tir.TIR_PACKED, tir.BUFFER_NAME), STRING),
-    **dict.fromkeys((relax.OPS, relax.PACKED_NAMES, relax.CALLERS, relax.LATE_SYMBOLS, tir.NAMES, tir.SHARED_NAMES), STRINGS),
+    **dict.fromkeys((relax.NAME, relax.WEIGHT, relax.DEFAULT, relax.SYMBOL, relax.PACKED, relax.CODEGEN, relax.COMPOSITE, relax.VETO,
+                     tir.STATE, tir.TIR_PACKED, tir.BUFFER_NAME), STRING),
+    **dict.fromkeys((relax.OPS, relax.CONSTANT_INPUTS, relax.PACKED_NAMES, relax.CALLERS, relax.LATE_SYMBOLS,
+                     tir.NAMES, tir.SHARED_NAMES), STRINGS),
     **dict.fromkeys((relax.SIGNATURE, tir.SIGNATURE), FUNCTION_TYPE),
     **dict.fromkeys((relax.REQUIRES, relax.BYTES, relax.REGION_REQUIRES), ("an array of arrays of two or three strings", _is_rows)),
     **dict.fromkeys((relax.ARGUMENTS, relax.ARTIFACTS, relax.PACKED_RESULTS),

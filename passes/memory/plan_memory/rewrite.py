@@ -8,7 +8,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import present, terminator
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dims import Size
-from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
+from legato.dialects.relax.markers import DEFAULT, NAME, SIGNATURE, SYMBOL, WEIGHT
 from legato.dialects.relax.requirements import Room, requirements
 from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
@@ -29,7 +29,8 @@ class MainRewrite:
         self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
         self.cut, self.bytes = cut, dict[object, ir.Value]()
         block = main.body.blocks[0]
-        self.attributes = [{NAME: ir.StringAttr.get(v.name)} for v in boundary.inputs]
+        self.attributes = [{NAME: ir.StringAttr.get(v.name)} | ({DEFAULT: ir.StringAttr.get(v.default)} if v.default else {})
+                           for v in boundary.inputs]
         self.attributes += [{WEIGHT: ir.StringAttr.get(v.name)} for v in boundary.weights]
         with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
             self.code = arith.ConstantOp(ir.IntegerType.get_signless(32), 0)

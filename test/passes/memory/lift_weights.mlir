@@ -23,6 +23,16 @@ func.func @main(%x: tensor<4x8xf32> {relax.name = "x"}) -> tensor<4x8xf32> {
 
 // -----
 
+// The default of an argument is lifted, too, once, in its own type, though nothing reads it.
+// CHECK-LABEL: func.func @main(%arg0: tensor<?x8xf32> {relax.default = "w"}, %arg1: tensor<8x8xf32> {relax.default = "a"}, %arg2: tensor<8x8xf32> {relax.weight = "a"}, %arg3: tensor<8x8xf32> {relax.weight = "w"})
+func.func @main(%x: tensor<?x8xf32> {relax.default = "w"}, %y: tensor<8x8xf32> {relax.default = "a"}) -> tensor<?x8xf32> {
+  %a = "relax.constant"() {weight = "a"} : () -> tensor<8x8xf32>
+  %0 = "relax.matmul"(%x, %a) : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
 func.func private @part(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   // expected-error @below {{@part is private and uses the weight "w": inline it into its caller first}}
   %w = "relax.constant"() {weight = "w"} : () -> tensor<8x8xf32>
