@@ -5,7 +5,7 @@ import onnx
 from onnx import AttributeProto, TypeProto
 
 from legato.dialects.relax.dims import UNKNOWN
-from legato.frontends.onnx.graph import reads
+from legato.frontends.onnx.graph import initializers, reads
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.sequences import DecidedOptional, GrowingSequence, PackedSequence, SequenceValue
 from legato.frontends.onnx.tensors import code_of
@@ -56,7 +56,8 @@ def _defined(nodes: Sequence[onnx.NodeProto]) -> Iterator[str]:
     for node in nodes:
         yield from node.output
         for attribute in node.attribute:
-            yield from (value.name for value in [*attribute.g.input, *attribute.g.initializer])
+            yield from (value.name for value in attribute.g.input)
+            yield from initializers(attribute.g)
             yield from _defined(attribute.g.node)
 
 

@@ -31,14 +31,19 @@ def _texts(message) -> Iterator[str | bytes]:
 
 
 def check_names(graph: onnx.GraphProto, label: str) -> None:
-    """LegatoError if two inputs, two initializers or two nodes of one graph define the same name."""
-    given = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    """LegatoError if two inputs, two initializers or two nodes of one graph define the same name, and for an input or output without
+    one."""
+    for what, values in (("input", graph.input), ("output", graph.output)):
+        for number, value in enumerate(values):
+            if not value.name:
+                raise LegatoError(f"{label}: the {what} {number} has no name")
+    given = {value.name for value in graph.input} | set(initializers(graph))
     for node in graph.node:
         for name in node.output:
             if name in given:
                 raise LegatoError(f"{label}: node {node_name(node)} defines '{name}', which is already an input or an initializer")
     _check_unique("inputs", [value.name for value in graph.input], label)
-    _check_unique("initializers", [tensor.name for tensor in graph.initializer], label)
+    _check_unique("initializers", initializers(graph), label)
     _check_unique("node outputs", [name for node in graph.node for name in node.output if name], label)
 
 
@@ -110,11 +115,16 @@ def reads(node: onnx.NodeProto) -> Iterator[str]:
 
 def _captured(graph: onnx.GraphProto) -> Iterator[str]:
     """The names a subgraph reads and does not define."""
-    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own = {value.name for value in graph.input} | set(initializers(graph))
     own |= {name for node in graph.node for name in node.output}
     for name in [*(name for node in graph.node for name in reads(node)), *(value.name for value in graph.output)]:
         if name not in own:
             yield name
+
+
+def initializers(graph: onnx.GraphProto) -> list[str]:
+    """The names of a graph's initializers, sparse ones at the end."""
+    return [*(tensor.name for tensor in graph.initializer), *(sparse.values.name for sparse in graph.sparse_initializer)]
 
 
 def node_name(node: onnx.NodeProto) -> str:

@@ -13,7 +13,7 @@ from legato.frontends.onnx import functions, tensors
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.evaluated import evaluated
 from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesError
-from legato.frontends.onnx.graph import live_nodes, node_name, reads
+from legato.frontends.onnx.graph import initializers, live_nodes, node_name, reads
 from legato.frontends.onnx.model_file import is_in_array
 from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS, reason_of
@@ -36,6 +36,7 @@ class Scope:
 
     opsets: Mapping[str, int]
     values: dict[str, Value] = field(default_factory=dict)
+    refused: dict[str, Problem] = field(default_factory=dict)  # of initializers that nothing may read
     attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)  # those of the function being expanded
     prefix: str = ""  # prepended to the nodes' names
     stands_for: Problem | None = None  # the node that is being expanded by its schema; problems inside are reported as its own
@@ -67,20 +68,36 @@ class Importer:
         for tensor in graph.initializer:
             if tensor.name in self._arrays and is_in_array(tensor):
                 scope.values[tensor.name] = ConstantValue(tensor.name, self._arrays[tensor.name], self._reads.get(tensor.name))
-                continue
-            try:
-                scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.file)
-            except (Refused, Malformed) as problem:
-                self._add_problem(scope, Problem(tensor.name, "initializer", "", None, str(problem), isinstance(problem, Malformed)))
-                scope.values[tensor.name] = POISON
+            else:
+                self._add_constant(tensor, tensor.name, scope)
         for sparse in graph.sparse_initializer:
-            self._add_problem(scope, Problem(sparse.values.name, "initializer", "", None, "sparse initializers are not supported"))
-            scope.values[sparse.values.name] = POISON
+            self._add_constant(sparse, sparse.values.name, scope)
+
+    def _constant(self, tensor: onnx.TensorProto | onnx.SparseTensorProto, name: str) -> ConstantValue:
+        if isinstance(tensor, onnx.SparseTensorProto):
+            return tensors.sparse_constant(tensor, name, self.file)
+        return tensors.constant(tensor, name, self.file)
+
+    def _add_constant(self, tensor: onnx.TensorProto | onnx.SparseTensorProto, name: str, scope: Scope) -> None:
+        """Adds an initializer to the scope. One that is not supported is a problem where something reads it."""
+        scope.refused.pop(name, None)
+        try:
+            scope.values[name] = self._constant(tensor, name)
+        except (Refused, Malformed) as problem:
+            scope.values[name] = POISON
+            found = Problem(name, "initializer", "", None, str(problem), isinstance(problem, Malformed))
+            if found.malformed:
+                self._add_problem(scope, found)
+            else:
+                scope.refused[name] = found
 
     def run(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope) -> list[Value]:
         """Imports the nodes that the outputs depend on, and returns the outputs' values."""
         order = live_nodes(list(nodes), outputs, scope.values, self.label)
         used = {name for node in order for name in reads(node)} | set(outputs)
+        for name in used & scope.refused.keys():
+            if scope.values.get(name) is POISON:
+                self._add_problem(scope, scope.refused[name])
         for node in order:
             self._import(node, used, scope)
         return [scope.values[name] for name in outputs]
@@ -100,11 +117,11 @@ class Importer:
     @staticmethod
     def _given(graph: onnx.GraphProto) -> set[str]:
         """The names in a graph that are not outputs of nodes."""
-        return {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        return {value.name for value in graph.input} | set(initializers(graph))
 
     def body(self, graph: onnx.GraphProto, scope: Scope) -> Body:
         """A node's subgraph as a Python function: each call imports it at the insertion point. Its constants are created once."""
-        inner = replace(scope, values=dict(scope.values))
+        inner = replace(scope, values=dict(scope.values), refused=dict(scope.refused))
         self.add_initializers(graph, inner)
         others = []
         for node in graph.node:
@@ -207,7 +224,7 @@ class Importer:
         """The outputs built by the table's entry."""
         node = OnnxNode(
             proto, version, inputs, attributes, wanted, self.emitter,
-            load=lambda tensor, name: tensors.constant(tensor, name, self.file),
+            load=self._constant,
             body=lambda graph: self.body(graph, scope),
             expansion=self.expansion,
         )  # fmt: skip

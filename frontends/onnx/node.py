@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, helper
 
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -38,7 +38,7 @@ class OnnxNode:
         attributes: dict[str, AttributeProto],
         used: Sequence[bool],
         emitter: Emitter,
-        load: Callable[[TensorProto, str], ConstantValue],
+        load: Callable[[TensorProto | SparseTensorProto, str], ConstantValue],
         body: Callable[[GraphProto], Body],
         expansion: Expansion,
     ):
@@ -122,6 +122,10 @@ class OnnxNode:
     def tensor(self, name: str) -> ConstantValue:
         """A required tensor attribute."""
         return self._load(self._attribute(name, AttributeProto.TENSOR, _REQUIRED), self.name)
+
+    def sparse_tensor(self, name: str) -> ConstantValue:
+        """A required attribute that is a sparse tensor, as a dense one."""
+        return self._load(self._attribute(name, AttributeProto.SPARSE_TENSOR, _REQUIRED), self.name)
 
     def graph(self, name: str):
         """A required attribute that is a subgraph (GraphProto)."""

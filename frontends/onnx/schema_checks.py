@@ -16,6 +16,7 @@ FIELDS = {      # of an attribute, by its type: where its value is, and what it 
     AttributeProto.FLOATS: ("floats", "a list of floats"),
     AttributeProto.INTS: ("ints", "a list of ints"),
     AttributeProto.STRINGS: ("strings", "a list of strings"),
+    AttributeProto.SPARSE_TENSOR: ("sparse_tensor", "a sparse tensor"),
 }
 _REDUCTIONS = {"reduction": (b"none", b"mean", b"sum")}
 _WORDS = {      # values of attributes, of ops whose bodies take any other for one of these

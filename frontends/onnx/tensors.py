@@ -6,10 +6,10 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import ConstantValue, FileConstant
+from legato.frontends.onnx.values import MADE_ELEMENTS, ConstantValue, FileConstant
 
 _DTYPES = {
     code: np.dtype(scalar)
@@ -87,10 +87,37 @@ def constant(tensor: TensorProto, name: str, file: Path | None) -> ConstantValue
             raise Malformed(f"it has {len(data)} bytes of data, but {list(shape)} of {dtype} takes {count * dtype.itemsize}")
         stored = dtype if dtype.itemsize == 1 else dtype.newbyteorder("<")
         return ConstantValue(name, np.frombuffer(data, stored).astype(dtype, copy=False).reshape(shape))
+    if dtype == np.bool_:     # numpy_helper looks at 8 bits of each number
+        values = np.array(tensor.int32_data, np.int32) != 0
+        if values.size != count:
+            raise Malformed(f"it has {values.size} elements, but its shape {list(shape)} has {count}")
+        return ConstantValue(name, values.reshape(shape))
     stored = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type)))
     if stored != count:
         raise Malformed(f"it has {stored} elements, but its shape {list(shape)} has {count}")
     return ConstantValue(name, numpy_helper.to_array(tensor))
+
+
+def sparse_constant(sparse: SparseTensorProto, name: str, file: Path | None) -> ConstantValue:
+    """The sparse tensor as a dense constant."""
+    shape = tuple(sparse.dims)
+    values, indices = constant(sparse.values, name, file).array, constant(sparse.indices, name, file).array
+    if any(size < 0 for size in shape):
+        raise Malformed(f"its shape {list(shape)} has a negative size")
+    if math.prod(shape) > MADE_ELEMENTS:
+        raise Refused(f"it is sparse, and dense it would have {math.prod(shape)} elements: up to {MADE_ELEMENTS} are supported")
+    if indices.dtype != np.int64 or values.ndim != 1 or indices.shape not in ((values.size,), (values.size, len(shape))):
+        raise Malformed(f"it is sparse, of {values.dtype}{list(values.shape)} at the indices {indices.dtype}{list(indices.shape)}: expected "
+                        f"a vector of values, and as many places of int64, numbers or rows of {len(shape)}")
+    rows = indices if indices.ndim == 2 else indices[:, None]
+    if ((rows < 0) | (rows >= (np.array(shape, np.int64) if indices.ndim == 2 else math.prod(shape)))).any():
+        raise Malformed(f"it is sparse, and has an index outside of its shape {list(shape)}")
+    dense = np.zeros(shape, values.dtype)
+    if indices.ndim == 2:
+        dense[tuple(indices.T)] = values
+    else:
+        dense.reshape(-1)[indices] = values
+    return ConstantValue(name, dense)
 
 
 def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], file: Path | None) -> np.ndarray:
@@ -115,7 +142,10 @@ def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
 
 
 def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], file: Path | None) -> ConstantValue:
-    entries = {entry.key: entry.value for entry in tensor.external_data}
+    entries: dict[str, str] = {}
+    for entry in tensor.external_data:
+        if entries.setdefault(entry.key, entry.value) != entry.value:
+            raise Malformed(f"its external data has two values for '{entry.key}': '{entries[entry.key]}' and '{entry.value}'")
     location = entries.get("location", "")
     if not location:
         raise Malformed("its data is external, but no location says where")
@@ -123,17 +153,18 @@ def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
         raise Malformed(f"its external data lies in {location!r}, which no file can be called")
     if file is None:
         raise Malformed(f"its data lies in the file '{location}', but the model came without a folder: give from_onnx its path")
-    if os.path.isabs(location) or os.path.normpath(location).startswith(".."):
+    if os.path.isabs(location) or Path(os.path.normpath(location)).parts[:1] == ("..",):
         raise Malformed(f"its data lies in '{location}', outside the model's folder")
     path = _inside(file, location)
     try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
+        offset, length = (int(entries.get(key, 0)) for key in ("offset", "length"))     # a length of 0 is that of the tensor
     except ValueError:
-        raise Malformed(f"offset '{entries.get('offset')}' or length '{entries.get('length')}' of its external data is no number") from None
+        given = next(f"the {key} '{entries[key]}'" for key in ("offset", "length") if not entries.get(key, "0").isdecimal())
+        raise Malformed(f"{given} of its external data is no number") from None
     if not path.is_file():
-        raise Malformed(f"its data lies in {path}, which is not there")
+        raise Malformed(f"its data lies in {path}, which is {'no file' if path.exists() else 'not there'}")
     wanted, available = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
-    if "length" in entries and length != wanted:
+    if length not in (0, wanted):
         raise Malformed(f"its external data has {length} bytes, but {list(shape)} of {dtype} takes {wanted}")
     if offset < 0 or offset + wanted > available:
         raise Malformed(f"its data would be bytes {offset} to {offset + wanted} of {path}, which has {available}")

@@ -32,10 +32,38 @@ def test_initializers():
     proto = broken(float_data=[1.0, 2.0])
     proto.graph.initializer[0].ClearField("raw_data")
     refuses(proto, "it has 2 elements, but its shape [2, 3] has 6")
+
+
+@pytest.mark.parametrize(("places", "shape", "text"), [
+    ([0, 1, 9], [9], "c (initializer): it is sparse, and has an index outside of its shape [9]"),
+    ([[0, 0], [1, 2], [1, 3]], [2, 3], "it is sparse, and has an index outside of its shape [2, 3]"),
+    ([0, 1], [9], "of float32[3] at the indices int64[2]: expected a vector of values, and as many places of int64"),
+    ([0, 1, 2], [9, -9], "its shape [9, -9] has a negative size"),
+])
+def test_sparse_initializers(places, shape, text):
+    proto = chain(node("Add", "x c", "y"))
+    proto.graph.sparse_initializer.append(sparse("c", places, shape))
+    refuses(proto, text)
+
+
+def sparse(name: str, places: list, shape: list[int]) -> onnx.SparseTensorProto:
+    made = helper.make_sparse_tensor(numpy_helper.from_array(X[0], name), numpy_helper.from_array(np.array(places), "i"), [9])
+    made.dims[:] = shape
+    return made
+
+
+def test_what_is_not_supported_may_lie_in_a_model_that_does_not_read_it():
     proto = chain(node("Relu", "x", "y"))
-    sparse = helper.make_sparse_tensor(numpy_helper.from_array(X[0], "s"), numpy_helper.from_array(np.arange(3), "i"), [9])
-    proto.graph.sparse_initializer.append(sparse)
-    refuses(proto, "s (initializer): sparse initializers are not supported", kind=UnsupportedError)
+    proto.graph.initializer.append(helper.make_tensor("words", TensorProto.STRING, [2], ["a", "b"]))
+    from_onnx(proto, context=CONTEXT)
+    refused = "words (initializer): element type string is not supported"
+    proto.graph.output.add(name="words")
+    refuses(proto, refused, kind=UnsupportedError)
+    captures = helper.make_graph([node("Identity", "words", "z")], "branch", [], [onnx.ValueInfoProto(name="z")])
+    branches = node("If", "c", "y", then_branch=captures, else_branch=captures)
+    proto = chain(branches, constants={"c": np.array(True)})
+    proto.graph.initializer.append(helper.make_tensor("words", TensorProto.STRING, [2], ["a", "b"]))
+    refuses(proto, refused, kind=UnsupportedError)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +75,10 @@ def test_initializers():
         ({"location": "w.bin", "offset": "-4"}, "would be bytes -4 to 20 of"),
         ({"location": "w.bin", "offset": "many"}, "offset 'many'"),
         ({"location": "w.bin", "length": "20"}, "has 20 bytes, but [2, 3] of float32 takes 24"),
+        ({"location": "w.bin", "length": ""}, "the length '' of its external data is no number"),
         ({"location": "../w.bin"}, "outside the model's folder"),
+        ({"location": "a/../../w.bin"}, "outside the model's folder"),
+        ({"location": "folder"}, "folder, which is no file"),
         ({"location": "/etc/passwd"}, "outside the model's folder"),
     ],
 )
@@ -58,9 +89,20 @@ def test_external_data(tmp_path, fields, text):
         proto.graph.initializer[0].external_data.add(key=key, value=entry)
     (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
     (tmp_path / "w.bin").write_bytes(bytes(30))
+    (tmp_path / "folder").mkdir()
     with pytest.raises(LegatoError, match=r"c \(initializer\)") as caught:
         from_onnx(tmp_path / "model.onnx", context=CONTEXT)
     assert text in str(caught.value)
+
+
+def test_external_data_is_said_once(tmp_path):
+    proto = broken(data_location=TensorProto.EXTERNAL)
+    proto.graph.initializer[0].ClearField("raw_data")
+    for name in ("w.bin", "v.bin"):
+        proto.graph.initializer[0].external_data.add(key="location", value=name)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(LegatoError, match=r"c \(initializer\): its external data has two values for 'location': 'w.bin' and 'v.bin'"):
+        from_onnx(tmp_path / "model.onnx", context=CONTEXT)
 
 
 def test_a_file_that_is_missing_is_one_line(tmp_path):

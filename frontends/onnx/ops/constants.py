@@ -31,7 +31,11 @@ def constant(node):
         return np.array(node.integer("value_int"), np.int64)
     if node.has("value_ints"):
         return np.array(node.integers("value_ints"), np.int64)
-    raise Refused("only tensors, floats and ints are supported as constants, no strings and nothing sparse")
+    if node.has("sparse_value"):
+        return node.sparse_tensor("sparse_value")
+    if not node.has("value_string") and not node.has("value_strings"):
+        raise Malformed("it has no value: one of the attributes value, sparse_value, value_float, value_int, ... says it")
+    raise Refused("only tensors, floats and ints are supported as constants, no strings")
 
 
 @op("ConstantOfShape", 9, 20, 21, 23, 24, 25)
