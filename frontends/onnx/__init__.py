@@ -20,7 +20,7 @@ from legato.dialects.relax.markers import CONSTANT_INPUTS, DEFAULT, INPUT_FORMS,
 from legato.dialects.relax.type_index import indexed_types
 from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
-from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
+from legato.frontends.onnx.forms import Inputs, Shapes, is_sequence, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
 from legato.frontends.onnx.importer import Importer, Scope
 from legato.frontends.onnx.initialized import Initialized, Overridable
@@ -29,10 +29,12 @@ from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import ModelSource, check_opset, opsets_of, read_model
 from legato.frontends.onnx.registry import onnx_op, registered
+from legato.frontends.onnx.sequences import DecidedOptional, EmptyOptional, PackedSequence, SequenceValue
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
 
+Sequences = (SequenceValue, PackedSequence)
 MANY_NODES = 500    # of a graph in which searches pay to be compiled
 
 LOGGER = logging.getLogger(__name__)
@@ -111,6 +113,7 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
         scope.values.update(inputs.values({name: POISON if t is None else ComputedValue(next(arguments)) for name, t in types.items()}))
         with ir.InsertionPoint(function.entry_block):
             results = importer.run(graph.node, [value.name for value in graph.output], scope)
+            _check_kinds(graph.output, results, problems)
             forms, returned = outputs(graph.output, results)
             _check_outputs(returned, problems, label, sizes=not shapes)
             problems.raise_all(label)
@@ -159,6 +162,18 @@ def _return(function: func.FuncOp, names: Sequence[str], values: Sequence[ir.Val
 
 def _named(names) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.DictAttr.get({NAME: ir.StringAttr.get(name)}) for name in names])
+
+
+def _check_kinds(outputs: Sequence[onnx.ValueInfoProto], results: Sequence[Value], problems: Problems) -> None:
+    """Adds a problem for each output that is declared a tensor and is a sequence, or the other way."""
+    for declared, value in zip(outputs, results):
+        kind = declared.type.WhichOneof("value")
+        inner = value.value if isinstance(value, DecidedOptional) else value
+        unknown = kind is None or value is POISON or isinstance(value, EmptyOptional)
+        if unknown or is_sequence(declared.type) == isinstance(inner, Sequences):
+            continue
+        said, found = ("a sequence", "a tensor") if is_sequence(declared.type) else ("a tensor", "a sequence")
+        problems.append(Problem(declared.name, "output", "", None, f"it is declared {said}, but the graph computes {found}", malformed=True))
 
 
 def _check_outputs(outputs: Sequence[tuple[onnx.ValueInfoProto, Value]], problems: Problems, label: str, sizes: bool) -> None:

@@ -70,9 +70,13 @@ def bound_attributes(
     node: onnx.NodeProto, scope: dict[str, AttributeProto], defaults: Sequence[AttributeProto] = ()
 ) -> dict[str, AttributeProto]:
     """The node's attributes by name, with references to the enclosing function's attributes resolved and ``defaults`` for those
-    missing."""
+    missing. Malformed for a name that is given twice."""
     result = {attribute.name: attribute for attribute in defaults}
+    given: set[str] = set()
     for attribute in node.attribute:
+        if attribute.name in given:
+            raise Malformed(f"attribute '{attribute.name}' is given twice")
+        given.add(attribute.name)
         if not attribute.ref_attr_name:
             result[attribute.name] = attribute
         elif attribute.ref_attr_name in scope:

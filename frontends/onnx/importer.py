@@ -19,7 +19,7 @@ from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS, reason_of
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, ModelSource, canonical_domain, check_opset, opset_versions
-from legato.frontends.onnx.schema_checks import check_arity, check_attribute_types, check_defined
+from legato.frontends.onnx.schema_checks import check_arity, check_attribute_types, check_defined, check_references
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
@@ -36,11 +36,11 @@ class Scope:
 
     opsets: Mapping[str, int]
     values: dict[str, Value] = field(default_factory=dict)
-    refused: dict[str, Problem] = field(default_factory=dict)  # of initializers that nothing may read
     attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)  # those of the function being expanded
     prefix: str = ""  # prepended to the nodes' names
     stands_for: Problem | None = None  # the node that is being expanded by its schema; problems inside are reported as its own
     active: tuple[FunctionId, ...] = ()  # the model's functions being expanded, to detect recursion
+    refused: dict[str, Problem] = field(default_factory=dict)  # of initializers that nothing may read
 
 
 class Importer:
@@ -212,6 +212,8 @@ class Importer:
             check_arity(schema, node, inputs)
         if poisoned:
             return [POISON] * len(wanted)
+        if not scope.active and scope.stands_for is None:
+            check_references(node)
         attributes = functions.bound_attributes(node, scope.attributes)
         if schema is not None:
             check_attribute_types(schema, attributes)

@@ -47,6 +47,14 @@ def check_attribute_types(schema: onnx.defs.OpSchema, attributes: Mapping[str, A
             check_type(name, attribute, schema.attributes[name].type.value)
 
 
+def check_references(node: onnx.NodeProto) -> None:
+    """Malformed if a node outside of functions refers to a function's attribute."""
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            raise Malformed(f"attribute '{attribute.name}' is that of the function around the node, '{attribute.ref_attr_name}', and the "
+                            "node is in none")
+
+
 def check_type(name: str, attribute: AttributeProto, kind: int) -> None:
     """Malformed if an attribute is of another type."""
     if attribute.type != kind:

@@ -107,8 +107,8 @@ def sparse_constant(sparse: SparseTensorProto, name: str, file: Path | None) -> 
     if math.prod(shape) > MADE_ELEMENTS:
         raise Refused(f"it is sparse, and dense it would have {math.prod(shape)} elements: up to {MADE_ELEMENTS} are supported")
     if indices.dtype != np.int64 or values.ndim != 1 or indices.shape not in ((values.size,), (values.size, len(shape))):
-        raise Malformed(f"it is sparse, of {values.dtype}{list(values.shape)} at the indices {indices.dtype}{list(indices.shape)}: expected "
-                        f"a vector of values, and as many places of int64, numbers or rows of {len(shape)}")
+        raise Malformed(f"it is sparse, of {values.dtype}{list(values.shape)} at the indices {indices.dtype}{list(indices.shape)}: "
+                        f"expected a vector of values, and as many places of int64, numbers or rows of {len(shape)}")
     rows = indices if indices.ndim == 2 else indices[:, None]
     if ((rows < 0) | (rows >= (np.array(shape, np.int64) if indices.ndim == 2 else math.prod(shape)))).any():
         raise Malformed(f"it is sparse, and has an index outside of its shape {list(shape)}")

@@ -55,6 +55,22 @@ def test_deformable_convolutions(attributes, text):
     refuses("DeformConv", DEFORM, attributes, text, opset=22)
 
 
+def test_attributes_that_say_two_things_or_nothing():
+    node = helper.make_node("Softmax", ["x"], ["y"], name="/n", axis=0)
+    node.attribute.append(helper.make_attribute("axis", 1))
+    with pytest.raises(LegatoError, match=r"/n \(Softmax, opset 20\): attribute 'axis' is given twice"):
+        imported(model([node], [value("x", IMAGE)], ["y"]))
+    del node.attribute[0]
+    node.attribute[0].ref_attr_name = "where"
+    with pytest.raises(LegatoError, match="attribute 'axis' is that of the function around the node, 'where', and the node is in none"):
+        imported(model([node], [value("x", IMAGE)], ["y"]))
+    several = {"value_int": 1, "value_float": 1.0}, "it has several values: value_float, value_int"
+    for attributes, text in (several, ({}, "it has no value")):
+        constant = helper.make_node("Constant", [], ["c"], name="/c", **attributes)
+        with pytest.raises(LegatoError, match=rf"/c \(Constant, opset 20\): {text}"):
+            imported(model([constant, helper.make_node("Add", ["x", "c"], ["y"])], [value("x", IMAGE)], ["y"]))
+
+
 def test_windows_of_blocks_and_pools():
     blocks = {"x": np.ones((1, 4, 4), np.float32), "i": np.array([4, 4]), "b": np.array([2, 2])}
     refuses("Col2Im", blocks, {"strides": [0, 0]}, "strides = [0, 0]: expected 2 values of 1 or more")

@@ -224,6 +224,13 @@ def test_outputs():
         imported(proto)
     proto.graph.output[0].CopyFrom(value("y", X))
     imported(proto, shapes={"x": [5, 3]})  # other inputs than the model was declared for
+    proto.graph.output[0].CopyFrom(helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None))
+    refuses(proto, "y (output): it is declared a sequence, but the graph computes a tensor")
+    list_ = chain(node("SequenceConstruct", "x x", "y"))
+    list_.graph.output[0].CopyFrom(value("y", X))
+    refuses(list_, "y (output): it is declared a tensor, but the graph computes a sequence")
+    proto.graph.output[0].name = ""
+    refuses(proto, "model 'test': the output 0 has no name")
     del proto.graph.output[:]
     refuses(proto, "model 'test' has no outputs: there is nothing to compute")
 

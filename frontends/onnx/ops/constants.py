@@ -15,12 +15,16 @@ from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import MADE_ELEMENTS, ConstantValue
 
+_VALUES = ("value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings")
 STORED_BYTES = 1 << 30   # larger constants of one value are filled at run time
 
 
 @op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(node):
     """Constant, of a tensor, floats or ints."""
+    given = [name for name in _VALUES if node.has(name)]
+    if len(given) > 1:
+        raise Malformed(f"it has several values: {', '.join(given)}")
     if node.has("value"):
         return node.tensor("value")
     if node.has("value_float"):
@@ -33,8 +37,8 @@ def constant(node):
         return np.array(node.integers("value_ints"), np.int64)
     if node.has("sparse_value"):
         return node.sparse_tensor("sparse_value")
-    if not node.has("value_string") and not node.has("value_strings"):
-        raise Malformed("it has no value: one of the attributes value, sparse_value, value_float, value_int, ... says it")
+    if not given:
+        raise Malformed(f"it has no value: it needs one of the attributes {', '.join(_VALUES)}")
     raise Refused("only tensors, floats and ints are supported as constants, no strings")
 
 
