@@ -12,6 +12,7 @@ from legato.core.errors import LegatoError
 from legato.driver import compile
 from legato.frontends.onnx import import_model
 from legato.frontends.torch.decompositions import decompositions
+from legato.frontends.torch.entries import ENTRIES
 from legato.frontends.torch.graphs import TorchGraph
 from legato.frontends.torch.tensors import result_tensors, shared_array
 from legato.runtime import Executable
@@ -90,7 +91,7 @@ class CompiledGraph:
         if key not in self._models:
             arrays: dict[int, np.ndarray] = {i: shared_array(arguments[i]) for i in constants}
             self._kept += [arguments[i] for i in constants]
-            executable = compile(import_model(self._graph.model(arrays)), **self._options)
+            executable = compile(import_model(self._graph.model(arrays), entries=ENTRIES), **self._options)
             self._models[key] = executable, [i for i in self._graph.inputs if i not in arrays]
         return self._models[key]
 

@@ -9,9 +9,10 @@ from legato.dialects.relax.dialect import Relax
 from legato.dialects.relax.ops.constant import constant
 
 
-def distinct(x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
+def distinct(x: ir.Value, equal_nan: bool = True) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
     """For a vector: its distinct elements in ascending order, the index of the first occurrence of each, for each element of ``x`` the
-    number of its distinct element, and the count of each. Their size is a new symbol (0 of no elements); indices are int64.
+    number of its distinct element, and the count of each. Their size is a new symbol (0 of no elements); indices are int64. NaN are behind
+    all numbers; ``equal_nan``: they are one element, as in numpy, else each is one of its own, as in PyTorch.
     InferenceError if ``x`` is no vector."""
     ops = Relax.OPS
     sizes = dims.dims(x.type)
@@ -28,7 +29,10 @@ def distinct(x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
     ones = ops["broadcast_to"].build(constant(np.int64(1)), shape=[n])
     index = ops["cumsum"].build(ones, axis=0, exclusive=True)
     before = ops["take"].build(ordered, ops["maximum"].build(ops["subtract"].build(index, constant(np.int64(1))), zero), axis=0)
-    begins = ops["logical_or"].build(ops["equal"].build(index, zero), ops["not_equal"].build(ordered, before))
+    differs = ops["not_equal"].build(ordered, before)
+    if equal_nan and dtypes.kind(element) == "float":
+        differs = ops["logical_and"].build(differs, ops["logical_not"].build(ops["isnan"].build(before)))
+    begins = ops["logical_or"].build(ops["equal"].build(index, zero), differs)
     starts = ops["nonzero"].build(begins)
     count = dims.dims(starts.type)[1]
     starts = ops["reshape"].build(starts, shape=[count])

@@ -173,7 +173,8 @@ def _check_kinds(outputs: Sequence[onnx.ValueInfoProto], results: Sequence[Value
         if unknown or is_sequence(declared.type) == isinstance(inner, Sequences):
             continue
         said, found = ("a sequence", "a tensor") if is_sequence(declared.type) else ("a tensor", "a sequence")
-        problems.append(Problem(declared.name, "output", "", None, f"it is declared {said}, but the graph computes {found}", malformed=True))
+        reason = f"it is declared {said}, but the graph computes {found}"
+        problems.append(Problem(declared.name, "output", "", None, reason, malformed=True))
 
 
 def _check_outputs(outputs: Sequence[tuple[onnx.ValueInfoProto, Value]], problems: Problems, label: str, sizes: bool) -> None:

@@ -11,6 +11,7 @@ from legato.frontends.torch.arguments import told_apart
 from legato.frontends.torch.axes import name_axes
 from legato.frontends.torch.caches import register_caches
 from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
+from legato.frontends.torch.entries import ENTRIES
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.guards import fix_sizes, name_sizes, require_guards
 from legato.frontends.torch.installed import torch_packages
@@ -81,7 +82,7 @@ def import_torch(
     source = model_source(program, label)
     LOGGER.info("%s: exported as %d nodes and %d weights", label, len(source.proto.graph.node), len(source.arrays))
     names = [value.name for value in source.proto.graph.input]
-    module = import_model(source, context=context, entries=entries)
+    module = import_model(source, context=context, entries=[*ENTRIES, *entries])
     with module.context:
         require_guards(module.function(), program.exported_program, names, label)
     return module, signature

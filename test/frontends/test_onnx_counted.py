@@ -3,6 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 import legato
 
@@ -116,6 +117,32 @@ def test_unique_parts_of_any_size(axis):
         x = np.random.default_rng(0).integers(0, 2, shape).astype(np.float32)
         for found, wanted in zip(exe(x), session.run(None, {"x": x}), strict=True):
             np.testing.assert_array_equal(found, wanted)
+
+
+PLACES = [1, np.nan, 2, np.nan, 1, np.inf, np.nan, -np.inf, -np.nan]
+
+
+@pytest.mark.parametrize("shape", [(9,), ("n",)])
+@pytest.mark.parametrize(("dtype", "is_sorted"), [("float32", 1), ("float32", 0), ("float64", 1), ("float16", 1)])
+def test_unique_takes_all_nan_for_one(shape, dtype, is_sorted):
+    """As numpy; onnxruntime compares by <, of which NaN make no order."""
+    kind, outputs = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["y", "first", "which", "often"]
+    proto = model([helper.make_node("Unique", ["x"], outputs, sorted=is_sorted)], [("x", kind, list(shape))],
+                  [("y", kind, None), *((n, TensorProto.INT64, [None]) for n in outputs[1:])])
+    x = np.array(PLACES, dtype)
+    for found, wanted in zip(legato.compile(legato.from_onnx(proto))(x), ReferenceEvaluator(proto).run(None, {"x": x}), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("axis", "rows"), [(0, 6), (0, "n"), (1, 6)])
+def test_unique_parts_with_nan_are_different(axis, rows):
+    x = np.array([[1, np.nan], [1, 2], [1, 2], [np.nan, 1], [1, 3], [1, np.nan]], np.float32)
+    outputs = ["y", "first", "which", "often"]
+    proto = model([helper.make_node("Unique", ["x"], outputs, axis=axis)], [("x", TensorProto.FLOAT, [rows, 2])],
+                  [("y", TensorProto.FLOAT, None), *((n, TensorProto.INT64, [None]) for n in outputs[1:])])
+    wanted = np.unique(x, True, True, True, axis=axis)
+    for found, one in zip(legato.compile(legato.from_onnx(proto))(x), wanted, strict=True):
+        np.testing.assert_array_equal(found, one.reshape(found.shape))
 
 
 def test_only_the_size_of_what_is_found_is_used():

@@ -3,6 +3,8 @@ from importlib import import_module
 
 import pytest
 
+import legato
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
 backend = import_module("legato.torch_backend").torch_backend
@@ -30,6 +32,15 @@ def check(function, *calls):
 def test_results_of_sizes_that_data_gives():
     check(lambda x: (x[x > 0], x[x > 0] * 2, torch.nonzero(x > 0), x.masked_select(x < 0)),
           lambda: (torch.randn(4, 6),), lambda: (torch.randn(5, 7),), lambda: (-torch.ones(2, 2),))
+
+
+def test_each_nan_is_a_distinct_element():
+    numbers = torch.tensor([1, torch.nan, 2, torch.nan, 1])
+    function = torch.nn.Module()
+    function.forward = lambda x: torch.unique(x, return_inverse=True, return_counts=True)
+    ours = legato.compile(legato.from_torch(function.eval(), (numbers,)))(numbers)
+    for one, expected in zip(ours, function(numbers), strict=True):
+        torch.testing.assert_close(torch.as_tensor(one), expected, equal_nan=True)
 
 
 def test_numbers_that_data_gives_are_results():

@@ -114,14 +114,16 @@ def unique(node):
     return distinct_parts(node, node.integer("axis", None), node.flag("sorted", True))
 
 
-def distinct_parts(node, axis: int | None, in_order: bool):
+def distinct_parts(node, axis: int | None, in_order: bool, equal_nan: bool = True):
     """The distinct elements, or parts along an axis, of the input; where each occurs first; which of them each is; and how often it occurs.
-    ``in_order``: they are sorted, else in the order of their first occurrences."""
+    ``in_order``: they are sorted, else in the order of their first occurrences. ``equal_nan``: all NaN are one element. Parts along an axis
+    that have NaN are different ones, as in numpy."""
     x = node.x(0)
+    equal_nan = equal_nan and axis is None
     if axis is None:
         x, axis = relax.reshape(x, shape=[-1]), 0
     axis = node.axis(axis, x.type.rank)
-    values, first, which, counts = distinct(x if x.type.rank == 1 else _order_of_parts(node, x, axis))
+    values, first, which, counts = distinct(x if x.type.rank == 1 else _order_of_parts(node, x, axis), equal_nan)
     values = values if x.type.rank == 1 else relax.take(x, first, axis=axis)
     if in_order:
         return values, first, which, counts
@@ -145,10 +147,21 @@ def _order_of_parts(node, x, axis: int):
         x = relax.astype(x, dtype=np.int8)
     rows = relax.reshape(relax.permute_dims(x, axes=[axis, *(a for a in range(x.type.rank) if a != axis)]), shape=[size, length])
     mine, other = relax.expand_dims(rows, axis=[1]), relax.expand_dims(rows, axis=[0])
-    differ = relax.astype(relax.not_equal(mine, other), dtype=np.int64)
+    nan = relax.isnan(mine) if kind(node.dtype()) == "float" else None
+    unequal, above = relax.not_equal(mine, other), relax.greater(mine, other)
+    if nan is not None:      # NaN are equal to each other here, and greater than all numbers
+        unequal = relax.logical_and(unequal, relax.logical_not(relax.logical_and(nan, relax.isnan(other))))
+        above = relax.logical_or(above, nan)
+    differ = relax.astype(unequal, dtype=np.int64)
     leading = relax.equal(relax.cumsum(differ, axis=2), node.literal(1))    # from the first difference up to the second
-    decides = relax.logical_and(relax.logical_and(leading, relax.equal(differ, node.literal(1))), relax.greater(mine, other))
+    decides = relax.logical_and(relax.logical_and(leading, relax.equal(differ, node.literal(1))), above)
     greater = relax.max(relax.astype(decides, dtype=np.int64), axis=[2])
+    if nan is not None:      # parts that have NaN are in the order in which they occur
+        number = run_time.counted(size)
+        earlier = relax.greater(relax.expand_dims(number, axis=[1]), relax.expand_dims(number, axis=[0]))
+        same = relax.logical_and(relax.equal(relax.sum(differ, axis=[2]), node.literal(0)), earlier)
+        has_nan = relax.max(relax.astype(nan, dtype=np.int64), axis=[2])
+        greater = relax.add(greater, relax.multiply(relax.astype(same, dtype=np.int64), has_nan))
     return relax.sum(greater, axis=[1])
 
 

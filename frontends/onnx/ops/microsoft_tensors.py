@@ -59,9 +59,10 @@ def expand_dims(node):
 
 @op("Unique", 1, domain=_DOMAIN)
 def unique(node):
-    """The distinct elements of a vector in the order of their first occurrences, which of them each element is, and their counts."""
+    """The distinct elements of a vector in the order of their first occurrences, which of them each element is, and their counts.
+    Each NaN is an element of its own, as in onnxruntime."""
     node.dims(0, rank=1)
-    values, _, which, counts = gather.distinct_parts(node, None, in_order=False)
+    values, _, which, counts = gather.distinct_parts(node, None, in_order=False, equal_nan=False)
     return values, which, counts
 
 
