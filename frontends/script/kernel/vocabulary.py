@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.core.mlir import arith, math
-from legato.frontends.script.kernel import forms, intrinsics
+from legato.frontends.script.kernel import fixed_point, forms, intrinsics
 from legato.frontends.script.kernel.arithmetic import invert, logical_not, select
 from legato.frontends.script.kernel.intrinsics import (
     ScalarFunction,
@@ -67,6 +67,8 @@ FUNCTIONS: dict[str, ScalarFunction | Form] = {
     "shift_left": operator("<<"), "shift_right": operator(">>"), "bitwise_and": operator("&"), "bitwise_or": operator("|"),
     "bitwise_xor": operator("^"), "bitwise_not": ScalarFunction(invert),
     "clz": of_bits(math.CountLeadingZerosOp), "popcount": of_bits(math.CtPopOp),
+    "q_multiply_shift": ScalarFunction(fixed_point.multiply_shift),
+    "q_multiply_shift_per_axis": ScalarFunction(fixed_point.multiply_shift_per_axis),
     # conditions
     "Not": ScalarFunction(logical_not), "And": folded("and"), "Or": folded("or"), "all": folded("and"), "any": folded("or"),
     "likely": ScalarFunction(intrinsics.likely), "assume": ScalarFunction(intrinsics.assume),
