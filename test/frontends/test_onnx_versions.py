@@ -132,6 +132,7 @@ CASES = [
     *case("BatchNormalization", (7, 9, 14, 15), IMAGE, floats(4), floats(4), floats(4), np.abs(floats(4)), epsilon=1e-3),
     *case("BatchNormalization", 14, IMAGE, *(C(a) for a in (floats(4), floats(4), floats(4), np.abs(floats(4)))), momentum=0.8),
     *case("Upsample", 7, IMAGE, scales=[1.0, 1.0, 2.0, 3.0]),
+    *case("Upsample", 7, IMAGE, scales=[1.0, 1.0, 2.5, 2.0], mode="linear"),
     *case("Upsample", 9, IMAGE, C([1, 1, 2, 2], np.float32), mode="nearest"),
     *case("Upsample", 9, IMAGE, C([1, 1, 2, 2], np.float32), mode="linear", dynamic=False),
     *case("Resize", 10, IMAGE, C([1, 1, 2, 2], np.float32)),

@@ -14,7 +14,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx.entry import Entry
-from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, TIE, as_f64, requested, resized, scaled, times, weighable
+from legato.frontends.onnx.ops.run_time_resize import BY_SCALE, TIE, as_f64, requested, resized, scaled, scaled_by, times, weighable
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _LONGEST = 1 << 16  # the limit for the size of a resized axis
@@ -219,9 +219,7 @@ def _upsample(node) -> ir.Value:
     rule, axes = ResizeRule(node.text("mode", "nearest", "linear"), "asymmetric", BY_SCALE), list(range(node.rank()))
     if node.version == 7:
         found = _known(node, rule, axes, node.numbers("scales"))
-        if found is None:
-            raise Refused(f"axes of sizes {list(node.dims())} cannot be resized by {node.numbers('scales')} before opset 9")
-        return _apply(node, rule, found)
+        return resized(node, rule, scaled_by(node, axes, node.numbers("scales")), 0.0) if found is None else _apply(node, rule, found)
     if not node.by_data(1):
         found = _known(node, rule, axes, node.floats(1, "the scales"))
         if found is not None:

@@ -60,9 +60,14 @@ def scaled(node, axes: Sequence[int], index: int, roi: ir.Value | None = None) -
     if array is None:
         scales = as_f64(node.x(index))
         return _axes(axes, before, _products(node, before, scales), scales, roi)
-    factors = [float(scale) for scale in array.ravel()]
+    return scaled_by(node, axes, [float(scale) for scale in array.ravel()], roi)
+
+
+def scaled_by(node, axes: Sequence[int], factors: Sequence[float], roi: ir.Value | None = None) -> list[RunTimeAxis]:
+    """The axes resized by scales that are known. Malformed for a scale that is not positive."""
+    before = [node.dims()[axis] for axis in axes]
     if not all(0 < scale < np.inf for scale in factors):
-        raise Malformed(f"axes cannot be resized by {factors}")
+        raise Malformed(f"axes cannot be resized by {list(factors)}")
     counts = [_times(size, scale) for size, scale in zip(before, factors)]
     open_ones = [i for i, count in enumerate(counts) if count is None]
     if open_ones:
