@@ -27,7 +27,7 @@ from legato.frontends.onnx.initialized import Initialized, Overridable
 from legato.frontends.onnx.inputs import input_types
 from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
-from legato.frontends.onnx.reader import ModelSource, check_opset, opsets_of, read_model
+from legato.frontends.onnx.reader import ModelSource, check_opset, opsets_of, read_model, with_assumed
 from legato.frontends.onnx.registry import onnx_op, registered
 from legato.frontends.onnx.sequences import DecidedOptional, EmptyOptional, PackedSequence, SequenceValue
 from legato.frontends.onnx.stand_ins import StandIns
@@ -106,13 +106,16 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
             problems.raise_all(label)
         importer.add_functions(source.proto.functions)
         importer.expansion.check_functions(graph, importer.functions)
-        scope = Scope(opsets)
+        scope = Scope(with_assumed(opsets))
         arguments = iter(function.arguments)
         importer.add_initializers(graph, scope)
         defaults = initialized.defaults(scope.values, types, problems, weights)
         scope.values.update(inputs.values({name: POISON if t is None else ComputedValue(next(arguments)) for name, t in types.items()}))
         with ir.InsertionPoint(function.entry_block):
-            results = importer.run(graph.node, [value.name for value in graph.output], scope)
+            try:
+                results = importer.run(graph.node, [value.name for value in graph.output], scope)
+            except Malformed as reason:     # of names: what is wrong with a node is among the problems
+                raise LegatoError(str(reason)) from None
             _check_kinds(graph.output, results, problems)
             forms, returned = outputs(graph.output, results)
             _check_outputs(returned, problems, label, sizes=not shapes)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import onnx
 
 from legato.core.errors import LegatoError
+from legato.frontends.onnx.problems import Malformed
 
 
 def check_text(model: onnx.ModelProto, label: str) -> None:
@@ -31,8 +32,8 @@ def _texts(message) -> Iterator[str | bytes]:
 
 
 def check_names(graph: onnx.GraphProto, label: str) -> None:
-    """LegatoError if two inputs, two initializers or two nodes of one graph define the same name, and for an input or output without
-    one."""
+    """LegatoError if two inputs, two initializers or two nodes of one graph, or of a node's graph, define the same name, and for an input
+    or output without one."""
     for what, values in (("input", graph.input), ("output", graph.output)):
         for number, value in enumerate(values):
             if not value.name:
@@ -42,6 +43,9 @@ def check_names(graph: onnx.GraphProto, label: str) -> None:
         for name in node.output:
             if name in given:
                 raise LegatoError(f"{label}: node {node_name(node)} defines '{name}', which is already an input or an initializer")
+        for attribute in node.attribute:
+            if attribute.type == attribute.GRAPH:
+                check_names(attribute.g, f"{label}: the graph '{attribute.name}' of node {node_name(node)}")
     _check_unique("inputs", [value.name for value in graph.input], label)
     _check_unique("initializers", initializers(graph), label)
     _check_unique("node outputs", [name for node in graph.node for name in node.output if name], label)
@@ -50,7 +54,7 @@ def check_names(graph: onnx.GraphProto, label: str) -> None:
 def live_nodes(nodes: list[onnx.NodeProto], outputs: Iterable[str], outside: Iterable[str], label: str) -> list[onnx.NodeProto]:
     """The nodes that the outputs depend on, in topological order, as close to the given order as possible.
 
-    ``outside``: the names defined outside of the nodes. LegatoError for a name that nothing defines, and for a cycle.
+    ``outside``: the names defined outside of the nodes. Malformed for a name that nothing defines, and for a cycle.
     """
     outside = set(outside)
     producer = {name: index for index, node in enumerate(nodes) for name in node.output if name}
@@ -60,7 +64,7 @@ def live_nodes(nodes: list[onnx.NodeProto], outputs: Iterable[str], outside: Ite
         if output in producer:
             pending.append(producer[output])
         elif output not in outside:
-            raise LegatoError(f"{label}: nothing defines the output '{output}'")
+            raise Malformed(f"{label}: nothing defines the output '{output}'")
     while pending:
         index = pending.pop()
         if index in sources:
@@ -68,7 +72,7 @@ def live_nodes(nodes: list[onnx.NodeProto], outputs: Iterable[str], outside: Ite
         names = set(reads(nodes[index]))
         for name in names:
             if name not in producer and name not in outside:
-                raise LegatoError(f"{label}: node {node_name(nodes[index])} reads '{name}', which nothing defines")
+                raise Malformed(f"{label}: node {node_name(nodes[index])} reads '{name}', which nothing defines")
         sources[index] = {producer[name] for name in names if name in producer}
         pending.extend(sources[index])
     return [nodes[index] for index in _sorted(sources, nodes, label)]
@@ -93,7 +97,7 @@ def _sorted(sources: dict[int, set[int]], nodes: list[onnx.NodeProto], label: st
                 heapq.heappush(ready, reader)
     if len(order) != len(sources):
         names = " <- ".join(node_name(nodes[index]) for index in _cycle(sources, set(order)))
-        raise LegatoError(f"{label}: the graph has a cycle: {names}")
+        raise Malformed(f"{label}: the graph has a cycle: {names}")
     return order
 
 

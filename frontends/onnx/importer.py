@@ -91,9 +91,10 @@ class Importer:
             else:
                 scope.refused[name] = found
 
-    def run(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope) -> list[Value]:
-        """Imports the nodes that the outputs depend on, and returns the outputs' values."""
-        order = live_nodes(list(nodes), outputs, scope.values, self.label)
+    def run(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope, label: str | None = None) -> list[Value]:
+        """Imports the nodes that the outputs depend on, and returns the outputs' values. ``label``: of the graph in messages, the model's
+        by default. Malformed for names that do not fit together."""
+        order = live_nodes(list(nodes), outputs, scope.values, label or self.label)
         used = {name for node in order for name in reads(node)} | set(outputs)
         for name in used & scope.refused.keys():
             if scope.values.get(name) is POISON:
@@ -104,7 +105,11 @@ class Importer:
 
     def list_unknown(self, graph: onnx.GraphProto) -> None:
         """Adds a problem for each node that is not supported in any opset."""
-        for node in live_nodes(list(graph.node), [value.name for value in graph.output], self._given(graph), self.label):
+        try:
+            nodes = live_nodes(list(graph.node), [value.name for value in graph.output], self._given(graph), self.label)
+        except Malformed:
+            return
+        for node in nodes:
             if canonical_domain(node.domain) or ("", node.op_type) in self.entries:
                 continue
             known = (self._schema("", node.op_type, opset) for opset in (onnx.defs.onnx_opset_version(), OLDEST_OPSET))
@@ -135,7 +140,8 @@ class Importer:
             if len(arguments) != len(inputs):
                 raise Malformed(f"its graph '{graph.name}' takes {len(inputs)} values, and is given {len(arguments)}")
             with self.expansion.copy():
-                results = self.run(others, outputs, replace(inner, values=inner.values | dict(zip(inputs, arguments))))
+                values = inner.values | dict(zip(inputs, arguments))
+                results = self.run(others, outputs, replace(inner, values=values), f"its graph '{graph.name}'")
             if any(result is POISON for result in results):
                 raise Told
             return results
@@ -201,6 +207,9 @@ class Importer:
         if schema is None and domain in _ONNX_DOMAINS and (domain, node.op_type) not in _KEPT_IN_ONNX:
             raise Malformed(f"opset {opset} has no such op")
         if schema is None and entry is None:
+            overloads = [f"'{key[2]}'" for key in self.functions if key[:2] == (domain, node.op_type)]
+            if overloads:
+                raise Malformed(f"the model's function of this name has no overload '{node.overload}', it has {', '.join(overloads)}")
             raise Refused(reason_of(domain, node.op_type) or f"no op of the domain '{domain}' with this name is known. "
                           f"@legato.onnx_op({domain!r}, {node.op_type!r}) registers a function that imports it")
         version = schema.since_version if schema is not None else opset if domain not in _ONNX_DOMAINS else 1
@@ -273,11 +282,14 @@ class Importer:
     def _run_function(self, function: onnx.FunctionProto, inputs, wanted: list[bool], inner: Scope) -> list[Value]:
         if len(inputs) > len(function.input) or len(wanted) > len(function.output):
             raise Malformed(f"the function {function.name} has {len(function.input)} inputs and {len(function.output)} outputs")
+        redefined = {name for node in function.node for name in node.output} & set(function.input)
+        if redefined:
+            raise Malformed(f"in the function {function.name} a node defines '{min(redefined)}', which is an input")
         given = [*inputs, *[None] * (len(function.input) - len(inputs))]
         inner.values.update(zip(function.input, given))
         outputs = [name for name, want in zip(function.output, wanted) if want]
         with self.expansion.copy():
-            results = iter(self.run(function.node, outputs, inner))
+            results = iter(self.run(function.node, outputs, inner, f"the function {function.name}"))
         return [next(results) if want else POISON for want in wanted]
 
     def _failed(self, scope: Scope, problem: Problem, reason: str, malformed: bool, node: onnx.NodeProto) -> list[Value]:

@@ -96,6 +96,11 @@ def opsets_of(model: onnx.ModelProto, label: str) -> dict[str, int]:
     return opset_versions(model.opset_import, label)
 
 
+def with_assumed(versions: Mapping[str, int]) -> dict[str, int]:
+    """The versions of a model's operator sets, with those that onnxruntime has for domains which a model uses without saying so."""
+    return {"com.microsoft": 1, "ai.onnx.ml": onnx.defs.onnx_ml_opset_version(), **versions}
+
+
 def check_opset(versions: Mapping[str, int]) -> None:
     """Refused if the version of ONNX's operator set is not supported."""
     version, newest = versions.get("", OLDEST_OPSET), onnx.defs.onnx_opset_version()

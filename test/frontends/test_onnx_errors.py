@@ -89,6 +89,9 @@ def test_names_defined_twice():
     proto.graph.initializer.append(proto.graph.initializer[0])
     refuses(proto, "two initializers are called 'c'")
     refuses(model([node("Relu", "x", "y")], [value("x", X), value("x", X)], ["y"]), "two inputs are called 'x'")
+    body = helper.make_graph([node("Relu", "x", "z", ""), node("Abs", "x", "z", "")], "b", [], [onnx.ValueInfoProto(name="z")])
+    refuses(chain(node("If", "c", "y", then_branch=body, else_branch=body), constants={"c": np.array(True)}),
+            "model 'test': the graph 'else_branch' of node /n: two node outputs are called 'z'")
 
 
 # opsets and domains
@@ -112,6 +115,8 @@ def test_domains():
     assert "relax.relu" in str(imported(proto))
     refuses(chain(node("Rellu", "x", "y")), "/n (Rellu, opset 20): opset 20 has no such op")
     refuses(chain(node("Gelu", "x", "y"), opset=19), "/n (Gelu, opset 19): opset 19 has no such op")
+    proto = chain(node("FusedMatMul", "x x", "y", domain="com.microsoft", transB=1))    # which onnxruntime knows without being told
+    assert "relax.matmul" in str(imported(proto))
     proto = chain(node("Fast", "x", "y", domain="com.acme"))
     refuses(proto, "/n (com.acme.Fast): the model imports no version of the operator set 'com.acme'")
     proto.opset_import.append(helper.make_opsetid("com.acme", 2))

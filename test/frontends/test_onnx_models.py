@@ -215,9 +215,16 @@ def test_malformed_functions():
         imported(with_functions([node("F", "x", "y", domain="local")], [endless]))
     with pytest.raises(LegatoError, match="the function F has no attribute 'beta'"):
         imported(with_functions([node("F", "x", "y", domain="local", beta=1)], [twice]))
-    open_ended = function("F", [node("Relu", "z", "b")])
-    with pytest.raises(LegatoError, match="reads 'z', which nothing defines"):
-        imported(with_functions([node("F", "x", "y", domain="local")], [open_ended]))
+    for nodes, text in (([node("Relu", "z", "b")], "the function F: node b reads 'z', which nothing defines"),
+                        ([node("Relu", "a", "c")], "the function F: nothing defines the output 'b'"),
+                        ([node("Add", "a b", "b")], "the function F: the graph has a cycle: b <- b"),
+                        ([node("Relu", "a", "a"), node("Relu", "a", "b")], "in the function F a node defines 'a', which is an input")):
+        with pytest.raises(LegatoError, match=f"is not a valid ONNX model.*\n.*F, opset 1\\): {text}"):
+            imported(with_functions([node("F", "x", "y", domain="local")], [function("F", nodes)]))
+    call = node("F", "x", "y", domain="local")
+    call.overload = "fast"
+    with pytest.raises(LegatoError, match="the model's function of this name has no overload 'fast', it has ''"):
+        imported(with_functions([call], [twice]))
 
 
 def test_functions_of_the_schema_answer_for_their_insides():
