@@ -48,6 +48,7 @@ CASES = {
     "TopK": Node("TopK", [(ints(k),) for k in (1, 3, 0, 2)], {"axis": 1}, [(ints(4),), (ints(-1),)]),
     "Reshape": Node("Reshape", [(ints(6, 4),), (ints(-1, 2),), (ints(0, -1),), (ints(24, 1),)], {},
                     [(ints(-1, -1),), (ints(5, 5),), (ints(5, -1),)]),
+    "Reshape to more axes": Node("Reshape", [(ints(0, 0, 0, 1),), (ints(0, -1, 2, 2),)], {}, [(ints(0, 0, 0, 0),), (ints(0, -1, 0, 0),)]),
     "Squeeze": Node("Squeeze", [(ints(0, 2),), (ints(-1, 0),)], {}, [(ints(1, 0),), (ints(0, 0),), (ints(0, 4),)], (X.reshape(1, 24, 1),)),
     "Unsqueeze": Node("Unsqueeze", [(ints(0, 2),), (ints(-1, 1),), (ints(4, 3),)], {}, [(ints(0, 5),), (ints(1, 1),)]),
     "Expand": Node("Expand", [(ints(2, 1, 4),), (ints(1, 5, 1),), (ints(2, 0, 4),), (ints(1, 1, 1),)], {},

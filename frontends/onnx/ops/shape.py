@@ -86,7 +86,7 @@ def _reshape_by_data(node):
         return relax.reshape(node.x(), shape=[])
     zero, sizes = run_time.literal(0), run_time.vector(node, given)
     if not node.flag("allowzero"):
-        copied = run_time.vector(node, [*given[:length], *[-1] * (length - len(given))])
+        copied = run_time.vector(node, [*given[:length], *[-2] * (length - len(given))])    # no size: there is none to copy
         wanted = relax.where(relax.equal(wanted, zero), copied, wanted)
     is_rest = relax.equal(wanted, run_time.literal(-1))
     others = relax.where(is_rest, one, wanted)
