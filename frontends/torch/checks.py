@@ -26,6 +26,8 @@ def check_module(model: object, label: str) -> None:
 
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"from_torch takes a torch.nn.Module or a torch.export.ExportedProgram, not {label}")
+    if isinstance(model, torch.fx.GraphModule) and "eval" in vars(model):
+        return   # a program's module(): its graph keeps the mode of the export, and torch refuses its eval()
     training = next((name for name, part in model.named_modules() if part.training), None)
     if training is not None:
         part = f"its module '{training}' is" if training else "it is"

@@ -32,6 +32,7 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
     with warnings.catch_warnings(), torch.no_grad(), _decomposing(), own_kernels():
         warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
         warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", "Exporting a model while it is in training mode", UserWarning)   # check_module knows better
         warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
         try:
             # without keyword arguments, the exporter takes a dict that ends the positional ones for them

@@ -142,6 +142,26 @@ def test_convolutions_by_a_program_of_torch_export():
         legato.from_torch(program, (randn(2, 3, 16, 16),))
 
 
+def test_the_module_of_a_program_is_in_no_mode(recwarn):
+    """torch says of it that it trains, and refuses its eval(); its graph keeps the mode of the export."""
+    class Regular(nn.Sequential):
+        def __init__(self):
+            super().__init__(nn.Linear(4, 3), nn.Dropout(), nn.BatchNorm1d(3))
+
+    shapes = ({0: torch.export.Dim("n", max=9)},)
+    model = Regular().eval()
+    exe = legato.compile(legato.from_torch(torch.export.export(model, (randn(2, 4),), dynamic_shapes=shapes).module(), (randn(2, 4),),
+                                           dynamic_shapes=({0: "n"},)))
+    for rows in (2, 1, 9):
+        compare(exe, model, randn(rows, 4))
+    with pytest.raises(ValueError, match="n <= 9"):
+        exe(randn(10, 4))
+    assert not [one for one in recwarn if "training mode" in str(one.message)]
+    trains = torch.export.export(Regular().train(), (randn(2, 4),)).module()
+    with pytest.raises(legato.LegatoError, match=r"(?s)dropout|writes to the buffer"):
+        legato.from_torch(trains, (randn(2, 4),))
+
+
 def test_trees_of_arguments_and_results():
     model = Structured().eval()
     exe = legato.compile(legato.from_torch(model, ({"items": [randn(2, 3), randn(3)]}, 1.5)))
