@@ -1,5 +1,8 @@
-"""Ops on halves that torch computes in f32 and rounds once: by torch.compile, with PyTorch's error, beside its doubles."""
+"""Ops on halves that torch computes in f32 and rounds once: with PyTorch's error, beside its doubles."""
 import pytest
+from torch_functions import module_of
+
+import legato
 
 torch = pytest.importorskip("torch")
 functional = torch.nn.functional
@@ -22,6 +25,13 @@ OPS = {     # of x [2, 8, 64], and y and z of the same shape
     "logcumsumexp": lambda x, y, z: x.logcumsumexp(-1),
     "histc": lambda x, y, z: torch.histc(x * 4, min=0, max=10),
 }
+RESIZED = {     # of x [2, 8, 64]
+    "linear": lambda x: functional.interpolate(x, 150, mode="linear"),
+    "bilinear": lambda x: functional.interpolate(x.reshape(2, 2, 16, 16), (37, 21), mode="bilinear"),
+    "bilinear_by_scales": lambda x: functional.interpolate(x.reshape(2, 2, 16, 16), scale_factor=(1.7, 0.7), mode="bilinear"),
+    "bicubic": lambda x: functional.interpolate(x.reshape(2, 2, 16, 16), (37, 21), mode="bicubic"),
+    "trilinear": lambda x: functional.interpolate(x.reshape(2, 2, 4, 8, 8), (9, 13, 5), mode="trilinear"),
+}
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
@@ -29,8 +39,19 @@ OPS = {     # of x [2, 8, 64], and y and z of the same shape
 def test_halves_are_rounded_once(name, dtype):
     generator = torch.Generator().manual_seed(1)
     given = [torch.randn(2, 8, 64, generator=generator).to(dtype) for _ in range(3)]
-    exact, eager = OPS[name](*(x.double() for x in given)), OPS[name](*given)
-    found = torch.compile(OPS[name], backend="legato")(*given)
+    as_exact(torch.compile(OPS[name], backend="legato")(*given), OPS[name], given)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", RESIZED)
+def test_resized_halves_by_from_torch(name, dtype):
+    given = torch.randn(2, 8, 64, generator=torch.Generator().manual_seed(1)).to(dtype)
+    as_exact(legato.compile(legato.from_torch(module_of(RESIZED[name]), (given,)))(given), RESIZED[name], [given])
+
+
+def as_exact(found, function, given):
+    """Asserts that the result has about PyTorch's error."""
+    exact, eager = function(*(x.double() for x in given)), function(*given)
     scale = exact.abs() + exact.abs().max() / 20
     errors = [float(((x.double() - exact).abs() / scale).max()) for x in (found, eager)]
-    assert found.dtype == dtype and errors[0] <= 1.6 * errors[1] + torch.finfo(dtype).eps / 5
+    assert found.dtype == given[0].dtype and errors[0] <= 1.6 * errors[1] + torch.finfo(found.dtype).eps / 5

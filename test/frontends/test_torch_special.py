@@ -124,6 +124,27 @@ def test_images_of_scales_that_32_bits_do_not_hold(sizes):
             torch.testing.assert_close(ours, expected)
 
 
+@pytest.mark.parametrize("sizes", [None, ({2: "w"},)])
+def test_neighbours_that_are_infinite_or_far_apart(sizes):
+    """Means by weights: a part of the difference of neighbours is NaN beside an infinity, and infinite where they are far apart."""
+    class Resized(torch.nn.Module):
+        def forward(self, x):
+            image = x.reshape(1, 1, 3, -1)
+            return [functional.interpolate(x, size=5, mode="linear"), functional.interpolate(x, scale_factor=1.7, mode="linear"),
+                    functional.interpolate(x, scale_factor=2.0, mode="linear"),
+                    functional.interpolate(image, scale_factor=(1.7, 0.6), mode="bilinear"),
+                    functional.interpolate(image[..., None], scale_factor=(1.7, 0.6, 2.3), mode="trilinear")]
+
+    inf, far = float("inf"), 3e38
+    signals, model = torch.tensor([[[1.0, -inf, 2, 3], [inf, 1, 2, far], [far, -far, 1, 1]]]), Resized().eval()
+    run = legato.compile(legato.from_torch(model, (signals,), dynamic_shapes=sizes), "llvm")
+    for given in [signals] if sizes is None else [signals, signals.repeat(1, 1, 2)]:
+        for ours, expected in zip(run(given), model(given), strict=True):
+            known = ~expected.isnan()   # torch multiplies neighbours of weight 0, too
+            assert (expected.isinf() | (expected.abs() > 1e38)).any()
+            torch.testing.assert_close(ours[known], expected[known])
+
+
 @pytest.mark.parametrize("sizes", [None, ({2: "h", 3: "w"},)])
 def test_nearest_elements_by_sizes_and_short_scales(sizes):
     """Element 1 of 7 out of 49 is element 7, and 2 of 4 out of 30 is 15: torch multiplies places by the inverse of the scale."""

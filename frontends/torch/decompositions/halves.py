@@ -36,6 +36,7 @@ def _transposed_convolution(x: Any, weight: Any, bias: Any, *others: Any) -> Any
 WIDENED = {
     **{op: _in_f32(op) for op in (aten.lerp.Scalar, aten.lerp.Tensor, aten.scatter_add.default, aten.scatter_reduce.two,
                                   aten.index_add.default, aten.native_group_norm.default, aten.group_norm.default, aten.histc.default,
-                                  aten._adaptive_avg_pool3d.default, aten.logcumsumexp.default)},
+                                  aten._adaptive_avg_pool3d.default, aten.logcumsumexp.default, aten.upsample_linear1d.vec,
+                                  aten.upsample_bilinear2d.vec, aten.upsample_bicubic2d.vec, aten.upsample_trilinear3d.vec)},
     aten.convolution.default: _transposed_convolution,
 }

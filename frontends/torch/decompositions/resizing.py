@@ -22,17 +22,37 @@ def _short(scales: Sequence[float]) -> bool:
     return all(float(np.float32(scale)) == scale for scale in scales)
 
 
-def _interpolated(op: Any) -> Callable[..., Any]:
-    of_torch = torch._decomp.get_decompositions([op])[op]
-
+def _interpolated(op: Any, by_scales: Callable[..., Any]) -> Callable[..., Any]:
     def interpolated(x: Any, sizes: Sequence[int] | None, align_corners: bool, scales: Sequence[float] | None) -> Any:
         if scales is None:
             return NotImplemented
         if align_corners:
             return op(x, _sizes(x, scales), True, None)
-        return NotImplemented if _short(scales) and x.dtype != torch.float64 else of_torch(x, sizes, align_corners, scales)
+        return NotImplemented if _short(scales) and x.dtype != torch.float64 else by_scales(x, sizes, align_corners, scales)
 
     return interpolated
+
+
+def _between(x: Any, sizes: None, align_corners: bool, scales: Sequence[float]) -> Any:
+    """Means of the two neighbours of a place by its distances to them, one axis after the other. torch's decomposition adds a part of their
+    difference to the first one, which is NaN where that is infinite, and infinite where they are far apart."""
+    dtype, wide = x.dtype, torch.float64 if x.dtype == torch.float64 else torch.float32
+    x = x.to(wide)
+    for axis, (count, scale) in enumerate(zip(_sizes(x, scales), scales), 2):
+        if scale == 1:
+            continue
+        last, below = x.shape[axis] - 1, [1] * (x.dim() - 1 - axis)
+        places = ((torch.arange(count, dtype=wide) + 0.5) * (1.0 / scale) - 0.5).clamp(min=0)
+        first = places.to(torch.int64).clamp(max=last)
+        second, share = (first + 1).clamp(max=last), (places - first).clamp(max=1).reshape(-1, *below)
+        x = torch.index_select(x, axis, first) * (1 - share) + torch.index_select(x, axis, second) * share
+    return x.to(dtype)
+
+
+def _as_rows(x: Any, sizes: Sequence[int] | None, align_corners: bool, scales: Sequence[float] | None) -> Any:
+    """A signal as an image of one row, which the exporter writes as a Resize, and not as steps of torch's."""
+    rows = _LINEAR(x.unsqueeze(2), None if sizes is None else [1, *sizes], align_corners, None if scales is None else [1.0, *scales])
+    return rows.squeeze(2)
 
 
 def _picked(offset: float) -> Callable[..., Any]:
@@ -116,9 +136,10 @@ _LINEAR, _BICUBIC = aten.upsample_bilinear2d.vec, aten.upsample_bicubic2d.vec
 RESIZING = {
     aten._upsample_bilinear2d_aa.vec: _or_bytes(_filtered(1, _triangle), 1, _triangle, True),
     aten._upsample_bicubic2d_aa.vec: _or_bytes(_filtered(2, _cubic(-0.5)), 2, _cubic(-0.5), True),
-    _LINEAR: _or_bytes(_interpolated(_LINEAR), 1, _triangle, False),
-    _BICUBIC: _or_bytes(_interpolated(_BICUBIC), 2, _cubic(-0.75), False),
-    aten.upsample_trilinear3d.vec: _interpolated(aten.upsample_trilinear3d.vec),
+    aten.upsample_linear1d.vec: _as_rows,
+    _LINEAR: _or_bytes(_interpolated(_LINEAR, _between), 1, _triangle, False),
+    _BICUBIC: _or_bytes(_interpolated(_BICUBIC, torch._decomp.get_decompositions([_BICUBIC])[_BICUBIC]), 2, _cubic(-0.75), False),
+    aten.upsample_trilinear3d.vec: _interpolated(aten.upsample_trilinear3d.vec, _between),
     **{op: _picked(0.0) for op in (aten.upsample_nearest1d.vec, aten.upsample_nearest2d.vec, aten.upsample_nearest3d.vec)},
     **{op: _picked(0.5) for op in (aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec,
                                 aten._upsample_nearest_exact3d.vec)},
