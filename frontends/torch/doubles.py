@@ -1,4 +1,6 @@
-"""Numbers of models of doubles, which torch's ONNX exporter and ONNX's attributes round to floats of 32 bits."""
+"""Numbers that torch's ONNX exporter and ONNX's attributes round to floats of 32 bits: those of models of doubles, and those of Python that
+are computed from sizes (``n * 0.57``), which are doubles until a tensor takes them for its type."""
+import operator
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +18,8 @@ _state = threading.local()
 
 @contextmanager
 def double_constants() -> Iterator[None]:
-    """Makes the exporter write Python's numbers beside doubles as doubles where it knows no type for them. It has no option for this: an
-    exporter that is made otherwise does without."""
+    """Makes the exporter write Python's numbers beside doubles as doubles where it knows no type for them, and compute with sizes in
+    doubles. It has no option for this: an exporter that is made otherwise does without."""
     try:
         from torch.onnx._internal.exporter import _building, _core  # pyright: ignore[reportMissingImports]
         translate, dtype_of = _core._handle_call_function_node_with_lowering, _building._determine_input_dtype
@@ -33,14 +35,42 @@ def double_constants() -> Iterator[None]:
 
 
 def _noting_doubles(translate: Callable[..., None]) -> Callable[..., None]:
-    def noting(model: Any, node: Any, *arguments: Any, **options: Any) -> None:
-        _state.doubles = _has_doubles(node)
+    import torch  # pyright: ignore[reportMissingImports]
+    from onnx_ir import DataType  # pyright: ignore[reportMissingImports]
+
+    made = (torch.sym_float, operator.truediv)    # doubles of sizes, by size_operators
+    exact: dict[Any, Any] = {}   # the doubles of numbers that are computed from sizes, by fx node
+
+    def noting(model: Any, node: Any, values: dict[str, Any], *arguments: Any, graph_like: Any, **options: Any) -> None:
+        is_number = isinstance(node.meta.get("val"), (torch.SymFloat, torch.SymInt, torch.SymBool))
+        _state.doubles, _state.number = _has_doubles(node), is_number
+        numbers = [one for one in node.all_input_nodes if isinstance(one.meta.get("val"), torch.SymFloat)]
+        floats = {one.name: values[one.name] for one in numbers if is_number or (_state.doubles and one in exact)}
+        for one in numbers:
+            if one.name in floats:
+                exact[one] = values[one.name] = exact[one] if one in exact else _cast(floats[one.name], "f64", DataType.DOUBLE, graph_like)
         try:
-            translate(model, node, *arguments, **options)
+            translate(model, node, values, *arguments, graph_like=graph_like, **options)
         finally:
-            _state.doubles = False
+            _state.doubles = _state.number = False
+            values.update(floats)
+        if isinstance(node.meta.get("val"), torch.SymFloat) and (numbers or node.target in made):
+            exact[node], found = values[node.name], values[node.name]
+            found.dtype, found.name = DataType.DOUBLE, f"{found.name}_f64"
+            values[node.name] = _cast(found, "f32", DataType.FLOAT, graph_like)
+            values[node.name].name = node.name
 
     return noting
+
+
+def _cast(number: "onnx_ir.Value", name: str, dtype: "onnx_ir.DataType", graph: Any) -> "onnx_ir.Value":
+    """A number of Python in another type."""
+    import onnx_ir  # pyright: ignore[reportMissingImports]
+
+    cast = onnx_ir.node("Cast", [number], {"to": dtype})
+    graph.append(cast)
+    cast.outputs[0].name, cast.outputs[0].dtype, cast.outputs[0].shape = f"{number.name}_{name}", dtype, number.shape
+    return cast.outputs[0]
 
 
 def _widened(dtype_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,6 +78,8 @@ def _widened(dtype_of: Callable[..., Any]) -> Callable[..., Any]:
         import onnx_ir  # pyright: ignore[reportMissingImports]
 
         dtype, double = dtype_of(parameter, argument, bound), onnx_ir.DataType.DOUBLE
+        if getattr(_state, "number", False) and dtype == onnx_ir.DataType.FLOAT:
+            return double
         inferred = dtype == onnx_ir.DataType.FLOAT and parameter.type_constraint not in bound
         may = inferred and getattr(_state, "doubles", False) and onnx_ir.TensorType(double) in parameter.type_constraint.allowed_types
         return double if may and _rounds(argument) else dtype

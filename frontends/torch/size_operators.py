@@ -1,14 +1,17 @@
-"""Operators of Python on symbolic sizes that torch's ONNX exporter takes for those of tensors: shifts, and masks of powers of two."""
+"""Operators of Python on symbolic sizes that torch's ONNX exporter takes for those of tensors: shifts, and masks of powers of two; and the
+numbers that they are made, and divided to, which it takes for floats of 32 bits."""
 import operator
 from collections.abc import Callable
 from typing import Any
 
 Translation = Callable[..., Any]
+_DOUBLE = 11    # onnx.TensorProto.DOUBLE
 
 
 def size_operators() -> dict[Callable[..., Any], Translation]:
     """What each operator is in ONNX, for ``torch.onnx.export(custom_translation_table=...)``. Sizes are not negative, so that quotients
     are rounded down, as those that the exporter writes for ``//``."""
+    import torch  # pyright: ignore[reportMissingImports]
     from onnxscript import opset18 as op  # pyright: ignore[reportMissingImports]
 
     def power(count: Any) -> Any:
@@ -36,5 +39,13 @@ def size_operators() -> dict[Callable[..., Any], Translation]:
             return op.Mul(op.Div(size, -mask), -mask)
         raise NotImplementedError(f"size & {mask}: only masks of a power of two, such as 63 and ~63, are supported")
 
-    return {operator.rshift: shifted_right, operator.lshift: shifted_left, operator.and_: masked}
+    def number(size: Any) -> Any:
+        """A size as a number of Python, which has 64 bits: 100 * 0.57 is 57 in 32, and less than that in 64."""
+        return op.Cast(size, to=_DOUBLE)
+
+    def quotient(one: Any, other: Any) -> Any:
+        return op.Div(number(one), number(other))
+
+    return {operator.rshift: shifted_right, operator.lshift: shifted_left, operator.and_: masked, torch.sym_float: number,
+            operator.truediv: quotient}
 

@@ -1,4 +1,6 @@
 """legato.from_torch: sizes that only a call knows, as numbers beside tensors and as sizes of windows, against PyTorch itself."""
+import math
+
 import pytest
 from torch_functions import module_of
 
@@ -32,6 +34,28 @@ def test_sizes_beside_tensors(name):
         found = exe(*args)
         for ours, theirs in zip(*[one if isinstance(one, tuple) else (one,) for one in (found, wanted)], strict=True):
             torch.testing.assert_close(torch.as_tensor(ours), theirs)
+
+
+FRACTIONS = {     # of sizes: 100 * 0.57 is less than 57, and 57 as a float of 32 bits
+    "floor": lambda x: torch.zeros(math.floor(x.shape[2] * 0.57)), "ceil": lambda x: torch.zeros(math.ceil(x.shape[2] * 0.07)),
+    "nearest": lambda x: functional.interpolate(x, scale_factor=0.57),
+    "linear": lambda x: functional.interpolate(x, scale_factor=0.57, mode="linear"),
+    "beside": lambda x: (x * (x.shape[2] * 0.1), x.half() * (x.shape[2] * 0.1), x.shape[2] * 0.1 - x, torch.full((3,), x.shape[2] * 0.3)),
+    "where": lambda x: (torch.where(x > x.shape[2] * 0.001, x, x.shape[2] * 0.3), x.clamp(max=x.shape[2] * 0.01), x * x.shape[2] ** -0.5),
+    "doubles": lambda x: (x.double() * (x.shape[2] * 0.1), x.double() / ((x.shape[2] * 0.1 + 1) / (x.shape[2] - 0.5))),
+    "itself": lambda x: (x.shape[2] * 0.1, x), "element": lambda x: x * (x[0, 0, 0].item() * 0.7 + x.shape[2] * 0.1),
+}
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_numbers_computed_from_sizes(name):
+    exe = executable(FRACTIONS[name], torch.randn(1, 2, 20))
+    for columns in (20, 100, 200, 28):
+        x = torch.randn(1, 2, columns)
+        found, wanted = exe(x), FRACTIONS[name](x)
+        for ours, theirs in zip(*[one if isinstance(one, tuple) else (one,) for one in (found, wanted)], strict=True):
+            exactly = {"rtol": 1e-14, "atol": 1e-14} if torch.as_tensor(theirs).dtype == torch.float64 else {}
+            torch.testing.assert_close(torch.as_tensor(ours), torch.as_tensor(theirs), **exactly)
 
 
 SHIFTS = {
