@@ -1,5 +1,5 @@
 """What a PyTorch module must be to be imported: in evaluation mode, without gradients, without effects."""
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
@@ -14,7 +14,8 @@ def name_of(model: object) -> str:
 
     if isinstance(model, torch.export.ExportedProgram):
         stacks = (node.meta.get("nn_module_stack") for node in model.graph.nodes)
-        outermost = next((next(iter(stack.values()))[1] for stack in stacks if stack), "")
+        found = (next(iter(stack.values()))[1] for stack in stacks if stack)
+        outermost = next((one for one in found if not str(one).startswith("_")), "")     # such are torch's own marks
         kind = outermost if isinstance(outermost, str) else outermost.__name__
         return f"the program of {kind.rpartition('.')[2]}" if kind else "the program"
     return type(model).__name__
@@ -61,24 +62,40 @@ def check_written(graph: "torch.fx.Graph", label: str) -> None:
     import torch  # pyright: ignore[reportMissingImports]
 
     aten = torch.ops.aten
-    kept: dict[Any, tuple[str, tuple[Any, ...]]] = {    # an argument of an op, and the values of it that are not dropped
-        aten.avg_pool2d.default: ("divisor_override", (None,)),
-        aten.avg_pool3d.default: ("divisor_override", (None,)),
-        aten._upsample_bilinear2d_aa.default: ("align_corners", (False,)),
-        aten._upsample_bicubic2d_aa.default: ("align_corners", (False,)),
-        aten._native_batch_norm_legit.default: ("training", (False,)),
-        aten._native_batch_norm_legit_functional.default: ("training", (False,)),
-        aten.scatter_reduce.two: ("reduce", ("sum", "prod", "amin", "amax")),
-    }
+    kept: list[tuple[Any, str, Callable[[Any, torch.fx.Node], bool]]] = [    # an argument of an op, and whether it is not dropped
+        (aten.avg_pool2d.default, "divisor_override", _among(None)),
+        (aten.avg_pool3d.default, "divisor_override", _among(None)),
+        *((op, "align_corners", _among(False)) for op in (aten._upsample_bilinear2d_aa.default, aten._upsample_bicubic2d_aa.default)),
+        *((op, f"scales_{axis}", _is_of_sizes(place)) for op in (aten._upsample_bilinear2d_aa.default, aten._upsample_bicubic2d_aa.default)
+          for place, axis in enumerate("hw")),
+        (aten._native_batch_norm_legit.default, "training", _among(False)),
+        (aten._native_batch_norm_legit_functional.default, "training", _among(False)),
+        (aten.scatter_reduce.two, "reduce", _among("sum", "prod", "amin", "amax")),
+    ]
     for node in graph.nodes:
-        if node.target not in kept:
-            continue
-        name, values = kept[node.target]
-        place = [argument.name for argument in node.target._schema.arguments].index(name)
-        value = node.kwargs.get(name, node.args[place] if place < len(node.args) else values[0])
-        if value not in values:
-            raise LegatoError(f"{label}: torch's exporter to ONNX drops {name}={value} of '{node.name}' ({node.target}): the model that it "
-                              "writes computes something else. Write it in terms of other ops")
+        for op, name, keeps in kept:
+            if node.target is not op:
+                continue
+            place = [argument.name for argument in op._schema.arguments].index(name)
+            value = node.args[place] if place < len(node.args) else node.kwargs.get(name, op._schema.arguments[place].default_value)
+            if not keeps(value, node):
+                raise LegatoError(f"{label}: torch's exporter to ONNX drops {name}={value} of '{node.name}' ({op}): the model that it "
+                                  "writes computes something else. Write it in terms of other ops")
+
+
+def _among(*values: Any) -> Callable[[Any, "torch.fx.Node"], bool]:
+    return lambda value, node: value in values
+
+
+def _is_of_sizes(place: int) -> Callable[[Any, "torch.fx.Node"], bool]:
+    """Whether the scale of an image's axis is what its sizes say, too."""
+    def keeps(value: Any, node: "torch.fx.Node") -> bool:
+        image, sizes = node.args[:2]
+        if value is None:
+            return True
+        size, count = image.meta["val"].shape[2 + place], sizes[place]
+        return isinstance(size, int) and isinstance(count, int) and size * value == count
+    return keeps
 
 
 def check_effects(program: "torch.export.ExportedProgram", label: str) -> None:

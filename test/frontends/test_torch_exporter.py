@@ -1,7 +1,10 @@
 """Ops that torch's ONNX exporter writes as something else: by torch.compile as torch computes them, and errors of from_torch."""
+import math
+
 import pytest
 
 import legato
+from legato.frontends.torch.checks import name_of
 
 torch = pytest.importorskip("torch")
 functional = torch.nn.functional
@@ -100,6 +103,17 @@ def test_errors_of_from_torch():
     resize = Function(lambda x: functional.interpolate(x, size=(5, 5), mode="bilinear", align_corners=True, antialias=True))
     with pytest.raises(legato.LegatoError, match="torch's exporter to ONNX drops align_corners=True"):
         legato.from_torch(resize.eval(), (X,))
+    scaled = Function(lambda x: torch.ops.aten._upsample_bilinear2d_aa(x, [5, 6], False, 0.5, 0.6))    # of 9 x 10: only 0.6 is of the sizes
+    with pytest.raises(legato.LegatoError, match=r"torch's exporter to ONNX drops scales_h=0\.5"):
+        legato.from_torch(scaled.eval(), (X,))
+
+
+def test_names_of_programs():
+    """torch's own mark of what no module computes is no name."""
+    made = Function(lambda x: torch.zeros(math.ceil(x.shape[0] * 0.1))).eval()
+    program = torch.export.export(made, (torch.randn(20, 3),), dynamic_shapes=({0: torch.export.Dim("n")},), strict=True)
+    assert any("_empty_nn_module_stack" in str(node.meta.get("nn_module_stack")) for node in program.graph.nodes)
+    assert name_of(program) == "the program of Function"
 
 
 class LearnedBias(torch.nn.Module):
