@@ -8,6 +8,7 @@ from onnx_check import assert_same, reference
 from onnx_refusals import refuses
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 from packed_sequence_models import APPENDED, CALLS, HEAD, INTERPRETED, floats
+from thoroughly import sampled
 
 import legato
 from legato import UnsupportedError, from_onnx
@@ -18,7 +19,7 @@ from legato.tools import legato_run
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", sampled(CALLS, 2))
 def test_run_time(name, tmp_path):
     text, calls, wrong = CALLS[name]
     proto = onnx.parser.parse_model(HEAD + text)

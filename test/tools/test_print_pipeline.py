@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import numpy_helper
-from thoroughly import first_of, thorough
+from thoroughly import thorough
 
 from bench import light
 from legato.core.weights_beside import weights_file
@@ -160,8 +160,9 @@ def same(one, other):
     assert all(np.array_equal(a.weights[key], b.weights[key]) for key in a.weights)
 
 
-@pytest.mark.parametrize("name, target", first_of([(name, target) for target in ("llvm{threads=2}", "nvvm")
-                                                   for name in ("kernel", "narrow", "dynamic")], 2))
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", ["llvm{threads=2}", "nvvm"])
+@pytest.mark.parametrize("name", ["kernel", "narrow", "dynamic"])
 def test_pass_by_pass(name, target, models, opt, tmp_path, capsys):
     check_stages(models[name], target, opt, tmp_path, capsys, each_pass=True)
 

@@ -109,6 +109,7 @@ def lit_runs():
                 yield shlex.split(words)
 
 
+@pytest.mark.thorough
 def test_help_names_what_runs_inside(inside):
     helps = {one.name: one.help() for one in all_passes()}
     unnamed = {name: sorted(one for one in ran if not is_named(one, helps[name])) for name, ran in inside.items()}

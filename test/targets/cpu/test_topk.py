@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from harness import NAMES, TARGETS, Net
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 
 from legato.dialects.relax.dims import substitute, symbol
 from legato.targets.cpu import topk_in_columns
@@ -45,7 +45,7 @@ def check(target: str, cases: list[tuple[np.ndarray, int, int, bool]], names: st
 
 
 @pytest.mark.parametrize("target", first_of(TARGETS))
-@pytest.mark.parametrize("kind", ["all", "few", "special"])
+@pytest.mark.parametrize("kind", [*thorough(["all"]), "few", "special"])
 def test_types(target, kind):
     """Of rows that are sorted, or whose best are in registers, in a heap, or gathered and sorted."""
     check(TARGETS[target], [(numbers((3, length), dtype, kind), k, 1, largest) for dtype in TYPES

@@ -1,4 +1,5 @@
-"""Whole models for NVIDIA's GPUs on the stand-in for the driver, beside onnxruntime: one always, the others by ``make cuda-models``."""
+"""Whole models for NVIDIA's GPUs on the stand-in for the driver, beside onnxruntime: one in thorough runs, the others by
+``make cuda-models``."""
 import os
 import subprocess
 
@@ -8,6 +9,7 @@ import onnxruntime
 import pytest
 from interpret import relative_error
 from standin import PTX_OF, compiled, driver
+from thoroughly import thorough
 
 import legato
 from bench import light
@@ -16,10 +18,10 @@ from legato.codegen.cubin import find_ptxas
 pytest.importorskip("llvmlite")
 
 ALL = "LEGATO_TEST_CUDA_MODELS"     # set where all models are to be tested, which takes minutes
-ALWAYS = "shufflenet"
+ONE = "shufflenet"
 
 
-@pytest.mark.parametrize("name", [name for name in light.NAMES if name == ALWAYS or ALL in os.environ])
+@pytest.mark.parametrize("name", light.NAMES if ALL in os.environ else thorough([ONE]))
 def test_light_models(name, tmp_path):
     before = driver().standin_live()
     path = light.save(name, tmp_path / f"{name}.onnx")
@@ -35,8 +37,8 @@ def test_light_models(name, tmp_path):
 @pytest.mark.skipif(ALL not in os.environ, reason="takes a minute")
 def test_a_model_in_halves(tmp_path):
     """Its products are by matrix instructions, and its results no farther from those in f32 than onnxruntime's own halves."""
-    path = light.save(ALWAYS, tmp_path / "model.onnx")
-    inputs = light.image(light.shipped(ALWAYS))
+    path = light.save(ONE, tmp_path / "model.onnx")
+    inputs = light.image(light.shipped(ONE))
     (expected,) = onnxruntime.InferenceSession(str(path)).run(None, inputs)
     halves = in_halves(onnx.load(path))
     given = {name: array.astype(np.float16) for name, array in inputs.items()}

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 from standin import compiled
+from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -102,7 +103,7 @@ def gated(rows, width, cut):
 
 
 @ON
-@pytest.mark.parametrize("rows,cut", [(1, 64), ("n", 64), (1, 37)])
+@pytest.mark.parametrize("rows,cut", [*thorough([(1, 64)], 2), ("n", 64), (1, 37)])
 def test_parts_of_rows_are_read_by_norms_and_products(on, rows, cut):
     """A kernel each for the first product, the norm, and the second product. On NVIDIA's GPUs the norm keeps its rows in registers, as one
     of whole rows does."""

@@ -183,6 +183,7 @@ def test_shared_depths_on_vulkan():
     check(SLICED, legato.compile(legato.from_onnx(model(SLICED)), "vulkan")(**given), given)
 
 
+@pytest.mark.thorough
 def test_shared_depths_under_the_emulator():
     nodes = [matmul(9, 12, 1024), matmul(34, 66, 1030)]
     given = feeds(nodes)

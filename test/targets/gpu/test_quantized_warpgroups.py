@@ -7,6 +7,7 @@ from assembled_warpgroups import check_assembly
 from lowering import Lowering
 from standin_warpgroups import MULTIPLY
 from test_quantized_weights import HALF, Products
+from thoroughly import thorough
 
 import legato
 from legato.codegen.jit import jit
@@ -103,7 +104,7 @@ def test_faults_are_noticed():
     assert [fault for fault in (None, not_published, other_turn, fewer_arrivals, no_arrival) if is_right(fault)] == [None]
 
 
-@pytest.mark.parametrize(("bits", "zeros"), [(2, ""), (4, "packed"), (8, "")])
+@pytest.mark.parametrize(("bits", "zeros"), [*thorough([(2, "")], 2), (4, "packed"), *thorough([(8, "")], 2)])
 def test_the_largest_tile_suffices(bits, zeros):
     """128 x 256 x 64: nothing spills, and the assembler does not complain that products wait."""
     pytest.importorskip("llvmlite")

@@ -25,7 +25,7 @@ from legato.runtime.vulkan.plan import DevicePart, dense, regions
 pytestmark = needs_vulkan
 SIZES = {"n": 5, "m": 13, "k": 19}
 ALL = "LEGATO_TEST_VULKAN_MODELS"     # set where all models are to be tested, which takes minutes
-QUICK = ("shufflenet", "squeezenet")
+QUICK = ("shufflenet",)
 CALLS_A_LIBRARY = ("device_function",)   # refused: test_vulkan_errors.py
 ROWS = """func.func @main(%x: tensor<?x64xf32, #relax.dims<["n", 64]>> {relax.name = "x"}, %w: tensor<64x32xf32> {relax.name = "w"})
     -> tensor<?x32xf32, #relax.dims<["n", 32]>> {
