@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
 
 
+_NO_MODULE = "_empty_nn_module_stack_from_metadata_hook"     # torch's mark of what no module computes
+
+
 def name_of(model: object) -> str:
     """The name of a module's class, or of the module that a program was exported from, in messages."""
     import torch  # pyright: ignore[reportMissingImports]
@@ -15,7 +18,7 @@ def name_of(model: object) -> str:
     if isinstance(model, torch.export.ExportedProgram):
         stacks = (node.meta.get("nn_module_stack") for node in model.graph.nodes)
         found = (next(iter(stack.values()))[1] for stack in stacks if stack)
-        outermost = next((one for one in found if not str(one).startswith("_")), "")     # such are torch's own marks
+        outermost = next((one for one in found if one != _NO_MODULE), "")
         kind = outermost if isinstance(outermost, str) else outermost.__name__
         return f"the program of {kind.rpartition('.')[2]}" if kind else "the program"
     return type(model).__name__

@@ -101,7 +101,8 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
     check_bytes(main, boundary, shapes, measured, [placement.total for placement in placements])
     check_regions(main)
-    plan = MainRewrite(main, boundary, sizes, placements[0].total, stages, {one.whole for one in pieces.values()})
+    cut = {one.whole for one in pieces.values() if isinstance(one.whole, CallersBuffer)}
+    plan = MainRewrite(main, boundary, sizes, placements[0].total, stages, cut)
     plan.begin_stages([placement.total for placement in placements], shapes)
     plan.results(owners, shapes, there)
     for stage, (group, placement) in enumerate(zip(groups, placements)):

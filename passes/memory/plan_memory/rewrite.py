@@ -21,13 +21,13 @@ from legato.passes.memory.signature import Boundary
 
 
 class MainRewrite:
-    """Rewrites main's arguments, and replaces its allocations. ``cut``: the caller's buffers, among others, of which parts are buffers of
-    main; ``bytes``: these as memrefs of bytes, when they have been replaced."""
+    """Rewrites main's arguments, and replaces its allocations. ``cut``: the caller's buffers of which parts are buffers of main;
+    ``bytes``: these as memrefs of bytes, when they have been replaced."""
 
     def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: MemrefSizes, arena_bytes: Size, stages: list[Stage],
-                 cut: Set[object]) -> None:
+                 cut: Set[CallersBuffer]) -> None:
         self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
-        self.cut, self.bytes = cut, dict[object, ir.Value]()
+        self.cut, self.bytes = cut, dict[CallersBuffer, ir.Value]()
         block = main.body.blocks[0]
         self.attributes = [{NAME: ir.StringAttr.get(v.name)} | ({DEFAULT: ir.StringAttr.get(v.default)} if v.default else {})
                            for v in boundary.inputs]
@@ -86,13 +86,13 @@ class MainRewrite:
     def _make_bare(self, argument: ir.BlockArgument, which: CallersBuffer) -> None:
         shaped, shape = ir.MemRefType(argument.type), self.sizes.shape(argument)
         bare = bare_type(bytes_type(shaped) if which in self.cut else shaped)
-        if bare == shaped:
+        if bare == shaped and which not in self.cut:
             return
         argument.set_type(bare)
         with ir.InsertionPoint(self.start), ir.Location.unknown():
             again = self._shaped(argument, shaped, shape, self.values, which)
-        first = self.bytes.get(which, argument)     # what uses the argument itself
-        argument.replace_all_uses_except(again, (again if first == argument else first).owner.operation)
+        shaper = again if self.bytes.get(which, argument) == argument else self.bytes[which]     # what uses the argument itself
+        argument.replace_all_uses_except(again, shaper.owner.operation)
 
     def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]], there: Set[int]) -> None:
         """Computes results in the caller's memory where possible, and copies the others there at the end, but for those that are ``there``;

@@ -117,3 +117,26 @@ def test_parts_of_rows_are_read_by_norms_and_products(on, rows, cut):
     u, v = np.split(x @ given["w"], 2, axis=2)
     normal = (v - v.mean(2, keepdims=True)) / np.sqrt(v.var(2, keepdims=True) + 1e-5) * given["scale"] + given["bias"]
     np.testing.assert_allclose(exe(x), u * (given["mix"] @ normal), rtol=1e-4, atol=1e-5)
+
+
+@ON
+@pytest.mark.parametrize("length", [256, "n"])
+def test_parts_of_bytes(on, length):
+    """An argument and a result that are memory of bytes as they are."""
+    nodes = [helper.make_node("Abs", ["x"], ["y"])]
+    for whole in "xy":
+        nodes += [helper.make_node("Slice", [whole, "first", "last"], [f"{whole}_part"]),
+                  helper.make_node("Concat", [f"{whole}_part"] * 2, [f"{whole}_twice"], axis=0),
+                  helper.make_node("ReduceMax", [f"{whole}_part"], [f"{whole}_most"], keepdims=0)]
+    given = [numpy_helper.from_array(np.int64([place]), name) for name, place in (("first", 64), ("last", 128))]
+    ends = [helper.make_tensor_value_info("x", 3, (length,)), helper.make_tensor_value_info("y", 3, (length,)),
+            *(helper.make_tensor_value_info(f"{whole}_most", 3, ()) for whole in "xy"),
+            *(helper.make_tensor_value_info(f"{whole}_twice", 3, ("twice",)) for whole in "xy")]
+    model = helper.make_model(helper.make_graph(nodes, "bytes", ends[:1], ends[1:], given),
+                              opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    exe = compiled(legato.from_onnx(model)) if on == "nvvm" else legato.compile(legato.from_onnx(model), on)
+    x = np.random.default_rng(3).integers(-127, 127, 256).astype(np.int8)
+    parts = x[64:128], np.abs(x[64:128])
+    expected = [np.abs(x), *(part.max() for part in parts), *(np.tile(part, 2) for part in parts)]
+    for got, wanted in zip(exe(x), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
