@@ -214,7 +214,7 @@ class _Channels(_Image):
             seen = relax.reshape(seen, shape=[batch, *(size for count in self.counts for size in (count, 1)), channels])
             part = relax.reshape(part, shape=[*(size for one in phases for size in (1, len(one.taps))), channels])
             terms.append(relax.multiply(seen, part))
-        return relax.astype(reduce(relax.add, terms), dtype=type_.dtype)
+        return relax.astype(reduce(relax.add, terms), dtype=type_.dtype, contract=wide != type_.dtype)
 
 
 def _is_finite(weights: np.ndarray | None) -> bool:

@@ -64,7 +64,7 @@ def widen(op: ir.Operation, machine: CpuMachine, reader: Reader, made: dict[ir.V
             op.operands[1] = constant
             return
         sums = present(relax.op_class(op)).build(relax.astype(image, dtype=F32), constant, **relax.attributes_of(op))
-        replace_uses(op.results[0], relax.astype(sums, dtype=numpy_dtype(image.type.element_type)))
+        replace_uses(op.results[0], relax.astype(sums, dtype=numpy_dtype(image.type.element_type), contract=True))
 
 
 def multiplies_pairs(op: ir.Operation, machine: CpuMachine) -> bool:

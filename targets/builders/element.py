@@ -253,6 +253,13 @@ class Element:
         twice, as by ml_dtypes and torch."""
         return rounded_to_odd(a) if isinstance(self.relax, ir.F64Type) and isinstance(to.relax, ir.F16Type) else self.cast(a, to.wide)
 
+    def contracted(self, a: ir.Value, to: "Element") -> ir.Value:
+        """``cast`` between f16 or bf16 and f32 that says ``contract``: a pair of them that rounds a value in between is dropped by
+        ``canonicalize``."""
+        if not (self.is_float and to.is_float and {self.bits, to.bits} == {16, 32}):
+            return self.cast(a, to)
+        return (arith.truncf if to.bits < self.bits else arith.extf)(to.type, a, fastmath=arith.FastMathFlags.contract)
+
     def _float_to_float(self, a: ir.Value, to: "Element") -> ir.Value:
         if self.type == to.type:
             return a

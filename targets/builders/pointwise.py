@@ -32,18 +32,22 @@ def stored(scalar: ir.Value, kind: Element, memory: ir.Type) -> ir.Value:
     return kind.wide.cast(scalar, kind)
 
 
-def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: Expression) -> ir.Value:
+def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: Expression, contract: bool = False) -> ir.Value:
     """``out`` computed by a scalar expression of the op's operands, with numpy's broadcasting.
 
     ``expression(e, *scalars)``: ``e`` is the element to compute in (the first operand's; f32 for f16 and bf16, rounded once at the end);
-    the scalars are converted by ``read``. It returns the result in that element, or an i1 if the op's result is boolean.
+    the scalars are converted by ``read``. It returns the result in that element, or an i1 if the op's result is boolean. ``contract``: the
+    first operand need not be rounded to f16 or bf16 where the same kernel computes it, nor the result where the same kernel reads it so.
     """
     kinds = [element(t) for t in k.input_types[: len(operands)]]
     result = element(k.output_types[0])
 
     def body(*scalars: ir.Value) -> ir.Value:
         values = [read(s, kind) for s, kind in zip(scalars, kinds)]
-        return stored(expression(kinds[0].wide, *values), result, out.type.element_type)
+        if not contract:
+            return stored(expression(kinds[0].wide, *values), result, out.type.element_type)
+        values[0] = kinds[0].contracted(scalars[0], kinds[0].wide)
+        return result.wide.contracted(expression(kinds[0].wide, *values), result)
 
     unknown = [_unproven_axes(t, k.output_types[0]) for t in k.input_types[: len(operands)]] if len(operands) > 1 else []
     if any(unknown):

@@ -276,12 +276,13 @@ def named(op_class: Any, out: ir.Value, ins: Sequence[ir.Value], **attributes: A
 
 
 def accumulated(out: ir.Value, kind: Element, build: Callable[[ir.Value], ir.Value]) -> ir.Value:
-    """The sum of products ``build(zeros)``, stored in ``out`` of the element ``kind``; f16 and bf16 are accumulated in f32."""
+    """The sum of products ``build(zeros)``, stored in ``out`` of the element ``kind``; f16 and bf16 are accumulated in f32, and rounded
+    unless an epilogue takes them as they are."""
     wide = kind.wide
     if wide.type == out.type.element_type:
         return build(filled(out, wide.const(0)))
     sums = build(filled(empty(dims(out), wide.type), wide.const(0)))
-    return elementwise(out, [sums], lambda s: wide.cast(s, kind))
+    return elementwise(out, [sums], lambda s: wide.contracted(s, kind))
 
 
 def multiply_add(kind: Element) -> Body:

@@ -21,7 +21,7 @@ _BITS = {"relax.logical_and": arith.andi, "relax.logical_or": arith.ori, "relax.
 def arithmetic(k, a, b, out):
     """Sums, products, quotients, extremes."""
     operation = _ARITHMETIC[k.name]
-    return pointwise(k, out, [a, b], operation)
+    return pointwise(k, out, [a, b], operation, contract=k.attrs.get("contract", False))
 
 
 @kernel(*_COMPARISONS)

@@ -117,7 +117,7 @@ def invert(k, x, out):
 def astype(k, x, out):
     """Conversion to another element type."""
     to = Element(k.output_types[0].element_type)
-    return pointwise(k, out, [x], lambda e, x: e.widened(x, to))
+    return pointwise(k, out, [x], lambda e, x: e.widened(x, to), contract=k.attrs["contract"])
 
 
 @kernel("relax.bitcast")

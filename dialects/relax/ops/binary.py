@@ -56,9 +56,17 @@ def _binary(name, summary, compute, kinds=NUMBER, attributes_text="", result=Non
     return define(name, summary, {"a": Operand(kinds), "b": Operand(kinds)}, compute, result_type, text, elementwise=True, **attributes)
 
 
-_binary("add", "a + b; integers wrap around.", np.add)
+_CONTRACT = (" With `contract`, an a of f16 or bf16 that the same kernel computes by products need not be rounded before: an op of a "
+             "model, such as a product with its bias, then rounds once.")
+
+
+def _of_unrounded(function):
+    return lambda a, b, contract: function(a, b)
+
+
+_binary("add", "a + b; integers wrap around." + _CONTRACT, _of_unrounded(np.add), contract=Bool(False))
 _binary("subtract", "a - b; integers wrap around.", np.subtract)
-_binary("multiply", "a * b; integers wrap around.", np.multiply)
+_binary("multiply", "a * b; integers wrap around." + _CONTRACT, _of_unrounded(np.multiply), contract=Bool(False))
 _binary("divide", "a / b. Integers are divided towards zero; by zero is undefined.", _divide)
 _binary("floor_divide", "a / b rounded down. Integers by zero are undefined.", np.floor_divide)
 _binary("power", "a to the power b. A negative power of an integer is truncated.", _power)

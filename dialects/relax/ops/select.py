@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.core import dtypes
 from legato.core.errors import InferenceError
-from legato.dialects.relax.attributes import DType, Float
+from legato.dialects.relax.attributes import Bool, DType, Float
 from legato.dialects.relax.op import BOOL, FLOAT, MOVED, NUMBER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType, broadcast
 
@@ -96,7 +96,8 @@ class Astype(RelaxOp, name="astype"):
 
     Floats become integers by dropping the fraction (outside the integer's range: the nearest end of it; NaN: 0), and booleans by
     comparison with 0. Narrow types convert as in ml_dtypes: through f32, halves to even; beyond the greatest number stands infinity or
-    NaN, or that number in types that have neither; integers of 2 and 4 bits wrap.
+    NaN, or that number in types that have neither; integers of 2 and 4 bits wrap. What is rounded to f16 or bf16 with `contract`, an op
+    with `contract` in the same kernel may read as it was before.
 
     ```mlir
     %y = "relax.astype"(%x) {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
@@ -107,13 +108,14 @@ class Astype(RelaxOp, name="astype"):
     PROMOTES = False
     x = Operand(MOVED)
     dtype = DType()
+    contract = Bool(False)
 
     @staticmethod
-    def result_type(x: TensorType, dtype) -> TensorType:
+    def result_type(x: TensorType, dtype, contract) -> TensorType:
         return x.with_dtype(dtype)
 
     @staticmethod
-    def compute(x, dtype):
+    def compute(x, dtype, contract):
         return dtypes.convert_array(x, dtype)
 
 

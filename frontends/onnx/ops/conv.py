@@ -4,6 +4,7 @@ from typing import NamedTuple
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size, ceil_divide, floor_divide
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.halves import plus
 from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window, shifted
 from legato.frontends.onnx.problems import Refused
 
@@ -13,7 +14,7 @@ def _with_bias(node, y, rank: int):
     if not node.given(2):
         return y
     node.require_shape(2, "bias", [relax.TensorType.of(y.type).dims[1]])
-    return relax.add(y, relax.expand_dims(node.x(2), axis=list(range(1, rank + 1))))
+    return plus(y, relax.expand_dims(node.x(2), axis=list(range(1, rank + 1))))
 
 
 @op("Conv", 1, 11, 22)

@@ -7,6 +7,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size, dims
+from legato.frontends.onnx.ops.halves import in_32_bits
 from legato.frontends.onnx.ops.sequences import size_value
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.run_time import counted
@@ -151,8 +152,8 @@ def rotated(x: ir.Value, cos: ir.Value, sin: ir.Value, interleaved: bool, width:
         a, b = (relax.squeeze(columns(pairs, i, i + 1), axis=[4]) for i in (0, 1))
     else:
         a, b = columns(part, 0, half), columns(part, half, width)
-    real = relax.subtract(relax.multiply(a, cos), relax.multiply(b, sin))
-    imaginary = relax.add(relax.multiply(a, sin), relax.multiply(b, cos))
+    real = in_32_bits(lambda a, b, cos, sin: relax.subtract(relax.multiply(a, cos), relax.multiply(b, sin)))(a, b, cos, sin)
+    imaginary = in_32_bits(lambda a, b, cos, sin: relax.add(relax.multiply(a, sin), relax.multiply(b, cos)))(a, b, cos, sin)
     if interleaved:
         both = relax.concat([relax.expand_dims(real, axis=[4]), relax.expand_dims(imaginary, axis=[4])], axis=4)
         result = relax.reshape(both, shape=[batch, heads, rows, width])

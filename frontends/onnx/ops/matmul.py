@@ -3,6 +3,7 @@ from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned, expanded_to
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.halves import plus, times
 from legato.frontends.onnx.problems import Malformed, Refused
 
 
@@ -26,7 +27,7 @@ def gemm(node):
     if node.rank(2) > 2:
         raise Malformed(f"its C must have rank 0 to 2, has {node.rank(2)}")
     added = expanded_to(node.x(2), y)
-    return relax.add(y, _scaled(node, added, beta))
+    return plus(y, _scaled(node, added, beta))
 
 
 def _transposed(x, transpose: bool):
@@ -39,7 +40,7 @@ def _scaled(node, x, factor: float):
     dtype = node.dtype()
     if kind(dtype) != "float" and factor != int(factor):
         raise Refused(f"a factor of {factor} for {dtype} is not supported")
-    return relax.multiply(x, node.literal(factor, dtype))
+    return times(x, node.literal(factor, dtype))
 
 
 ENTRIES = (matmul, gemm)

@@ -4,6 +4,7 @@ import math
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.conv import conv
+from legato.frontends.onnx.ops.halves import plus
 from legato.frontends.onnx.ops.matmul import gemm
 
 _DOMAIN = "com.microsoft"
@@ -83,7 +84,7 @@ def fused_gemm(node):
 def fused_conv(node):
     """Conv, with a tensor added and an activation after it."""
     y = conv.build(node)
-    y = relax.add(y, node.x(3)) if node.given(3) else y
+    y = plus(y, node.x(3)) if node.given(3) else y
     return _activated(node, y, {}, node.numbers("activation_params", []))
 
 

@@ -7,6 +7,7 @@ from legato.dialects.relax import dims as sizes
 from legato.dialects.relax.dims import Size, dims
 from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.halves import plus
 from legato.frontends.onnx.ops.heads import (
     I64,
     Scores,
@@ -144,7 +145,7 @@ def attention(node):
     node.dims(0, rank=3)
     node.dims(1, rank=2)
     x = relax.matmul(node.x(0), node.x(1))
-    x = relax.add(x, node.x(2)) if node.given(2) else x
+    x = plus(x, node.x(2)) if node.given(2) else x
     return of_product(node, x, mask=3, past=4, bias=5)
 
 

@@ -13,6 +13,7 @@ from legato.dialects.relax.dims import Size, product
 from legato.frontends.onnx import regions
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import OnnxNode
+from legato.frontends.onnx.ops.halves import plus
 from legato.frontends.onnx.ops.heads import like, number, static_size
 from legato.frontends.onnx.ops.nbits import unpacked_values
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -51,7 +52,7 @@ def _layer(weight: _Weight, node: OnnxNode, bias: int) -> _Layer:
     """A product by the transpose of an expert's weight, plus its bias."""
     def layer(x: ir.Value, expert: ir.Value) -> ir.Value:
         y = relax.matmul(x, relax.permute_dims(like(weight(expert), x), axes=[1, 0]))
-        return relax.add(y, like(regions.slice_of(node.x(bias), expert), x)) if node.given(bias) else y
+        return plus(y, like(regions.slice_of(node.x(bias), expert), x)) if node.given(bias) else y
 
     return layer
 

@@ -93,8 +93,7 @@ def matmul_nbits(node):
     y = relax.matmul(_as(node.x(), _F32), relax.permute_dims(w, axes=[1, 0]))
     if node.integer("accuracy_level", 0) == _IN_BYTES:
         y.owner.attributes[ROWS_IN_BYTES] = ir.UnitAttr.get()
-    y = _as(y, node.dtype())
-    return relax.add(y, node.x(5)) if node.given(5) else y
+    return _as(relax.add(y, _as(node.x(5), _F32)) if node.given(5) else y, node.dtype())
 
 
 @op("MatMulBnb4", 1, domain=_DOMAIN)
