@@ -22,13 +22,14 @@ from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.forms import Inputs, Shapes, is_sequence, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
-from legato.frontends.onnx.importer import Importer, Scope
+from legato.frontends.onnx.importer import Importer
 from legato.frontends.onnx.initialized import Initialized, Overridable
 from legato.frontends.onnx.inputs import input_types
 from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import ModelSource, check_opset, opsets_of, read_model, with_assumed
 from legato.frontends.onnx.registry import onnx_op, registered
+from legato.frontends.onnx.scope import Scope
 from legato.frontends.onnx.sequences import DecidedOptional, EmptyOptional, PackedSequence, SequenceValue
 from legato.frontends.onnx.stand_ins import StandIns
 from legato.frontends.onnx.tensors import dtype_of

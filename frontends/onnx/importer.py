@@ -1,7 +1,8 @@
 """Translates the nodes of an ONNX graph to relax ops in one walk, and collects all problems."""
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import onnx
@@ -9,38 +10,27 @@ import onnx
 from legato.core.errors import ElementTypeError, InferenceError, LegatoError
 from legato.core.mlir import ir
 from legato.core.user_code import raised_in
-from legato.frontends.onnx import functions, tensors
+from legato.frontends.onnx import functions
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.evaluated import evaluated
 from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesError
 from legato.frontends.onnx.graph import initializers, live_nodes, node_name, reads
-from legato.frontends.onnx.model_file import is_in_array
+from legato.frontends.onnx.initializers import Initializers
 from legato.frontends.onnx.node import Body, OnnxNode
+from legato.frontends.onnx.objection import objection_to
 from legato.frontends.onnx.ops.refusals import REASONS, reason_of
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, ModelSource, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.schema_checks import check_arity, check_attribute_types, check_defined, check_references
+from legato.frontends.onnx.scope import Scope
 from legato.frontends.onnx.stand_ins import StandIns
-from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
+from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value, elements
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _KEPT_IN_ONNX = {("", name) for name in (    # ops of onnxruntime that models have in ONNX's domain, version 1
     "Affine", "Crop", "ImageScaler", "MeanVarianceNormalization", "ParametricSoftplus", "Scale", "ScaledTanh",
     "SimplifiedLayerNormalization", "ThresholdedRelu",
 )}  # fmt: skip
-
-
-@dataclass
-class Scope:
-    """What is visible to the nodes of one graph or function: values by name, operator sets, attributes of the function."""
-
-    opsets: Mapping[str, int]
-    values: dict[str, Value] = field(default_factory=dict)
-    attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)  # those of the function being expanded
-    prefix: str = ""  # prepended to the nodes' names
-    stands_for: Problem | None = None  # the node that is being expanded by its schema; problems inside are reported as its own
-    active: tuple[FunctionId, ...] = ()  # the model's functions being expanded, to detect recursion
-    refused: dict[str, Problem] = field(default_factory=dict)  # of initializers that nothing may read
 
 
 class Importer:
@@ -50,11 +40,11 @@ class Importer:
                  stand_ins: StandIns | None = None):
         """``source``: the model. ``stand_ins``: for what is not imported, where only the problems are wanted."""
         self.entries, self.emitter, self.problems = entries, emitter, problems
-        self.label, self.file, self.stand_ins = source.label, source.file, stand_ins
-        self._arrays, self._reads = source.arrays, {} if source.reads is None else source.reads.done
+        self.label, self.stand_ins = source.label, stand_ins
+        self._initializers = Initializers(source)
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
         self.expansion = Expansion(source.label)
-        self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
+        self._schema = cache(functions.schema_of)
 
     def add_functions(self, protos: Sequence[onnx.FunctionProto]) -> None:
         """Adds the model's own functions. LegatoError if two have the same name."""
@@ -65,31 +55,8 @@ class Importer:
 
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         """Adds the graph's initializers to the scope."""
-        for tensor in graph.initializer:
-            if tensor.name in self._arrays and is_in_array(tensor):
-                scope.values[tensor.name] = ConstantValue(tensor.name, self._arrays[tensor.name], self._reads.get(tensor.name))
-            else:
-                self._add_constant(tensor, tensor.name, scope)
-        for sparse in graph.sparse_initializer:
-            self._add_constant(sparse, sparse.values.name, scope)
-
-    def _constant(self, tensor: onnx.TensorProto | onnx.SparseTensorProto, name: str) -> ConstantValue:
-        if isinstance(tensor, onnx.SparseTensorProto):
-            return tensors.sparse_constant(tensor, name, self.file)
-        return tensors.constant(tensor, name, self.file)
-
-    def _add_constant(self, tensor: onnx.TensorProto | onnx.SparseTensorProto, name: str, scope: Scope) -> None:
-        """Adds an initializer to the scope. One that is not supported is a problem where something reads it."""
-        scope.refused.pop(name, None)
-        try:
-            scope.values[name] = self._constant(tensor, name)
-        except (Refused, Malformed) as problem:
-            scope.values[name] = POISON
-            found = Problem(name, "initializer", "", None, str(problem), isinstance(problem, Malformed))
-            if found.malformed:
-                self._add_problem(scope, found)
-            else:
-                scope.refused[name] = found
+        for problem in self._initializers.add_to(scope, graph):
+            self._add_problem(scope, problem)
 
     def run(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope, label: str | None = None) -> list[Value]:
         """Imports the nodes that the outputs depend on, and returns the outputs' values. ``label``: of the graph in messages, the model's
@@ -235,7 +202,7 @@ class Importer:
         """The outputs built by the table's entry."""
         node = OnnxNode(
             proto, version, inputs, attributes, wanted, self.emitter,
-            load=self._constant,
+            load=self._initializers.value,
             body=lambda graph: self.body(graph, scope),
             expansion=self.expansion,
         )  # fmt: skip
@@ -306,27 +273,9 @@ class Importer:
         if problem not in self.problems:  # the body of a loop reports it in each iteration
             self.problems.append(problem)
 
-    def _schema(self, domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-        key = (domain, op_type, opset)
-        if key not in self._schemas:
-            self._schemas[key] = functions.schema_of(*key)
-        return self._schemas[key]
-
     def _objection(self, node: onnx.NodeProto, domain: str, opset: int | None, inputs, scope: Scope) -> str | None:
-        """What ONNX's own type inference has against the node. None: the model is valid, and Legato does not support it."""
         schema = None if opset is None else self._schema(domain, node.op_type, opset)
-        if schema is None:
-            return None
-        node = functions.with_attributes(node, functions.bound_attributes(node, scope.attributes))
-        types = {name: functions.type_proto(value) for name, value in zip(node.input, inputs) if value is not None}
-        data = {name: onnx.numpy_helper.from_array(np.array(value.array), name) for name, value in zip(node.input, inputs)
-                if isinstance(value, ConstantValue) and value.known() is not None}  # fmt: skip
-        imports = [onnx.helper.make_opsetid(key, version) for key, version in scope.opsets.items()]
-        try:
-            onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
-        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
-            return str(error).strip().partition("\n")[0]
-        return None
+        return None if schema is None else objection_to(node, schema, inputs, scope)
 
 
 def _check_defined(op_type: str, schema: onnx.defs.OpSchema) -> None:
