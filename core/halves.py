@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 
 from legato.core import search
-from legato.core.ir_helpers import element_of, find
+from legato.core.ir_helpers import element_of, find, with_element
 from legato.core.mlir import arith, ir, math
 
 HALVES = (ir.F16Type, ir.BF16Type)
@@ -26,15 +26,10 @@ def has_halves(root: ir.Operation | ir.Module) -> bool:
     return bool(half_types(root))
 
 
-def like(type_: ir.Type, element: ir.Type) -> ir.Type:
-    """A vector of ``element`` with the shape of ``type_``; ``element`` itself where ``type_`` is no vector."""
-    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
-
-
 def rounded_to_odd(x: ir.Value) -> ir.Value:
     """An f64, or a vector of them, as f32, of which another rounding, to f16, gives what one of the f64 would: of the two f32 around it the
     one whose last bit is 1. (S. Boldo, G. Melquiond: "When double rounding is odd", 2005.)"""
-    f32, i32 = (like(x.type, element) for element in (ir.F32Type.get(), ir.IntegerType.get_signless(32)))
+    f32, i32 = (with_element(x.type, element) for element in (ir.F32Type.get(), ir.IntegerType.get_signless(32)))
     nearest = arith.truncf(f32, x)
     back = arith.extf(x.type, nearest)
     beyond = arith.cmpf(arith.CmpFPredicate.OGT, math.absf(back), math.absf(x))

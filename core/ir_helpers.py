@@ -67,6 +67,11 @@ def element_of(type_: ir.Type) -> ir.Type:
     return type_.element_type if isinstance(type_, ir.ShapedType) else type_
 
 
+def with_element(type_: ir.Type, element: ir.Type) -> ir.Type:
+    """A vector of ``element`` with the shape of ``type_``; ``element`` itself where ``type_`` is no vector."""
+    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
+
+
 def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
     """A string attribute of an op; None if it does not have it."""
     attributes = op.operation.attributes

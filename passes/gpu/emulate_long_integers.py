@@ -13,8 +13,7 @@ import numpy as np
 
 from legato.core.dtypes import array_of
 from legato.core.errors import UnsupportedError
-from legato.core.halves import like
-from legato.core.ir_helpers import element_of, find, in_program_order
+from legato.core.ir_helpers import element_of, find, in_program_order, with_element
 from legato.core.locations import describe
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.module import Module
@@ -128,7 +127,7 @@ class Emulation:
 
     def split_types(self, values: Iterable[ir.Value]) -> list[ir.Type]:
         """Likewise, the types."""
-        return [type_ for value in values for type_ in ([like(value.type, word())] * 2 if is_long(value) else [value.type])]
+        return [type_ for value in values for type_ in ([with_element(value.type, word())] * 2 if is_long(value) else [value.type])]
 
     def replace(self, values: Iterable[ir.Value], parts: Iterable[ir.Value]) -> None:
         """Puts values as ``split`` has them in the place of old ones."""
@@ -177,14 +176,14 @@ def by_word(op: ir.Operation, given: Sequence[Any]) -> Long:
     """The op on the lower words and on the upper ones."""
     def made(part: str) -> ir.Value:
         operands = [getattr(one, part) if isinstance(one, Long) else one for one in given]
-        return ir.Operation.create(op.name, [like(op.results[0].type, word())], operands,
+        return ir.Operation.create(op.name, [with_element(op.results[0].type, word())], operands,
                                    {name: op.attributes[name] for name in op.attributes}).results[0]
     return Long(made("low"), made("high"))
 
 
 def constant(op: ir.Operation) -> Long:
     """A constant in words."""
-    attribute, type_ = op.attributes["value"], like(op.results[0].type, word())
+    attribute, type_ = op.attributes["value"], with_element(op.results[0].type, word())
     if isinstance(attribute, ir.IntegerAttr):
         low, high = np.array([attribute.value], np.int64).view(np.int32)
         return Long(long.number(type_, int(low)), long.number(type_, int(high)))
@@ -196,7 +195,7 @@ def constant(op: ir.Operation) -> Long:
 
 def extended(op: ir.Operation) -> Long:
     """A shorter integer, or an index, as one of 64 bits."""
-    short, type_ = op.operands[0], like(op.results[0].type, word())
+    short, type_ = op.operands[0], with_element(op.results[0].type, word())
     low = short if short.type == type_ else ir.Operation.create(op.name, [type_], [short]).results[0]
     return Long(low, long.sign(low) if op.name in SIGNED else long.number(type_, 0))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legato.core.halves import is_half, like
-from legato.core.ir_helpers import element_of, index
+from legato.core.halves import is_half
+from legato.core.ir_helpers import element_of, index, with_element
 from legato.core.mlir import arith, ir, math, scf, vector
 
 WORD = 32       # bits
@@ -179,7 +179,7 @@ def from_bits(x: ir.Value) -> Long:
     """The bits of an f64, or of each of a vector of them."""
     if isinstance(x.type, ir.VectorType):
         found = [from_bits(lane(x, place)) for place in range(x.type.shape[0])]
-        type_ = like(x.type, word())
+        type_ = with_element(x.type, word())
         return Long(vector.from_elements(type_, [one.low for one in found]), vector.from_elements(type_, [one.high for one in found]))
     pair = vector.bitcast(ir.VectorType.get([2], word()), vector.from_elements(ir.VectorType.get([1], x.type), [x]))
     return Long(lane(pair, 0), lane(pair, 1))
@@ -220,7 +220,7 @@ def to_f32(a: Long, type_: ir.Type) -> ir.Value:
 
 def to_half(a: Long, type_: ir.Type) -> ir.Value:
     """A number without sign as f16 or bf16: its first 24 bits, which f32 holds, at their place, are rounded."""
-    f32 = like(type_, ir.F32Type.get())
+    f32 = with_element(type_, ir.F32Type.get())
     top, exponent = first_bits(a)
     bits, few = top.type, WORD - FRACTION - 1
     rest = arith.cmpi(P.ne, arith.andi(top, number(bits, (1 << few) - 1)), number(bits, 0))
@@ -252,8 +252,8 @@ def from_float(signed: bool) -> Callable[[ir.Value], Long]:
     """A float, rounded towards zero; undefined beyond 64 bits, as upstream's."""
     def rounded(x: ir.Value) -> Long:
         if is_half(x.type):
-            x = arith.extf(like(x.type, ir.F32Type.get()), x)
-        bits = like(x.type, word())
+            x = arith.extf(with_element(x.type, ir.F32Type.get()), x)
+        bits = with_element(x.type, word())
         size = math.absf(x) if signed else x
         high = arith.fptoui(bits, arith.mulf(size, number(x.type, 2.0 ** -WORD)))
         low = arith.fptoui(bits, arith.subf(size, arith.mulf(arith.uitofp(x.type, high), number(x.type, 2.0 ** WORD))))     # exact

@@ -2,8 +2,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.halves import like
-from legato.core.ir_helpers import defining_op, element_of, find
+from legato.core.ir_helpers import defining_op, element_of, find, with_element
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -34,7 +33,7 @@ def shorten(op: ir.Operation) -> None:
     if cast is None or cast.name != INDEX_CASTS[op.name] or element_of(operand.type).width <= SHORT:
         return
     with ir.InsertionPoint(op), op.location:
-        type_ = like(operand.type, ir.IntegerType.get_signless(SHORT))
+        type_ = with_element(operand.type, ir.IntegerType.get_signless(SHORT))
         make = arith.IndexCastOp if op.name == "arith.sitofp" else arith.IndexCastUIOp
         op.operands[0] = make(type_, cast.operands[0]).result
     if not list(operand.uses):

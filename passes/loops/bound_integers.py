@@ -7,8 +7,7 @@ upstream's arith-emulate-unsupported-floats such casts are casts to f32 that are
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.halves import like
-from legato.core.ir_helpers import defining_op, element_of, find
+from legato.core.ir_helpers import defining_op, element_of, find, with_element
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -44,7 +43,7 @@ def becomes_infinite(cast: ir.Operation, op: ir.Operation) -> bool:
 
 def bounded(cast: ir.Operation, type_: ir.Type) -> ir.Value:
     """The integer of a cast as a type of f16, by way of f32."""
-    value = ir.Operation.create(cast.name, [like(type_, ir.F32Type.get())], [cast.operands[0]]).results[0]
+    value = ir.Operation.create(cast.name, [with_element(type_, ir.F32Type.get())], [cast.operands[0]]).results[0]
     for bound, below in ((BOUND, True), (-BOUND, False)) if cast.name == "arith.sitofp" else ((BOUND, True),):
         limit = _constant(value.type, bound)
         inside = arith.cmpf(arith.CmpFPredicate.OLT if below else arith.CmpFPredicate.OGT, value, limit)

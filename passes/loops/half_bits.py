@@ -1,8 +1,7 @@
 """Casts of half floats as arithmetic on their bits."""
 from collections.abc import Callable
 
-from legato.core.halves import like
-from legato.core.ir_helpers import element_of
+from legato.core.ir_helpers import element_of, with_element
 from legato.core.mlir import arith, ir
 
 
@@ -11,7 +10,7 @@ class HalfBits:
 
     def __init__(self, shape: ir.Type) -> None:
         """``shape``: a type with the common shape."""
-        self.f32, self.i16, self.i32 = (like(shape, t) for t in (
+        self.f32, self.i16, self.i32 = (with_element(shape, t) for t in (
             ir.F32Type.get(), ir.IntegerType.get_signless(16), ir.IntegerType.get_signless(32)))
 
     def constant(self, value: int, type_: ir.Type | None = None) -> ir.Value:

@@ -18,8 +18,8 @@ import numpy as np
 
 from legato.core import search
 from legato.core.dtypes import array_of
-from legato.core.halves import HALVES, half_types, is_half, like, rounded_to_odd
-from legato.core.ir_helpers import find
+from legato.core.halves import HALVES, half_types, is_half, rounded_to_odd
+from legato.core.ir_helpers import find, with_element
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import FLUSHES
@@ -88,7 +88,7 @@ def as_integer(type_: ir.Type, kinds: Kinds) -> ir.Type:
         return type_
     if isinstance(type_, ir.MemRefType):
         return ir.MemRefType.get(type_.shape, i16, type_.layout, type_.memory_space)
-    return like(type_, i16)
+    return with_element(type_, i16)
 
 
 def retype(op: ir.Operation, kinds: Kinds) -> None:
@@ -167,7 +167,7 @@ def _rounded_at_once(op: ir.Operation) -> ir.Value:
 
 def _rounded_register(value: ir.Value) -> ir.Value:
     """The bits of one register's elements."""
-    made = ir.Operation.create(INTRINSIC, [like(value.type, ir.BF16Type.get())], [value], {
+    made = ir.Operation.create(INTRINSIC, [with_element(value.type, ir.BF16Type.get())], [value], {
         "intrin": ir.StringAttr.get("llvm.x86.avx512bf16.cvtneps2bf16.512"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])})
-    return arith.BitcastOp(like(value.type, ir.IntegerType.get_signless(16)), made.results[0]).result
+    return arith.BitcastOp(with_element(value.type, ir.IntegerType.get_signless(16)), made.results[0]).result

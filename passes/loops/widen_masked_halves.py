@@ -6,8 +6,8 @@ encloses one op. Lowered, its f32 was stored where f16 stood, over the next elem
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.halves import has_halves, is_half, like
-from legato.core.ir_helpers import find
+from legato.core.halves import has_halves, is_half
+from legato.core.ir_helpers import find, with_element
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -37,11 +37,11 @@ def widen(mask: ir.Operation, inner: ir.Operation) -> None:
         for op in (mask, inner):
             for place, value in enumerate(op.operands):
                 if is_half(value.type):
-                    op.operands[place] = arith.ExtFOp(like(value.type, f32), value).result
+                    op.operands[place] = arith.ExtFOp(with_element(value.type, f32), value).result
     for inside, result in zip(inner.results, mask.results, strict=True):
         if is_half(half := result.type):
             for value in (inside, result):
-                value.set_type(like(half, f32))
+                value.set_type(with_element(half, f32))
             with ir.InsertionPoint.after(mask), mask.location:
                 rounded = arith.TruncFOp(half, result)
             result.replace_all_uses_except(rounded.result, rounded.operation)
