@@ -82,11 +82,10 @@ class KeyRow:
         return arith.shli(index_value(1), bit_length(index_value(minus(largest(self.size, held_by(self.lanes)), 1))))
 
     def selected(self, at: list[ir.Value], wanted: int) -> ir.Value:
-        """The keys of the ``wanted`` best elements of a row of known length, the best first, and more."""
-        assert isinstance(self.size, int)
+        """The keys of the ``wanted`` best elements of a row that has as many, the best first, and more."""
         size = self.size
         count, step = max(next_power_of_two(wanted), 2 * self.lanes), 2 * self.lanes if self.in_vectors else 1
-        network, steps = Network(count, self.lanes), -(-size // step)
+        network, steps = Network(count, self.lanes), quotient(plus(size, step - 1), step)
 
         def merged(best: ir.Value, waiting: ir.Value, filled: ir.Value) -> Sequence[ir.Value]:
             best = network.best(best, network.sorted(self._put(free, waiting, filled)))
@@ -104,10 +103,10 @@ class KeyRow:
 
         def offer(number: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
             first, worst = times(number, step), carried[-1]
-            is_last = arith.cmpi(arith.CmpIPredicate.eq, number, index_value(steps - 1))
+            is_last = arith.cmpi(arith.CmpIPredicate.eq, number, index_value(minus(steps, 1)))
             if not self.in_vectors:
                 return take([self._key(at, first)], is_last, *carried)
-            elements = read_vector(self.x, self._slot(at, first), step, self.kind.const(0), size % step == 0)
+            elements = read_vector(self.x, self._slot(at, first), step, self.kind.const(0), is_multiple(size, step))
             better = vector.ReductionOp(boolean().type, vector.CombiningKind.OR, self.keys.beat(elements, worst)).result
             is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, free)
             return when(arith.ori(arith.ori(better, is_free), is_last), carried,
@@ -118,10 +117,10 @@ class KeyRow:
         carried = [self._freed(empty([length], self.key), 0, length) for length in (count, room)]
         return looped(steps, [*carried, index_value(0), free], offer)[0]
 
-    def _inside(self, elements: ir.Value, first: ir.Value, size: int) -> ir.Value:
+    def _inside(self, elements: ir.Value, first: ir.Value, size: Size) -> ir.Value:
         """The keys of a vector of elements: of nothing, where it is beyond the row of so many."""
         keys = self.keys.vector(elements, first)
-        if size % elements.type.shape[0] == 0:
+        if is_multiple(size, elements.type.shape[0]):
             return keys
         left = arith.subi(index_value(size), first)
         inside = vector.CreateMaskOp(ir.VectorType.get(elements.type.shape, boolean().type), [left]).result
@@ -162,6 +161,11 @@ class KeyRow:
     @staticmethod
     def _put(value: ir.Value, into: ir.Value, *at: ir.Value) -> ir.Value:
         return tensor.InsertOp(value, into, at).result
+
+
+def is_multiple(size: Size, of: int) -> bool:
+    """Whether a size is known to be a multiple of a number."""
+    return isinstance(size, int) and size % of == 0
 
 
 def elements_of(value: ir.Value) -> list[ir.Value]:

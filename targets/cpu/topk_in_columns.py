@@ -1,24 +1,25 @@
 """topk of a few elements along an axis other than the last: lanes of vectors are columns, whose best elements so far are in registers.
 
 A new element goes behind those that it does not beat, and moves the others on by one: a maximum, a minimum, and selections of indices for
-each that is kept, without branches. The last vector of a row overlaps the one before it, if the row is no multiple of vectors.
+each that is kept, without branches. The last vector of a row overlaps the one before it, if the row is no multiple of vectors; it is masked
+if only the call knows how wide rows are.
 """
 from collections.abc import Callable, Sequence
-from math import prod
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, scf
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element
-from legato.targets.builders.sizes import Size, dims
+from legato.targets.builders.sizes import Size, dims, minus, plus, product, quotient
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import collapse, expand, is_empty, looped
+from legato.targets.builders.structured import collapse, expand, filled, is_empty, looped
 from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.arg_reductions import I32, LIMIT
 from legato.targets.cpu.channels import shared
 from legato.targets.cpu.keys import Keys, constant
 from legato.targets.cpu.machine import Machine
-from legato.targets.generic.topk import rows
+from legato.targets.cpu.topk_rows import by_first_that_fits
+from legato.targets.generic.topk import by_heaps, rows
 from legato.targets.rule import kernel
 
 MOST = 16           # elements that are kept: with their indices, all registers of AVX-512
@@ -28,22 +29,22 @@ WORTH_IT = 1 << 14  # steps of lanes, from which on threads share them
 
 @kernel("relax.topk", priority=5)
 def topk_in_columns(k, x, out):
-    """Of elements of up to 32 bits, in rows whose width is known."""
+    """Of elements of up to 32 bits. Columns of which only the call knows that they are fewer than vectors pay for are in heaps."""
     axis, count, kind, place = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0]), element(k.output_types[0])
-    size, width = dims(x)[axis], prod(x.type.shape[axis + 1:])
+    size, width = dims(x)[axis], product(dims(x)[axis + 1:])
     if not isinstance(k.machine, Machine) or kind.wide.bits > 32 or kind.is_narrow or kind.is_bool:
         return Refusal("its elements are not read in vectors, or do not fit 32 bits")
-    if any(x.type.is_dynamic_dim(i) for i in range(axis + 1, x.type.rank)) or width < FEWEST or (isinstance(size, int) and size >= LIMIT):
-        return Refusal(f"it is not along columns of a known number, {FEWEST} at least, with less than 2**31 elements")
-    lanes = min(k.machine.lanes(32), 1 << width.bit_length() - 1)
+    if (isinstance(width, int) and width < FEWEST) or (isinstance(size, int) and size >= LIMIT):
+        return Refusal(f"it is not along columns, {FEWEST} at least, with less than 2**31 elements")
+    lanes = min(k.machine.lanes(32), 1 << width.bit_length() - 1) if isinstance(width, int) else k.machine.lanes(32)
     if not isinstance(count, int) or not 0 < count <= min(MOST, 2 * lanes, size if isinstance(size, int) else MOST) or is_empty(out):
         return Refusal(f"not 1 to {MOST} elements are wanted, or a heap passes over columns as fast")
     groups = [list(range(axis))] * bool(axis) + [[axis], list(range(axis + 1, x.type.rank))]
-    image, flat = collapse(x, groups), collapse(out, groups)
+    image, overlaps = collapse(x, groups), isinstance(width, int)
 
     def best(at: Callable[[ir.Value], Sequence[ir.Value]]) -> list[ir.Value]:
         """The indices of the best elements of some columns."""
-        short, long = (_Best(kind, k.attrs["largest"], count, lanes, bits) for bits in (I32, 2 * I32))
+        short, long = (_Best(kind, k.attrs["largest"], count, lanes, bits, overlaps) for bits in (I32, 2 * I32))
         if isinstance(size, int):
             return short.of(image, at, size, place)
         either = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, size, index_value(LIMIT)), [ir.VectorType.get([lanes], place.type)] * count,
@@ -58,28 +59,37 @@ def topk_in_columns(k, x, out):
         def block(at: list[ir.Value], into: ir.Value) -> ir.Value:
             *outer, number = at
             here = [arith.addi(a, b) for a, b in zip(first, outer, strict=True)]
-            column = arith.minui(arith.muli(number, index_value(lanes)), index_value(width - lanes))
+            column = arith.muli(number, index_value(lanes))
+            if overlaps:
+                column = arith.minui(column, index_value(minus(width, lanes)))
             for slot, indices in enumerate(best(lambda row: [*here, row, column])):
-                into = write_vector(indices, into, [*outer, index_value(slot), column])
+                into = write_vector(indices, into, [*outer, index_value(slot), column], overlaps)
             return into
 
-        return rows([*dims(into)[:-2], -(-width // lanes)], [], into, block)
+        return rows([*dims(into)[:-2], quotient(plus(width, lanes - 1), lanes)], [], into, block)
 
-    k.writes_all()
-    threads, outer = k.machine.threads, dims(flat)[:-2]
-    steps = width * count * (size if isinstance(size, int) else WORTH_IT)
-    if threads > 1 and outer and isinstance(outer[0], int) and outer[0] >= threads and outer[0] * steps >= WORTH_IT:
-        flat = shared(flat, [-(-outer[0] // threads), count, width], lambda places, into: columns(into, places[:1]))
-    else:
-        flat = columns(flat, [index_value(0)] * len(outer))
-    return expand(flat, groups, dims(out))
+    def all_columns(out: ir.Value) -> ir.Value:
+        flat = collapse(out, groups)
+        threads, outer = k.machine.threads, dims(flat)[:-2]
+        steps = count * (width if overlaps else lanes) * (size if isinstance(size, int) else WORTH_IT)
+        if threads > 1 and outer and isinstance(outer[0], int) and outer[0] >= threads and outer[0] * steps >= WORTH_IT:
+            flat = shared(flat, [-(-outer[0] // threads), count, width], lambda places, into: columns(into, places[:1]))
+        else:
+            flat = columns(flat, [index_value(0)] * len(outer))
+        return expand(flat, groups, dims(out))
+
+    if overlaps:
+        k.writes_all()
+        return all_columns(out)
+    pays = arith.cmpi(arith.CmpIPredicate.uge, width, index_value(FEWEST))
+    return by_first_that_fits([(pays, all_columns)], lambda places: by_heaps(k, x, places), filled(out, place.const(-1)))
 
 
 class _Best:
-    """The indices of the ``count`` best elements of columns in ``lanes``, as integers of ``bits``."""
+    """The indices of the ``count`` best elements of columns in ``lanes``, as integers of ``bits``. ``inside``: all lanes are columns."""
 
-    def __init__(self, kind: Element, largest: bool, count: int, lanes: int, bits: int) -> None:
-        self.kind, self.keys, self.count, self.lanes, self.bits = kind, Keys(kind, largest), count, lanes, bits
+    def __init__(self, kind: Element, largest: bool, count: int, lanes: int, bits: int, inside: bool) -> None:
+        self.kind, self.keys, self.count, self.lanes, self.bits, self.inside = kind, Keys(kind, largest), count, lanes, bits, inside
         self.type = ir.VectorType.get([lanes], ir.IntegerType.get_signless(bits))
 
     def of(self, x: ir.Value, at: Callable[[ir.Value], Sequence[ir.Value]], size: Size, place: Element) -> list[ir.Value]:
@@ -101,7 +111,7 @@ class _Best:
         return [change(wanted, one) if change else one for one in found[1 + self.count:]]
 
     def _ranks(self, x: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
-        values = read_vector(x, at, self.lanes, self.kind.const(0))
+        values = read_vector(x, at, self.lanes, self.kind.const(0), self.inside)
         return self.keys.rank(values)
 
     @staticmethod

@@ -11,8 +11,8 @@ from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math, vector
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element, read
+from legato.targets.builders.sizes import Size, dim, minus, plus, quotient, times
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.sizes import plus, times
 from legato.targets.builders.structured import extract, is_empty, looped
 from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.keys import FREE, MOST, Keys, constant, in_vectors
@@ -33,23 +33,17 @@ def topk_in_registers(k, x, out):
         return Refusal("its elements are not read in vectors, or not along a last axis of known length")
     if kind.wide.bits > 32 or x.type.shape[axis] > MOST:
         return Refusal("an element and its index do not surely fit 64 bits")
-    best = _BestOfRow(kind, k.attrs["largest"], k.machine.lanes(64), count)
+    best = BestOfRow(kind, k.attrs["largest"], k.machine.lanes(64), count)
     if not isinstance(count, int) or not 0 < count <= VECTORS * best.lanes or is_empty(out):
         return Refusal(f"not 1 to {VECTORS * best.lanes} elements are wanted")
     if sorts_all(x.type.shape[axis], count, best.lanes):
         return Refusal("rows are short enough to be sorted")
     k.writes_all()
 
-    def row(x: ir.Value, at: list[ir.Value], places: ir.Value) -> ir.Value:
-        for number, keys in enumerate(best.of(x, at)):
-            first, found = number * best.lanes, Keys.place(keys, places.type.element_type)
-            places = write_vector(found, places, [*at, index_value(first)], first + best.lanes <= count)
-        return places
-
-    return each_row(k.machine, x, out, axis, row)
+    return each_row(k.machine, x, out, axis, best.written)
 
 
-class _BestOfRow:
+class BestOfRow:
     """The best keys of a row, in order, in vectors of ``lanes``."""
 
     def __init__(self, kind: Element, largest: bool, lanes: int, count: int) -> None:
@@ -57,19 +51,30 @@ class _BestOfRow:
         self.key = ir.IntegerType.get_signless(64)
         self.type = ir.VectorType.get([lanes], self.key)
 
-    def of(self, x: ir.Value, at: list[ir.Value]) -> list[ir.Value]:
-        """Those of the row with the index ``at``."""
-        size, width = x.type.shape[-1], 2 * self.lanes
+    def written(self, x: ir.Value, at: list[ir.Value], places: ir.Value) -> ir.Value:
+        """``places`` with the indices of the best elements of the row with the index ``at``."""
+        for number, keys in enumerate(self._of(x, at)):
+            first, found = number * self.lanes, Keys.place(keys, places.type.element_type)
+            places = write_vector(found, places, [*at, index_value(first)], first + self.lanes <= self.count)
+        return places
+
+    def _of(self, x: ir.Value, at: list[ir.Value]) -> list[ir.Value]:
+        size, width = dim(x, x.type.rank - 1), 2 * self.lanes
         bits = ir.IntegerType.get_signless(width)
 
-        def offer(number: ir.Value, *carried: ir.Value, inside: int = width) -> Sequence[ir.Value]:
+        def lowest(lanes: Size) -> ir.Value:
+            if isinstance(lanes, int):
+                return constant(bits, (1 << lanes) - 1)
+            return arith.subi(arith.shli(constant(bits, 1), arith.index_castui(bits, lanes)), constant(bits, 1))
+
+        def offer(number: ir.Value, *carried: ir.Value, inside: Size = width) -> Sequence[ir.Value]:
             """The carried keys, the worst of them last, with those of a vector that are better. ``inside``: the lanes that it has."""
             first, worst = times(number, width), carried[-1]
             elements = read_vector(x, [*at, first], width, self.kind.const(0), inside == width)
             is_better = vector.BitCastOp(ir.VectorType.get([1], bits), self.keys.beat(elements, worst)).result
             found = vector.ExtractOp(is_better, [], [0]).result
             is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, constant(self.key, FREE))
-            found = arith.andi(arith.select(is_free, constant(bits, -1), found), constant(bits, (1 << inside) - 1))
+            found = arith.andi(arith.select(is_free, constant(bits, -1), found), lowest(inside))
 
             def enter(_: ir.Value, left: ir.Value, *best: ir.Value) -> Sequence[ir.Value]:
                 place = plus(first, arith.index_castui(ir.IndexType.get(), math.CountTrailingZerosOp(left).result))
@@ -85,9 +90,11 @@ class _BestOfRow:
 
         nothing = constant(self.type, FREE)
         found: Sequence[ir.Value] = [*[nothing] * -(-self.count // self.lanes), constant(self.key, FREE)]
-        found = looped(size // width, found, offer)
-        if size % width:
-            found = offer(index_value(size // width), *found, inside=size % width)
+        whole = quotient(size, width)
+        found = looped(whole, found, offer)
+        rest = minus(size, times(whole, width))
+        if rest != 0:
+            found = offer(index_value(whole), *found, inside=rest)
         return list(found[:-1])
 
     def _entered(self, best: Sequence[ir.Value], key: ir.Value) -> list[ir.Value]:

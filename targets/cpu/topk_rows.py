@@ -1,10 +1,10 @@
-"""Rows of topk, which threads share."""
-from collections.abc import Callable
+"""Rows of topk, which threads share, and the choice of a way when their sizes are known."""
+from collections.abc import Callable, Sequence
 from math import prod
 
-from legato.core.mlir import ir
-from legato.targets.builders.sizes import dims
-from legato.targets.builders.structured import window
+from legato.core.mlir import arith, ir
+from legato.targets.builders.sizes import dims, index
+from legato.targets.builders.structured import looped, window
 from legato.targets.cpu.channels import shared
 from legato.targets.cpu.machine import Machine
 from legato.targets.generic.topk import rows
@@ -14,6 +14,7 @@ ROWS = 4                # of a part, at least
 PIECES = 4              # parts for each thread, which takes the next one when it is through
 
 Row = Callable[[ir.Value, list[ir.Value], ir.Value], ir.Value]
+Way = Callable[[ir.Value], ir.Value]    # to the places of all rows, from an output that is filled
 
 
 def each_row(machine: Machine, x: ir.Value, out: ir.Value, axis: int, row: Row) -> ir.Value:
@@ -38,3 +39,16 @@ def each_row(machine: Machine, x: ir.Value, out: ir.Value, axis: int, row: Row) 
         return all_rows(window(x, places, sizes), into)
 
     return shared(out, part, some)
+
+
+def by_first_that_fits(ways: Sequence[tuple[ir.Value, Way]], otherwise: Way, places: ir.Value) -> ir.Value:
+    """The places by the first way whose condition, an i1, holds.
+
+    Loops of one step or none, one behind the other: a branch whose two sides write one tensor in place is not bufferized.
+    """
+    left = index(1)
+    for fits, way in ways:
+        here = arith.minui(left, arith.index_castui(ir.IndexType.get(), fits))
+        places = looped(here, [places], lambda _, places, way=way: [way(places)])[0]
+        left = arith.subi(left, here)
+    return looped(left, [places], lambda _, places: [otherwise(places)])[0]

@@ -8,7 +8,7 @@ from harness import NAMES, TARGETS, Net
 from thoroughly import first_of, thorough
 
 from legato.dialects.relax.dims import substitute, symbol
-from legato.targets.cpu import topk_in_columns
+from legato.targets.cpu import topk_in_columns, topk_of_any_length
 
 RNG = np.random.default_rng(17)
 TYPES = tuple(map(np.dtype, (np.float32, np.float16, ml_dtypes.bfloat16, np.float64, np.int8, np.uint8, np.int16, np.uint16, np.int32,
@@ -130,17 +130,18 @@ def test_rows_and_lengths_that_the_call_knows(target):
 
 @pytest.mark.parametrize("limit", [1 << 31, 30])
 def test_columns_whose_length_the_call_knows(limit, monkeypatch):
-    """``limit``: the length from which on places have 64 bits."""
+    """And columns whose number it knows. ``limit``: the length from which on places have 64 bits."""
     monkeypatch.setattr(topk_in_columns, "LIMIT", limit)
-    shapes, wanted, f32 = [(2, "n", 19), ("n", 4), ("b", "n", 5, 8)], [3, 16, 1], np.dtype(np.float32)
+    shapes, wanted, f32 = [(2, "n", 19), ("n", 4), ("b", "n", 5, 8), ("b", "n", "w")], [3, 16, 1, 5], np.dtype(np.float32)
     axes = [shape.index("n") for shape in shapes]
     for target, threads in zip(TARGETS.values(), (1, 2)):
         net = Net(target.replace("}", f",threads={threads}}}"))
         for shape, count, axis in zip(shapes, wanted, axes, strict=True):
             net.output(net.op("relax.topk", [net.input(shape)], k=count, axis=axis, largest=axis == 1))
         assert "vector.transfer_read" in str(net.lowered("scheduled"))
-        for length in (16, 29, 30, 77):
-            given = [numbers(tuple({"n": length, "b": 3}.get(size, size) for size in shape), f32, "special") for shape in shapes]
+        for length, width in ((16, 4), (29, 3), (30, 35), (77, 0)):
+            sizes = {"n": length, "b": 3, "w": width}
+            given = [numbers(tuple(sizes.get(size, size) for size in shape), f32, "special") for shape in shapes]
             for x, count, axis, found in zip(given, wanted, axes, net.run(*given), strict=True):
                 np.testing.assert_array_equal(found, best(x, count, axis, axis == 1))
 
@@ -163,10 +164,26 @@ def test_rows_of_any_length(target):
             np.testing.assert_array_equal(found, best(x, wanted, axis, number % 2 == 0), err_msg=f"{cases[number]} {length}")
 
 
-def test_rows_of_unknown_length_are_sorted():
-    net, n = Net("llvm", first=None), symbol("n")
-    net.output(net.op("relax.topk", [net.input((3, "n"))], k=n, axis=1, largest=True))
-    assert "vector.shuffle" in str(net.lowered("scheduled"))
+@pytest.mark.parametrize("target", first_of(TARGETS))
+@pytest.mark.parametrize("limit", [1 << 32, 45])
+def test_few_of_rows_of_any_length(target, limit, monkeypatch):
+    """In registers, or gathered and sorted. ``limit``: the length beyond which indices do not fit the keys, and the best are in heaps."""
+    monkeypatch.setattr(topk_of_any_length, "MOST", limit)
+    cases = [(("b", "n"), 7, np.float16), (("n",), 40, np.uint8), (("b", "n"), 20, np.float32)][:3 if limit > 45 else 2]
+    net = Net(TARGETS[target], first=None)
+    for number, (shape, count, dtype) in enumerate(cases):
+        net.output(net.op("relax.topk", [net.input(shape, NAMES[np.dtype(dtype)])], k=count, axis=-1, largest=number % 2 == 0))
+    for length, images in ((40, 2), (45, 0), (47, 1), (48, 3), (261, 2)):
+        given = [numbers((images, length)[-len(shape):], np.dtype(dtype), "special") for shape, _, dtype in cases]
+        for number, (x, (_, count, _), found) in enumerate(zip(given, cases, net.run(*given), strict=True)):
+            np.testing.assert_array_equal(found, best(x, count, -1, number % 2 == 0), err_msg=f"{cases[number]} {length}")
+
+
+def test_rows_of_unknown_length_are_sorted_or_their_best_in_registers():
+    for count in (symbol("n"), 5):
+        net = Net("llvm", first=None)
+        net.output(net.op("relax.topk", [net.input((3, "n"))], k=count, axis=1, largest=True))
+        assert "vector.shuffle" in str(net.lowered("scheduled"))
 
 
 def test_worst_cases():
