@@ -1,4 +1,5 @@
 """Broadcasting of axes of which only a call can tell whether they have size 1."""
+from collections.abc import Sequence
 from itertools import starmap
 
 from legato.core.mlir import arith, bufferization, ir, memref, scf
@@ -17,10 +18,9 @@ def dynamic_broadcast_to(op, x):
     """Where all sizes are the wanted ones already, x itself: nothing is copied. Else a kernel clamps the indices of these axes."""
     x, result = op.plain(x), plain_type(op.output_types[0])
     shape, given = relax_dims.dims(op.output_types[0]), relax_dims.dims(op.input_types[0])
-    sizes = op.sizes(op.output_types[0])
     known = [1 if size == 1 else 2 if size == wanted else 0 for size, wanted in zip(given, shape[len(shape) - len(given):])]
     if len(given) != len(shape) or any(is_one == 1 and wanted != 1 for is_one, wanted in zip(known, shape)):
-        return op.call_built(_clamped(known), [x], [result], [sizes])
+        return _stretched(op, x, known)
     is_same = None
     for size, wanted, kind in zip(given, shape, known):
         if kind == 0:
@@ -32,7 +32,24 @@ def dynamic_broadcast_to(op, x):
     with ir.InsertionPoint(either.then_block):
         scf.YieldOp([_resized(x, result, [op.index(size) for size in shape])])
     with ir.InsertionPoint(either.else_block):
-        scf.YieldOp(op.call_built(_clamped(known), [x], [result], [sizes]))
+        scf.YieldOp(_stretched(op, x, known if known.count(0) > 1 else [kind or 1 for kind in known]))
+    return either.results
+
+
+def _stretched(op, x: ir.Value, known: list[int]) -> Sequence[ir.Value]:
+    """``x`` by a kernel; where only a call can tell whether its rows have one element, by one of two, each of which reads vectors."""
+    result, sizes = plain_type(op.output_types[0]), op.sizes(op.output_types[0])
+
+    def call(known: list[int]) -> Sequence[ir.Value]:
+        return op.call_built(_clamped(known), [x], [result], [sizes])
+
+    if not known or known[-1] != 0:
+        return call(known)
+    row = [op.index(relax_dims.dims(type_)[-1]) for type_ in (op.output_types[0], op.input_types[0])]
+    either = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.eq, *row).result, [result], has_else=True)
+    for block, kind in ((either.then_block, 2), (either.else_block, 1)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp(call([*known[:-1], kind]))
     return either.results
 
 

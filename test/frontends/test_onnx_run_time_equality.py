@@ -1,6 +1,7 @@
 """Sizes of which only a call can tell whether they are equal, or 1: compiled, and compared with onnxruntime on calls that fit and on
 calls that do not."""
 import itertools
+import re
 
 import numpy as np
 import onnx
@@ -85,6 +86,29 @@ def test_where_takes_three():
     inputs = [helper.make_tensor_value_info(f"x{i}", kind, shape) for i, (kind, shape) in enumerate(zip(kinds, shapes))]
     proto = model([helper.make_node("Where", ["x0", "x1", "x2"], ["y"], name="the_node")], inputs, ["y"])
     assert agree(proto, legato.compile(legato.from_onnx(proto)), kinds, shapes, ["n", "m", "k"]) > 10
+
+
+CHAIN = [helper.make_node("Mul", ["x0", "x1"], ["t"], name="the_node"), helper.make_node("Relu", ["t"], ["u"]),
+         helper.make_node("Add", ["u", "x2"], ["y"], name="the_node, too")]
+
+
+def test_a_chain_of_any_sizes():
+    kinds, shapes = [TensorProto.FLOAT] * 3, [["n", 1], ["m"], ["k", "m"]]
+    proto = model(CHAIN, [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, shape) for i, shape in enumerate(shapes)], ["y"])
+    assert agree(proto, legato.compile(legato.from_onnx(proto)), kinds, shapes, ["n", "m", "k"]) > 10
+
+
+def test_a_chain_is_one_kernel_and_vectors_are_repeated():
+    """Where all sizes are equal; rows and columns longer than vectors, of which any are repeated."""
+    proto = model(CHAIN, [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [f"n{i}", f"m{i}"]) for i in range(3)], ["y"])
+    module, rng = legato.from_onnx(proto), np.random.default_rng(0)
+    kernels = {op for op in re.findall(r"call @(\w+)", str(legato.lower(module, last="scheduled"))) if "dynamic_broadcast" not in op}
+    assert len(kernels) == 1, kernels
+    exe = legato.compile(module)
+    for shapes in itertools.product([(70, 3), (1, 1), (70, 1), (1, 3)], repeat=3):
+        for swapped in (False, True):
+            x = [rng.standard_normal(shape[::-1] if swapped else shape).astype(np.float32) for shape in shapes]
+            np.testing.assert_allclose(exe(*x), np.maximum(x[0] * x[1], 0) + x[2], rtol=1e-6)
 
 
 def test_expand_to_the_shape_of_another():

@@ -5,7 +5,7 @@ from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import UNKNOWN, dims, product
+from legato.dialects.relax.dims import UNKNOWN, Dim, dims, product
 from legato.dialects.relax.types import broadcast
 from legato.passes.graph.functions import permutation_of, sliced_axes
 from legato.passes.graph.layout import layout
@@ -200,6 +200,25 @@ def unneeded_broadcast(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return None if operands == list(op.operands) else present(relax.op_class(op)).build(*operands, **attributes(op))
 
 
+def broadcast_of_elementwise(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """A dynamic_broadcast_to of an op of little arithmetic: that op on what is broadcast. Where no operand is repeated at a call, it is
+    then fused with what reads it."""
+    shape = dims(op.results[0].type)
+    again = r.find(op.operands[0], "dynamic_broadcast_to")
+    if again is not None:
+        return relax.dynamic_broadcast_to(again.operands[0], shape=list(shape))
+    inner = r.find(op.operands[0], *_CHEAP, once=True)
+    if inner is None or UNKNOWN in shape or op.operands[0].type.rank != len(shape):
+        return None
+    operands = []
+    for x in inner.operands:
+        sizes = dims(x.type)
+        wanted = [end if isinstance(size, Dim) else size for size, end in zip(sizes, shape[len(shape) - len(sizes):])]
+        operands.append(x if wanted == list(sizes) else relax.dynamic_broadcast_to(x, shape=wanted))
+    made = present(relax.op_class(inner)).build(*operands, **attributes(inner))
+    return made if dims(made.type) == shape else None
+
+
 def reduction_of_ones(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A sum, mean, product, maximum or minimum over axes of size 1: a reshape."""
     x = op.operands[0]
@@ -226,6 +245,8 @@ def pool_of_all(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return (relax.mean if op.name.startswith("relax.avg") else relax.max)(x, axis=spatial, keepdims=True)
 
 
+_CHEAP = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "abs", "relu", "clip", "where", "astype", "equal",
+          "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_not")
 _BROADCASTING = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE and len(cls.OPERANDS) > 1)
 
 PATTERNS = (
@@ -243,6 +264,7 @@ PATTERNS = (
     ("pad", no_padding),
     ("tile", single_tile),
     (_BROADCASTING, unneeded_broadcast),
+    ("dynamic_broadcast_to", broadcast_of_elementwise),
     ("sum mean prod max min", reduction_of_ones),
     ("avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d", pool_of_all),
 )

@@ -410,3 +410,22 @@ func.func @best(%x: tensor<5x7xf32>, %i: tensor<5x7xi32>) -> (tensor<5x1xi64>, t
   %3 = "relax.topk"(%x) {axis = 1 : i64, k = 2 : i64} : (tensor<5x7xf32>) -> tensor<5x2xi64>
   return %0, %1, %2, %3 : tensor<5x1xi64>, tensor<5x1xi64>, tensor<1x7xi64>, tensor<5x2xi64>
 }
+
+// What little arithmetic makes is not repeated, but what it reads is; functions that take long are not computed again for each copy.
+// CHECK-LABEL: @repeated_at_a_call
+// CHECK: %[[A:.*]] = "relax.dynamic_broadcast_to"(%arg0) {shape = #relax.dims<["broadcast(a, b)"]>}
+// CHECK: %[[B:.*]] = "relax.dynamic_broadcast_to"(%arg1) {shape = #relax.dims<["broadcast(a, b)"]>}
+// CHECK: %[[SUM:.*]] = "relax.add"(%[[A]], %[[B]])
+// CHECK: %[[EXP:.*]] = "relax.exp"(%arg0)
+// CHECK: %[[REPEATED:.*]] = "relax.dynamic_broadcast_to"(%[[EXP]])
+// CHECK: return %[[SUM]], %[[REPEATED]]
+func.func @repeated_at_a_call(%x: tensor<?xf32, #relax.dims<["a"]>>, %y: tensor<?xf32, #relax.dims<["a"]>>, %z: tensor<?xf32, #relax.dims<["b"]>>)
+    -> (tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>, tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>) {
+  %0 = "relax.add"(%x, %y) : (tensor<?xf32, #relax.dims<["a"]>>, tensor<?xf32, #relax.dims<["a"]>>) -> tensor<?xf32, #relax.dims<["a"]>>
+  %1 = "relax.dynamic_broadcast_to"(%0) {shape = #relax.dims<["broadcast(a, b)"]>}
+      : (tensor<?xf32, #relax.dims<["a"]>>) -> tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>
+  %2 = "relax.exp"(%x) : (tensor<?xf32, #relax.dims<["a"]>>) -> tensor<?xf32, #relax.dims<["a"]>>
+  %3 = "relax.dynamic_broadcast_to"(%2) {shape = #relax.dims<["broadcast(a, b)"]>}
+      : (tensor<?xf32, #relax.dims<["a"]>>) -> tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>
+  return %1, %3 : tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>, tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>
+}
