@@ -97,15 +97,22 @@ def test_fourier_along_any_axis(attributes, parts):
 
 
 def test_fourier_of_any_size():
-    x = f32(2, 9, 1)
-    for attributes in ({"axis": 1}, {"axis": 1, "onesided": 1}):
-        graph = helper.make_graph([helper.make_node("DFT", ["x"], ["y"], **attributes)], "g", [value("x", x, ["n", "t", 1])],
-                                  [helper.make_empty_tensor_value_info("y")])
-        exe = legato.compile(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)))
-        for length in (9, 4, 1):
-            signal = x[:, :length, 0]
-            wanted = np.fft.rfft(signal) if "onesided" in attributes else np.fft.fft(signal)
-            np.testing.assert_allclose(exe(x[:, :length].copy()), np.stack([wanted.real, wanted.imag], -1), rtol=1e-5, atol=1e-5)
+    """By factors, and of a length with a large prime by a chirp: of real numbers to one side, and back."""
+    x, z = f32(3, 540, 1), f32(3, 540, 2)
+    nodes = [helper.make_node("DFT", ["x"], ["half"], axis=1, onesided=1),
+             helper.make_node("DFT", ["z"], ["back"], axis=1, onesided=1, inverse=1)]
+    graph = helper.make_graph(nodes, "g", [value("x", x, ["n", "t", 1]), value("z", z, ["n", "t", 2])],
+                              [helper.make_empty_tensor_value_info(name) for name in ("half", "back")])
+    exe = legato.compile(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)))
+    for rows, length in ((3, 540), (2, 521), (1, 2), (0, 9)):
+        real, bins = x[:rows, :length].copy(), z[:rows, :length].copy()
+        if rows:
+            half = np.fft.rfft(real[..., 0].astype(np.float64))
+            back = np.fft.irfft(bins[..., 0] + 1j * bins[..., 1].astype(np.float64), 2 * (length - 1))
+        else:
+            half, back = np.zeros((0, length // 2 + 1)), np.zeros((0, 2 * (length - 1)))
+        for found, expected in zip(exe(real, bins), (np.stack([half.real, half.imag], -1), back[..., None]), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=2e-7, atol=2e-7 * np.abs(expected).max(initial=0))
 
 
 def test_frames():

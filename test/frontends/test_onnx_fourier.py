@@ -1,7 +1,7 @@
 """Fourier transforms of all lengths against numpy in f64: by matrices, by factors, and of lengths with large primes by chirps."""
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import ModelProto, helper, numpy_helper
 
 import legato
 from legato.frontends.onnx.ops import fourier
@@ -30,12 +30,14 @@ class Graph:
         self.arrays.append(x)
         self.expected.append(expected)
 
-    def results(self, target: str = "llvm") -> list[np.ndarray]:
+    def model(self) -> ModelProto:
         outputs = [helper.make_tensor_value_info(node.output[0], helper.np_dtype_to_tensor_dtype(x.dtype), None)
                    for node, x in zip(self.nodes, self.arrays)]
         graph = helper.make_graph(self.nodes, "g", self.inputs, outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-        found = legato.compile(legato.from_onnx(model), target)(*self.arrays)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+    def results(self, target: str = "llvm") -> list[np.ndarray]:
+        found = legato.compile(legato.from_onnx(self.model()), target)(*self.arrays)
         return [np.from_dlpack(one) for one in (found if len(self.nodes) > 1 else [found])]
 
     def check(self, target: str = "llvm") -> None:
@@ -97,7 +99,12 @@ def test_windows():
         frames = np.stack([complex_of(x)[:, start: start + length] for start in range(0, 3000 - length + 1, step)], 1) * window
         made = np.fft.fft(frames)[..., :length // 2 + 1 if onesided else length]
         graph.add("STFT", x, np.int64(step), window, np.int64(length), onesided=onesided, expected=parts_of(made))
+    graph.add("STFT", x, np.int64(step), window, onesided=0, shape=["n", "t", 2], expected=parts_of(made))
+    assert str(legato.from_onnx(graph.model())).count("relax.cos") == 0     # tables of known lengths, of signals of any
     graph.check()
+    graph.arrays[-1] = x[:, :length - 1].copy()
+    with pytest.raises(ValueError, match="y3_frames"):
+        graph.results()
 
 
 def test_special_values():

@@ -1,29 +1,13 @@
-"""Fourier transforms whose axis, length or frames are known only at run time: the matrices are computed by the graph, in f64."""
-import math
-
+"""Fourier transforms whose axis, length or frames are known only at run time, in f64."""
 import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import Size, floor_divide
+from legato.dialects.relax.dims import Size, floor_divide, product
 from legato.frontends.onnx import run_time
+from legato.frontends.onnx.ops.run_time_fourier import factors_of, fitted, transformed
 from legato.frontends.onnx.ops.run_time_resize import as_f64, f64
 from legato.frontends.onnx.problems import Malformed
-
-
-def part(x: ir.Value, index: int) -> ir.Value:
-    """The real or imaginary part of [..., 1 or 2], in f64."""
-    axis = x.type.rank - 1
-    return as_f64(relax.squeeze(relax.strided_slice(x, begin=[index], end=[index + 1], axes=[axis]), axis=[axis]))
-
-
-def waves(node, length: Size, rows: Size, columns: Size) -> tuple[ir.Value, ir.Value]:
-    """The cosines and sines of a transform of a length, [rows, columns]."""
-    steps = relax.multiply(relax.expand_dims(run_time.counted(rows), axis=[1]), run_time.counted(columns))
-    size = run_time.vector(node, [length])
-    steps = as_f64(relax.mod(steps, relax.maximum(size, run_time.literal(1))))      # angles stay below a turn
-    angles = relax.multiply(relax.divide(f64(2 * math.pi), as_f64(size)), steps)
-    return relax.cos(angles), relax.sin(angles)
 
 
 def dft(node, axis: "int | None", parts: int) -> ir.Value:
@@ -47,46 +31,40 @@ def dft(node, axis: "int | None", parts: int) -> ir.Value:
     else:
         length = relax.multiply(two, relax.subtract(groups[1], one)) if onesided and inverse else groups[1]
     valid = relax.logical_and(inside, run_time.all_of(relax.greater_equal(length, one)))
-    before, along, behind, count = run_time.symbols(node, run_time.valid_or_negative(run_time.joined(*groups, length), valid), "dft")
+    sizes_and_factors = run_time.valid_or_negative(run_time.joined(*groups, factors_of(length)), valid)
+    before, along, behind, *factors = run_time.symbols(node, sizes_and_factors, "dft")
+    if axis is not None:
+        before, behind = product(given[:axis]), product(given[axis + 1:])
+    count = factors[0] * factors[1]
     half = floor_divide(count, 2) + 1
-    read, made = (half if onesided and inverse else count), (half if onesided and not inverse else count)
-    x = relax.reshape(node.x(), shape=[before, along, behind, parts])
-    cosines, sines = waves(node, count, read, made)
+    read = half if onesided and inverse else count
+    along = along if node.given(1) or read is half else count
+    z = relax.reshape(node.x(), shape=[before, along, behind, parts])
+    z = fitted(node, as_f64(relax.permute_dims(z, axes=[0, 2, 3, 1])), along, read)
+    y = transformed(node, _mirrored(node, z, count) if onesided and inverse else z, factors, 1 if inverse else -1)
+    if onesided:
+        y = relax.strided_slice(y, begin=[0], end=[1 if inverse else half], axes=[2 if inverse else 3])
     if inverse:
-        cosines, sines = (relax.divide(wave, as_f64(run_time.vector(node, [count]))) for wave in (cosines, sines))
-    if onesided and inverse:
-        number = run_time.counted(read)         # all but the first bin, and the last that is its own mirror image, stand for two
-        alone = relax.logical_or(relax.equal(number, run_time.literal(0)),
-                                 relax.equal(relax.multiply(number, two), run_time.vector(node, [count])))
-        both = relax.expand_dims(relax.where(alone, f64(1), f64(2)), axis=[1])
-        cosines, sines = relax.multiply(cosines, both), relax.multiply(sines, both)
-    values = [_fitted(node, relax.permute_dims(part(x, i), axes=[0, 2, 1]), along, read) for i in range(parts)]
-    real = relax.matmul(values[0], cosines)
-    if parts == 2:
-        turned = relax.matmul(values[1], sines)
-        real = relax.subtract(real, turned) if inverse else relax.add(real, turned)
-    results = [real]
-    if not (onesided and inverse):
-        imaginary = relax.matmul(values[0], sines)
-        imaginary = imaginary if inverse else relax.negative(imaginary)
-        results.append(relax.add(imaginary, relax.matmul(values[1], cosines)) if parts == 2 else imaginary)
-    y = relax.concat([relax.expand_dims(relax.permute_dims(result, axes=[0, 2, 1]), axis=[3]) for result in results], axis=3)
+        y = relax.divide(y, as_f64(run_time.vector(node, [count])))
+    made = half if onesided and not inverse else count
+    y = relax.astype(relax.permute_dims(y, axes=[0, 3, 1, 2]), dtype=node.dtype())
     if axis is None:
         bins = run_time.vector(node, [made])
         shape = list(run_time.symbols(node, relax.where(relax.equal(places, place), bins, sizes), "shape"))
     else:
         shape = [*given[:axis], made, *given[axis + 1:]]
-    return relax.reshape(relax.astype(y, dtype=node.dtype()), shape=[*shape, len(results)])
+    return relax.reshape(y, shape=[*shape, y.type.shape[-1]])
 
 
-def _fitted(node, x: ir.Value, size: Size, length: Size) -> ir.Value:
-    """The last axis of [a, b, size], cut or filled with zeros to a length."""
-    if size == length:
-        return x
-    number = run_time.counted(length)
-    end = run_time.vector(node, [size])
-    read = relax.take(x, relax.minimum(number, relax.subtract(end, run_time.literal(1))), axis=2)
-    return relax.where(relax.less(number, end), read, f64(0))
+def _mirrored(node, z: ir.Value, length: Size) -> ir.Value:
+    """The whole transform of ``length`` real numbers, of its first half, [..., 2, length // 2 + 1]: the rest are conjugates. The first one,
+    and the one that is its own mirror image, are real."""
+    size, number = run_time.vector(node, [length]), run_time.counted(length)
+    other = relax.mod(relax.subtract(size, number), size)
+    sign = relax.where(relax.less(number, other), f64(1), f64(-1))
+    signs = relax.expand_dims(relax.where(relax.equal(number, other), f64(0), sign), axis=[0])
+    read = relax.take(z, relax.minimum(number, other), axis=z.type.rank - 1)
+    return relax.multiply(read, relax.concat([relax.add(relax.multiply(signs, f64(0)), f64(1)), signs], axis=0))
 
 
 def stft(node, parts: int, onesided: bool) -> ir.Value:
@@ -101,19 +79,18 @@ def stft(node, parts: int, onesided: bool) -> ir.Value:
     fits = relax.logical_and(relax.greater_equal(size, one), relax.less_equal(size, total))
     valid = relax.logical_and(relax.greater_equal(step, one), fits)
     frames = relax.add(relax.floor_divide(relax.subtract(total, size), relax.maximum(step, one)), one)
-    count, length = run_time.symbols(node, run_time.valid_or_negative(run_time.joined(frames, size), valid), "frames")
+    frames_and_factors = run_time.valid_or_negative(run_time.joined(frames, factors_of(size)), valid)
+    count, *factors = run_time.symbols(node, frames_and_factors, "frames")
+    length = factors[0] * factors[1]
     if given and node.given(2) and node.dims(2)[0] != length:
         node.require_equal(length, node.dims(2)[0], f"its frame_length, {length}, to be {node.dims(2)[0]}, the length of its window")
-    bins = floor_divide(length, 2) + 1 if onesided else length
-    cosines, sines = waves(node, length, length, bins)
-    if node.given(2):
-        window = relax.expand_dims(as_f64(relax.reshape(node.x(2), shape=[length])), axis=[1])
-        cosines, sines = relax.multiply(cosines, window), relax.multiply(sines, window)
     starts = relax.expand_dims(run_time.counted(count, step=step), axis=[1])
     places = relax.add(starts, run_time.counted(length))
     x = node.x() if node.rank() == 3 else relax.expand_dims(node.x(), axis=[2])
-    values = [relax.take(part(x, i), places, axis=1) for i in range(parts)]     # [batch, frames, length]
-    real, imaginary = relax.matmul(values[0], cosines), relax.negative(relax.matmul(values[0], sines))
-    if parts == 2:
-        real, imaginary = (relax.add(real, relax.matmul(values[1], sines)), relax.add(imaginary, relax.matmul(values[1], cosines)))
-    return relax.concat([relax.expand_dims(relax.astype(value, dtype=node.dtype()), axis=[3]) for value in (real, imaginary)], axis=3)
+    z = relax.take(as_f64(relax.permute_dims(x, axes=[0, 2, 1])), places, axis=2)     # [batch, parts, frames, length]
+    if node.given(2):
+        z = relax.multiply(z, as_f64(relax.reshape(node.x(2), shape=[length])))
+    y = transformed(node, relax.permute_dims(z, axes=[0, 2, 1, 3]), factors, -1)
+    if onesided:
+        y = relax.strided_slice(y, begin=[0], end=[floor_divide(length, 2) + 1], axes=[3])
+    return relax.astype(relax.permute_dims(y, axes=[0, 1, 3, 2]), dtype=node.dtype())

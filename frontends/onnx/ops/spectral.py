@@ -1,10 +1,13 @@
 """Fourier transforms: DFT and STFT."""
+from math import prod
+
 import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.relax.dims import UNKNOWN, Size, floor_divide
 from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops import run_time_spectral
 from legato.frontends.onnx.ops.fourier import real_inverse, transform
@@ -96,25 +99,33 @@ def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
 def stft(node):
     """STFT of [batch, length, 1 or 2]: frames, weighted by the window and transformed."""
     onesided, parts = node.flag("onesided", True), _parts(node) if node.rank() == 3 else 1
-    if node.by_data(2) or not all(isinstance(size, int) for size in (node.dims()[1], *_sizes(node, 1, 3))):
+    window = list(node.dims(2)) if node.given(2) else None
+    if not all(isinstance(size, int) for size in (*_sizes(node, 1, 3), *(window or ()))):
         return run_time_spectral.stft(node, parts, onesided)
     step = int(node.scalar(1, "the frame_step"))
-    window = node.constant(2, "the window").astype(np.float64) if node.given(2) else None
-    size = int(node.scalar(3, "the frame_length")) if node.given(3) else None if window is None else window.size
-    length = node.dims()[1]
-    if size is None or step < 1 or size < 1 or (window is not None and window.shape != (size,)):
-        found = None if window is None else list(window.shape)
-        raise Malformed(f"frame_step = {step}, frame_length = {size} and a window of the shape {found} do not fit")
-    if length < size:
-        raise Malformed(f"a signal of {length} values has no frame of {size}")
-    starts = np.arange(0, length - size + 1, step)
-    places = node.constant_value(starts[:, None] + np.arange(size))
+    size = int(node.scalar(3, "the frame_length")) if node.given(3) else None if window is None else prod(window)
+    if size is None or step < 1 or size < 1 or (window is not None and window != [size]):
+        raise Malformed(f"frame_step = {step}, frame_length = {size} and a window of the shape {window} do not fit")
     x = node.x() if node.rank() == 3 else relax.expand_dims(node.x(), axis=[2])
-    frames = relax.take(as_f64(relax.permute_dims(x, axes=[0, 2, 1])), places, axis=2)      # [batch, parts, frames, size]
-    frames = relax.permute_dims(frames, axes=[0, 2, 1, 3])
+    x = as_f64(relax.permute_dims(x, axes=[0, 2, 1]))
+    frames = relax.permute_dims(relax.take(x, _places(node, step, size), axis=2), axes=[0, 2, 1, 3])    # [batch, frames, parts, size]
     if window is not None:
-        frames = relax.multiply(frames, node.constant_value(window))
+        frames = relax.multiply(frames, as_f64(node.x(2)))
     return _made(node, transform(node, frames, size // 2 + 1 if onesided else size, -1), 2)
+
+
+def _places(node, step: int, size: int) -> ir.Value:
+    """Where the elements of each frame are in a signal: [frames, size]."""
+    length = node.dims()[1]
+    if isinstance(length, int):
+        if length < size:
+            raise Malformed(f"a signal of {length} values has no frame of {size}")
+        return node.constant_value(np.arange(0, length - size + 1, step)[:, None] + np.arange(size))
+    number = run_time.vector(node, [floor_divide(length - size, step) + 1])
+    enough = relax.greater_equal(run_time.vector(node, [length]), run_time.literal(size))
+    count, = run_time.symbols(node, run_time.valid_or_negative(number, enough), "frames")
+    starts = relax.expand_dims(run_time.counted(count, step=step), axis=[1])
+    return relax.add(starts, run_time.counted(size))
 
 
 ENTRIES = (dft, stft)
