@@ -23,8 +23,10 @@ from legato.targets.cpu.mirrored_pads import RULES as CPU_MIRRORED_PADS
 from legato.targets.cpu.packing import choose_packing
 from legato.targets.cpu.quantized import RULES as CPU_QUANTIZED
 from legato.targets.cpu.regions import RULES as CPU_REGIONS
+from legato.targets.cpu.repeated_elements import RULES as CPU_REPEATED_ELEMENTS
 from legato.targets.cpu.scatter import RULES as CPU_SCATTER
 from legato.targets.cpu.schedules import schedule
+from legato.targets.cpu.take_in_vectors import RULES as CPU_TAKE_IN_VECTORS
 from legato.targets.cpu.topk import RULES as CPU_TOPK
 from legato.targets.cpu.topk_by_halves import RULES as CPU_TOPK_BY_HALVES
 from legato.targets.cpu.topk_by_sorting import RULES as CPU_TOPK_BY_SORTING
@@ -125,7 +127,8 @@ GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="st
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_COL2IM, *CPU_CUMULATIVE,
                                                    *CPU_INTEGERS, CPU_LRN,
-                                                   *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_SCATTER, *CPU_TOPK,
+                                                   *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_REPEATED_ELEMENTS,
+                                                   *CPU_SCATTER, *CPU_TAKE_IN_VECTORS, *CPU_TOPK,
                                                    *CPU_TOPK_BY_HALVES, *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,
                                                    *CPU_TOPK_OF_ANY_LENGTH,
                                                    *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),

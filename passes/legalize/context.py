@@ -2,6 +2,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, ScriptKernel
 from legato.core.mlir import arith, builtin, func, ir
@@ -35,6 +37,10 @@ class OpContext:
         if isinstance(dim, int):
             return arith.ConstantOp(ir.IndexType.get(), dim).result
         return dims.materialize(dim, self._driver.symbols_of(self._function))
+
+    def array(self, value: ir.Value) -> np.ndarray | None:
+        """The elements of an operand that is a constant, read-only; None for others."""
+        return self._driver.constants.array(value)
 
     def sizes(self, type_: ir.Type) -> list[ir.Value]:
         """The index values of a relax type's dynamic dimensions, in order."""

@@ -19,6 +19,7 @@ from legato.dialects.relax import dims, origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
+from legato.passes.graph.functions import Constants
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 from legato.passes.legalize.kernel_key import kernel_key
@@ -33,8 +34,9 @@ class Legalizer(Conversion):
 
     title = "relax-legalize"
 
-    def __init__(self, module: ir.Module, target: TargetLike, report: list[RuleRecord]):
-        super().__init__(module, target, report)
+    def __init__(self, module: Module, target: TargetLike, report: list[RuleRecord]):
+        super().__init__(module.module, target, report)
+        self.constants = Constants(module)
         self.symbols = ir.SymbolTable(module.operation)
         self.kernels: dict[Any, str] = {}
         self.texts: dict[Any, str] = {}
@@ -289,7 +291,7 @@ class Legalize(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         report: list[RuleRecord] = context.report.setdefault("legalize", [])
         target = context.report["target"] = context.target(self.target)
-        legalizer = Legalizer(module.module, target, report)
+        legalizer = Legalizer(module, target, report)
         with module.context, ir.Location.unknown():
             legalizer.run()
             context.report["moved"] = legalizer.moved

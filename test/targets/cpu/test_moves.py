@@ -233,3 +233,36 @@ def test_what_is_mirrored_is_copied():
         net.output(net.op("relax.pad", [net.input(shape)], pads=[0, 3, 3, 0, 3, 3], mode="reflect"))
         text = str(net.lowered("bufferized").operation)
         assert ("memref.copy" in text) == whole and "memref.alloc(" not in text
+
+
+TABLES = (np.repeat(np.arange(20), 2), np.repeat(np.arange(37), 3), np.repeat(np.arange(7), 2), np.arange(0, 64, 2), np.arange(90) * 2 // 3,
+          np.arange(33)[::-1], np.arange(-40, 0), np.arange(64) ^ 5, np.repeat(np.arange(300), 2), np.arange(100) * 3, np.array([3, 0, 99]))
+
+
+@pytest.mark.parametrize("target", [*first_of(TARGETS.values()), "llvm{threads=2}"])
+def test_known_places_along_rows(target):
+    """Vectors that are shuffled: in loops, and one by one; of short rows, of places from the end, and of such that are too far apart."""
+    net, arrays, right = Net(target), [], []
+    for number, table in enumerate(TABLES):
+        size = 2 * int(np.abs(table).max()) if table.min() < 0 else int(table.max()) + 1 + number % 2
+        other = ("i8", "f64", "f16")[number % 3]
+        for shape, sizes, dtype in (((9, 61, size), (9, 61, size), "f32"), ((3, 2, size), ("n", 2, size), other)):
+            arrays.append(values(shape, dtype))
+            right.append(arrays[-1][..., table])
+            net.output(net.op("relax.take", [net.input(sizes, dtype), net.weight(table.astype(np.int64))], axis=-1))
+    for number, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
+        assert np.array_equal(found, expected), (TABLES[number // 2], expected.dtype)
+    assert str(net.lowered("scheduled")).count("vector.shuffle") > len(TABLES)
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_elements_several_times(target):
+    net, cases = Net(target), ((2, "f32"), (3, "f32"), (2, "i16"))
+    for count, dtype in cases:
+        repeated = net.op("relax.broadcast_to", [net.input(("n", "m", 1), dtype)], shape=["n", "m", count])
+        net.output(net.op("relax.reshape", [repeated], shape=["n", f"m * {count}"]))
+    assert str(net.lowered("scheduled")).count("vector.shuffle") >= 5
+    for shape in ((3, 40, 1), (2, 16, 1), (5, 7, 1), (1, 0, 1), (0, 4, 1)):
+        given = [values(shape, dtype) for _, dtype in cases]
+        for (count, _), x, found in zip(cases, given, net.run(*given), strict=True):
+            assert np.array_equal(found, np.repeat(x[..., 0], count, axis=1)), (shape, count)
