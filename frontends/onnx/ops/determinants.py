@@ -4,7 +4,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx import regions, run_time
-from legato.frontends.onnx.elimination import pivot_order, square_matrices
+from legato.frontends.onnx.elimination import square_matrices
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import OnnxNode
 
@@ -19,33 +19,33 @@ def det(node):
     if isinstance(rows, int) and rows <= UNROLLED:
         return relax.reshape(_unrolled(node, x, found, rows), shape=batch)
     # the column of a step comes first: a matrix and its transpose have the same determinant
-    states = [relax.permute_dims(x, axes=[2, 0, 1]), found]
+    left = relax.broadcast_to(relax.constant(np.True_), shape=list(relax.TensorType.of(x.type).dims[:2]))
+    states = [relax.permute_dims(x, axes=[2, 0, 1]), found, left]
 
     def turn(at: regions.Turn, before: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
         return list(_step(node, at, *before)), []
 
-    (_, found), _ = regions.loop(node.emitter, rows, states, turn)
+    (_, found, _), _ = regions.loop(node.emitter, rows, states, turn)
     return relax.reshape(found, shape=batch)
 
 
-def _step(node: OnnxNode, at: regions.Turn, x: ir.Value, found: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Clears a column below its pivot, x [columns, matrices, rows], and multiplies what is found by the pivot."""
-    one, zero = (node.literal(value, node.dtype()) for value in (1, 0))
-    row = relax.expand_dims(run_time.counted(relax.TensorType.of(x.type).dims[2]), axis=[0])         # [1, rows]
-    column = regions.slice_at(x, at.index)
-    best, order = pivot_order(row, column, at)
-    column = relax.gather_elements(column, order, axis=1)
-    place = relax.broadcast_to(at.number, shape=relax.TensorType.of(best.type).dims)
-    pivot = relax.gather_elements(column, place, axis=1)                                             # [matrices, 1]
-    factor = relax.divide(column, relax.where(relax.equal(pivot, zero), one, pivot))
-    factor = relax.where(relax.greater(row, at.number), factor, zero)
+def _step(node: OnnxNode, at: regions.Turn, x: ir.Value, found: ir.Value, left: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """Clears a column, x [columns, matrices, rows], in the rows that are ``left`` but for its pivot's, and multiplies what is found by the
+    pivot. Rows stay where they are: the pivot's would change places with those in front of it that are left, each of which changes the
+    sign."""
+    one, minus, zero = (node.literal(value, node.dtype()) for value in (1, -1, 0))
     shape = relax.TensorType.of(x.type).dims
-    x = relax.gather_elements(x, relax.broadcast_to(order, shape=shape), axis=2)
-    pivots = relax.gather_elements(x, relax.broadcast_to(at.number, shape=[*shape[:2], 1]), axis=2)
+    row = relax.expand_dims(run_time.counted(shape[2]), axis=[0])         # [1, rows]
+    column = regions.slice_at(x, at.index)
+    best = relax.argmax(relax.where(left, relax.abs(column), minus), axis=1, keepdims=True)       # [matrices, 1]
+    pivot = relax.gather_elements(column, best, axis=1)
+    in_front = relax.logical_and(left, relax.less(row, best))
+    sign = relax.prod(relax.where(in_front, minus, one), axis=[1])
+    left = relax.logical_and(left, relax.not_equal(row, best))
+    factor = relax.where(left, relax.divide(column, relax.where(relax.equal(pivot, zero), one, pivot)), zero)
+    pivots = relax.gather_elements(x, relax.broadcast_to(best, shape=[*shape[:2], 1]), axis=2)
     x = relax.subtract(x, relax.multiply(pivots, relax.expand_dims(factor, axis=[0])))
-    flat = relax.squeeze(pivot, axis=[1])
-    swaps = relax.not_equal(relax.squeeze(best, axis=[1]), at.number)
-    return x, relax.multiply(found, relax.where(swaps, relax.negative(flat), flat))
+    return x, relax.multiply(found, relax.multiply(relax.squeeze(pivot, axis=[1]), sign)), left
 
 
 def _unrolled(node: OnnxNode, x: ir.Value, found: ir.Value, rows: int) -> ir.Value:

@@ -2,7 +2,7 @@
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx import regions, run_time
-from legato.frontends.onnx.elimination import pivot_order, square_matrices
+from legato.frontends.onnx.elimination import square_matrices
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import OnnxNode
 from legato.frontends.onnx.ops.halves import in_32_bits
@@ -35,7 +35,7 @@ def _step(at: regions.Turn, x: ir.Value) -> ir.Value:
     shape = relax.TensorType.of(x.type).dims
     row = relax.expand_dims(run_time.counted(shape[2]), axis=[0])                                     # [1, rows]
     column = regions.slice_at(x, at.index)                                                            # [matrices, rows]
-    _, order = pivot_order(row, column, at)
+    _, order = _pivot_order(row, column, at)
     x = relax.gather_elements(x, relax.broadcast_to(order, shape=shape), axis=2)
     column = relax.gather_elements(column, order, axis=1)
     on_diagonal = relax.equal(row, at.number)
@@ -43,6 +43,15 @@ def _step(at: regions.Turn, x: ir.Value) -> ir.Value:
     pivot = relax.gather_elements(column, relax.broadcast_to(at.number, shape=[shape[1], 1]), axis=1)
     scaled = relax.divide(pivots, pivot)
     return relax.where(on_diagonal, scaled, relax.subtract(x, relax.multiply(scaled, column)))
+
+
+def _pivot_order(row: ir.Value, column: ir.Value, at: regions.Turn) -> tuple[ir.Value, ir.Value]:
+    """The row of each matrix whose element in a column is the greatest, from the step's own row on, [matrices, 1], and the rows in the
+    order in which these two have changed places, [matrices, rows]. ``row``: the rows' numbers, [1, rows]; ``column``: [matrices, rows]."""
+    minus = relax.constant(relax.TensorType.of(column.type).dtype.type(-1))
+    best = relax.argmax(relax.where(relax.less(row, at.number), minus, relax.abs(column)), axis=1)
+    best = relax.expand_dims(best, axis=[1])
+    return best, relax.where(relax.equal(row, best), at.number, relax.where(relax.equal(row, at.number), best, row))
 
 
 ENTRIES = (inverse,)
