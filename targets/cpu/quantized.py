@@ -11,7 +11,7 @@ from legato.core.vector_loops import in_parallel, least, loop, plus, rounded_up,
 from legato.targets.cpu import quantized_bytes, quantized_pairs
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.quantized_bytes import LARGEST, QuantizedBytes
-from legato.targets.cpu.quantized_loops import FEW_ROWS, QuantizedProduct
+from legato.targets.cpu.quantized_loops import QuantizedProduct
 from legato.targets.cpu.quantized_matrices import QuantizedMatrices, fills_matrices
 from legato.targets.cpu.quantized_pairs import QuantizedPairs
 from legato.targets.cpu.threads import TYPICAL, WORTH_IT
@@ -37,7 +37,7 @@ def matmul(k, x, weight, scale, zero, out):
     panels = weight.type.shape[0]
     work = (rows if isinstance(rows, int) else TYPICAL) * panels * product.width * product.depth
     threads = machine.threads if work >= WORTH_IT and panels >= machine.threads else 1
-    few = isinstance(rows, int) and rows <= FEW_ROWS
+    few = isinstance(rows, int) and rows <= product.few
     pairs = quantized_pairs.takes(product, machine, was_bf16(k.op.operation.operands[0]))
     on_matrices = pairs and fills_matrices(product, machine)
     in_bytes = quantized_bytes.takes(product, machine, k.attrs["rows_in_bytes"]) and not on_matrices

@@ -17,6 +17,7 @@ from legato.targets.cpu.packed_integers import PackedIntegers
 from legato.targets.cpu.register_tiles import choose
 
 FEW_ROWS = 4  # rows that share a word while it is unpacked; for more, a panel of floats costs less
+FEW_OF_BYTES = 9  # likewise of weights of 8 bits, if as many sums of two vectors are in registers
 GROUP = 4     # accumulators of one row: as many multiply-adds are in flight
 BYTES = 4     # rows of bytes that one step of the loop reads
 AHEAD = 4096  # bytes of the weight between a fetch and the use; 2 to 8 KB measured alike
@@ -40,6 +41,7 @@ class QuantizedProduct:
         self._out = out
         self.integers = PackedIntegers(bits, self.v, machine)
         self.masked = self.integers.masked
+        self.few = min(FEW_OF_BYTES, (machine.registers - 4) // 2) if bits == 8 else FEW_ROWS
         self.fixed: FixedPointRow | None = None
         self.row_bytes = self.width * element_bytes(self.weight.type.element_type)
         self.is_large = prod(self.weight.type.shape[:-1]) * self.row_bytes >= COLD
@@ -58,7 +60,7 @@ class QuantizedProduct:
         """Prepares the first rows for ``few_rows``: a single one as integers, where that is fastest; the sums of their blocks, by which
         zeros are corrected, x (q - z) = x q - z x; what they are multiplied by where integers are masked; whether all of them are finite,
         since infinities have no such correction."""
-        rows = min(self.rows, FEW_ROWS) if isinstance(self.rows, int) else 1
+        rows = min(self.rows, self.few) if isinstance(self.rows, int) else 1
         if rows == 1 and fixed_point.takes(self.machine, self.bits, self.lanes, self.words):
             self.fixed = FixedPointRow(self.v, self.x, self.rows, self.blocks, self.words, self.zero is None)
             self.totals = scratch(self.weight.type.shape[0], self.width)
@@ -159,7 +161,7 @@ class QuantizedProduct:
 
     def _few(self, panel: ir.Value, rows: int, exact: bool) -> None:
         """``exact``: zeros are subtracted from each integer, not from the sums of a block."""
-        group = max((2 * GROUP if self.bits == 8 else GROUP) // rows, 1)
+        group = 2 if rows > FEW_ROWS else max((2 * GROUP if self.bits == 8 else GROUP) // rows, 1)
         columns = list(range(0, self.width, self.lanes))
         for at in range(0, len(columns), group):
             self._group(panel, rows, columns[at: at + group], exact)

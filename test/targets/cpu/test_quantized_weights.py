@@ -54,6 +54,7 @@ def test_few_and_many_rows(level):
     products.add(1, 64, 128, 64 * 17, 4, "none")
     products.add(1, 2, 16, 20, 4, "bytes", scales=np.float16, width=32)
     products.add(9, 2, 16, 9, 8, "none", width=16)
+    products.add(6, 3, 32, 70, 8, "floats")
     products.check()
 
 
