@@ -43,9 +43,9 @@ def rounded(v: Vectors, floats: ir.Value, scale: ir.Value) -> ir.Value:
     return arith.fptosi(v.of(ir.IntegerType.get_signless(WORD_BITS)), math.roundeven(arith.mulf(floats, scale)))
 
 
-def write_bytes(v: Vectors, integers: ir.Value, buffer: ir.Value, *at: Size) -> None:
-    """Writes ``PER`` integers as bytes, those of even and those of odd rows, to ``buffer`` [..., PARTS], words, at ``at``."""
+def write_bytes(v: Vectors, integers: ir.Value, buffer: ir.Value, *at: Size, in_order: bool = False) -> None:
+    """Writes ``PER`` integers as bytes to ``buffer`` [..., PARTS], words, at ``at``: in their order, or those of even and of odd rows."""
     small = arith.trunci(v.of(ir.IntegerType.get_signless(8)), integers)
-    order = [row for part in range(PARTS) for row in range(part, PER, PARTS)]
+    order = list(range(PER)) if in_order else [row for part in range(PARTS) for row in range(part, PER, PARTS)]
     words = ir.VectorType.get([PARTS], buffer.type.element_type)
     vector.StoreOp(vector.BitCastOp(words, vector.ShuffleOp(small, small, order).result).result, buffer, [*map(value_of, at), value_of(0)])
