@@ -15,7 +15,8 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 @rewrite("relax.dynamic_broadcast_to")
 def dynamic_broadcast_to(op, x):
-    """Where all sizes are the wanted ones already, x itself: nothing is copied. Else a kernel clamps the indices of these axes."""
+    """Where all sizes are the wanted ones already, x itself: nothing is copied, but for what main returns. Else a kernel clamps the indices
+    of these axes."""
     x, result = op.plain(x), plain_type(op.output_types[0])
     shape, given = relax_dims.dims(op.output_types[0]), relax_dims.dims(op.input_types[0])
     known = [1 if size == 1 else 2 if size == wanted else 0 for size, wanted in zip(given, shape[len(shape) - len(given):])]
@@ -28,6 +29,8 @@ def dynamic_broadcast_to(op, x):
             is_same = equal if is_same is None else arith.AndIOp(is_same, equal).result
     if is_same is None:
         return x
+    if any(use.owner.name == "func.return" for use in op.op.operation.results[0].uses):
+        return _stretched(op, x, known)
     either = scf.IfOp(is_same, [result], has_else=True)
     with ir.InsertionPoint(either.then_block):
         scf.YieldOp([_resized(x, result, [op.index(size) for size in shape])])
