@@ -1,7 +1,7 @@
 """argmax and argmin along the last axis: each lane of a long vector keeps the best of its elements; at the end the lanes are compared.
 
 The last vector of a row overlaps the one before it, if the row is no multiple of vectors: what is compared twice has one index. Of a row
-whose size only the call knows, it is read under a mask.
+whose size only the call knows, it is read under a mask, and short ones of such a size are compared by vectors across rows.
 """
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, scf, tensor, vector
 from legato.core.vector_loops import part
-from legato.targets.builders.element import Element
+from legato.targets.builders.element import Element, boolean
 from legato.targets.builders.pointwise import element
-from legato.targets.builders.sizes import Size, dims, quotient
+from legato.targets.builders.sizes import Size, dims, plus, quotient
 from legato.targets.builders.sizes import index as index_value
-from legato.targets.builders.structured import looped
-from legato.targets.builders.vectors import read_vector
+from legato.targets.builders.structured import collapse, expand, looped
+from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.dot_products import splat_of
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.topk_rows import by_first_that_fits
 from legato.targets.generic.topk import rows
 from legato.targets.rule import kernel
 
@@ -26,6 +27,7 @@ REGISTERS = 4   # of a vector: comparisons that do not wait for each other
 FEWEST = 4      # lanes
 I32 = 32
 LIMIT = 1 << 31     # elements of a row whose places fit
+SHORT = 32          # elements of a row, of a number that only the call knows, from which on vectors go along it
 
 
 @kernel("relax.argmax", "relax.argmin")
@@ -57,8 +59,42 @@ def arg_reduction(k, x, out):
     def position_of(made: _LineUp) -> ir.Value:
         return Element(ir.IntegerType.get_signless(made.bits)).cast(made.best_place(order), position)
 
+    def all_rows(out: ir.Value) -> ir.Value:
+        return rows(dims(x)[:-1], [], out, row)
+
     k.writes_all()
-    return rows(dims(x)[:-1], [], out, row)
+    if isinstance(size, int) or x.type.rank == 1 or not k.machine.masks(I32):
+        return all_rows(out)
+    is_short = arith.cmpi(arith.CmpIPredicate.slt, size, index_value(SHORT))
+    return by_first_that_fits([(is_short, lambda out: _rows_in_lanes(x, out, order, k.machine.lanes(I32)))], all_rows, out)
+
+
+def _rows_in_lanes(x: ir.Value, out: ir.Value, order: _Contest, lanes: int) -> ir.Value:
+    """Short rows, as many at once as a vector has lanes: their elements are gathered, one of each row after the other."""
+    elements, places = (collapse(value, [list(range(value.type.rank))]) for value in (x, out))
+    size, count, i32 = dims(x)[-1], dims(places)[0], ir.IntegerType.get_signless(I32)
+    of_elements, of_places = ir.VectorType.get([lanes], order.kind.type), ir.VectorType.get([lanes], i32)
+    starts = arith.muli(counted(of_places), vector.BroadcastOp(of_places, arith.index_cast(i32, size)).result)
+    worst = vector.BroadcastOp(of_elements, order.kind.const(order.worst)).result
+
+    def block(number: ir.Value, places: ir.Value) -> list[ir.Value]:
+        row = arith.muli(number, index_value(lanes))
+        first = arith.muli(row, size)
+        inside = vector.CreateMaskOp(ir.VectorType.get([lanes], boolean().type), [arith.subi(index_value(count), row)]).result
+
+        def step(at: ir.Value, best: ir.Value, found: ir.Value) -> list[ir.Value]:
+            values = vector.GatherOp(of_elements, elements, [arith.addi(first, at)], starts, inside, worst).result
+            wins = order.replaces(values, best)
+            return [arith.select(wins, values, best),
+                    arith.select(wins, vector.BroadcastOp(of_places, arith.index_cast(i32, at)).result, found)]
+
+        found = looped(size, [worst, splat_of(of_places, 0)], step)[1]
+        wanted = ir.VectorType.get([lanes], places.type.element_type)
+        found = found if wanted == of_places else arith.extsi(wanted, found)
+        return [write_vector(found, places, [row], inside=False)]
+
+    made = looped(quotient(plus(count, lanes - 1), lanes), [places], block)[0]
+    return expand(made, [list(range(out.type.rank))], dims(out))
 
 
 @dataclass(frozen=True)
@@ -87,16 +123,21 @@ class _LineUp:
             return [*after(arith.muli(number, index_value(lanes)), best, places, here), arith.addi(here, splat_of(of_places, lanes))]
 
         start = vector.BroadcastOp(of_elements, order.kind.const(order.worst)).result
-        counted = arith.ConstantOp(of_places, ir.DenseElementsAttr.get(
-            [ir.IntegerAttr.get(integer, lane) for lane in range(lanes)], of_places)).result
-        best, places, here = looped(quotient(size, lanes), [start, splat_of(of_places, 0), counted], step)
+        numbers = counted(of_places)
+        best, places, here = looped(quotient(size, lanes), [start, splat_of(of_places, 0), numbers], step)
         if not isinstance(size, int):    # the last lanes may lie behind the row's end
             end = vector.BroadcastOp(of_places, arith.index_cast(integer, size)).result
             first = arith.muli(quotient(size, lanes), index_value(lanes))
             best, places = after(first, best, places, here, arith.cmpi(arith.CmpIPredicate.slt, here, end))
         elif size % lanes:
-            best, places = after(index_value(size - lanes), best, places, arith.addi(counted, splat_of(of_places, size - lanes)))
+            best, places = after(index_value(size - lanes), best, places, arith.addi(numbers, splat_of(of_places, size - lanes)))
         return order.of_lanes(best, places)[1]
+
+
+def counted(type_: ir.VectorType) -> ir.Value:
+    """A vector of the numbers of its lanes."""
+    numbers = [ir.IntegerAttr.get(type_.element_type, lane) for lane in range(type_.shape[0])]
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get(numbers, type_)).result
 
 
 class _Contest:

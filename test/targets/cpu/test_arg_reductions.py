@@ -45,6 +45,19 @@ def test_rows(target, op):
         np.testing.assert_array_equal(np.reshape(found, -1), wanted, err_msg=what)
 
 
+@pytest.mark.parametrize("target", first_of(TARGETS))
+def test_short_rows_of_any_length(target):
+    net = Net(TARGETS[target], first=None)
+    cases = [(op, dtype, last) for dtype in TYPES for op, last in (("argmax", False), ("argmin", True))]
+    for op, dtype, last in cases:
+        net.output(net.op(f"relax.{op}", [net.input(("n", "m"), NAMES[np.dtype(dtype)])], axis=1, select_last=last, keepdims=last))
+    assert "vector.gather" in str(net.lowered("scheduled"))
+    for size, times in ((1, 1), (3, 1), (8, 4), (31, 3), (32, 1), (75, 2), (9, 0)):
+        given = [np.tile(rows(size, dtype, "special" if size > 2 else "few"), (times, 1)) for _, dtype, _ in cases]
+        for (op, dtype, last), x, found in zip(cases, given, net.run(*given), strict=True):
+            np.testing.assert_array_equal(np.reshape(found, -1), right(op, x, last), err_msg=f"{op} {size} {dtype.__name__} {last}")
+
+
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 def test_many_short_rows(op):
     """They are turned, so that vectors go across rows."""
