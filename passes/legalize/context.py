@@ -6,6 +6,7 @@ import numpy as np
 
 from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, ScriptKernel
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import arith, builtin, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims, origins
@@ -40,7 +41,10 @@ class OpContext:
 
     def array(self, value: ir.Value) -> np.ndarray | None:
         """The elements of an operand that is a constant, read-only; None for others."""
-        return self._driver.constants.array(value)
+        op = defining_op(value)
+        if op is None or op.name != CONSTANT:
+            return None
+        return self._driver.weights[op.attributes["weight"].value] if "weight" in op.attributes else op.opview.value
 
     def sizes(self, type_: ir.Type) -> list[ir.Value]:
         """The index values of a relax type's dynamic dimensions, in order."""

@@ -19,7 +19,6 @@ from legato.dialects.relax import dims, origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
-from legato.passes.graph.functions import Constants
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 from legato.passes.legalize.kernel_key import kernel_key
@@ -36,7 +35,7 @@ class Legalizer(Conversion):
 
     def __init__(self, module: Module, target: TargetLike, report: list[RuleRecord]):
         super().__init__(module.module, target, report)
-        self.constants = Constants(module)
+        self.weights = module.weights
         self.symbols = ir.SymbolTable(module.operation)
         self.kernels: dict[Any, str] = {}
         self.texts: dict[Any, str] = {}
