@@ -2,12 +2,12 @@
 from math import prod
 
 from legato.core.errors import LegatoError
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, Dim, dims, product
 from legato.dialects.relax.types import broadcast
-from legato.passes.graph.functions import permutation_of, sliced_axes
+from legato.passes.graph.functions import has_one_use, permutation_of, sliced_axes
 from legato.passes.graph.layout import layout
 from legato.passes.graph.rewriter import GraphRewriter, attributes
 
@@ -219,6 +219,39 @@ def broadcast_of_elementwise(r: GraphRewriter, op: ir.Operation) -> ir.Value | N
     return made if dims(made.type) == shape else None
 
 
+def elementwise_before_split(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """An elementwise op on a product whose last axis was split, where other operands do not vary along what it was split into: the split of
+    the op on the product, which are fused."""
+    found = [(number, inner) for number, value in enumerate(op.operands) if (inner := r.find(value, "reshape", once=True)) is not None]
+    if len(found) != 1 or not _is_of_product(found[0][1].operands[0]):
+        return None
+    number, split = found[0]
+    whole, sizes = dims(split.operands[0].type), dims(split.results[0].type)
+    outer, pieces = len(whole) - 1, len(sizes) - len(whole) + 1
+    if pieces < 2 or UNKNOWN in (*whole, *sizes) or whole[:-1] != sizes[:outer] or dims(op.results[0].type) != sizes:
+        return None
+    operands = list(op.operands)
+    for place, value in enumerate(operands):
+        own = dims(value.type)
+        if place == number:
+            operands[place] = split.operands[0]
+        elif any(size != 1 for size in own[-pieces:]):
+            return None
+        elif len(own) >= pieces:
+            merged, array = [*own[:-pieces], 1], r.array(value)
+            operands[place] = relax.reshape(value, merged) if array is None else r.constant(array.reshape(merged), value)
+    return relax.reshape(present(relax.op_class(op)).build(*operands, **attributes(op)), list(sizes))
+
+
+def _is_of_product(value: ir.Value) -> bool:
+    """Whether a value that is used once is a matmul's, or what elementwise ops make of one."""
+    op = defining_op(value)
+    if op is None or not has_one_use(value):
+        return False
+    cls = relax.op_class(op)
+    return op.name == "relax.matmul" or (cls is not None and cls.ELEMENTWISE and any(map(_is_of_product, op.operands)))
+
+
 def reduction_of_ones(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A sum, mean, product, maximum or minimum over axes of size 1: a reshape."""
     x = op.operands[0]
@@ -247,6 +280,7 @@ def pool_of_all(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 _CHEAP = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "negative", "abs", "relu", "clip", "where", "astype", "equal",
           "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_not")
+_ELEMENTWISE = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE)
 _BROADCASTING = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE and len(cls.OPERANDS) > 1)
 
 PATTERNS = (
@@ -265,6 +299,7 @@ PATTERNS = (
     ("tile", single_tile),
     (_BROADCASTING, unneeded_broadcast),
     ("dynamic_broadcast_to", broadcast_of_elementwise),
+    (_ELEMENTWISE, elementwise_before_split),
     ("sum mean prod max min", reduction_of_ones),
     ("avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d", pool_of_all),
 )

@@ -190,6 +190,15 @@ def test_factors_go_into_weights(body, expected):
     assert names(module) == expected
 
 
+def split_product(x):
+    product = relax.reshape(relax.matmul(weights(4, 5), x), [2, 4, 2, 3])
+    return relax.relu(relax.add(product, weights(4, 1, 1)))
+
+
+def split_product_beside_pixels(x):
+    return relax.add(relax.reshape(relax.matmul(weights(4, 5), x), [2, 4, 2, 3]), weights(4, 1, 3))
+
+
 SIMPLER = [
     (lambda x: relax.add(relax.subtract(relax.divide(relax.multiply(x, f32(1)), f32(1)), f32(0)), constant(np.zeros((1, 1), "f"))), []),
     (lambda x: relax.add(x, constant(np.zeros((2, 5, 6), np.float32))), []),
@@ -198,6 +207,8 @@ SIMPLER = [
     (lambda x: relax.add(relax.add(x, weights(5, 1)), weights(6)), ["add", "add"]),
     (lambda x: relax.subtract(relax.add(x, weights(6)), weights(6)), ["add"]),
     (lambda x: relax.divide(relax.multiply(x, f32(3)), weights(6)), ["multiply"]),
+    (split_product, ["matmul", "add", "relu", "reshape"]),
+    (split_product_beside_pixels, ["matmul", "reshape", "add"]),
     (lambda x: relax.divide(x, f32(1e38)), ["divide"]),
     (lambda x: relax.power(relax.abs(x), f32(0.5)), ["abs", "sqrt"]),
     (lambda x: relax.power(x, f32(2)), ["square"]),
