@@ -11,6 +11,8 @@ from legato.passes.graph.functions import has_one_use, permutation_of, sliced_ax
 from legato.passes.graph.layout import layout
 from legato.passes.graph.rewriter import GraphRewriter, attributes
 
+NEAR = 8    # ops that are looked at for a product
+
 
 def same_shape(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A reshape, broadcast, squeeze or expand_dims to the shape of its operand."""
@@ -223,7 +225,7 @@ def elementwise_before_split(r: GraphRewriter, op: ir.Operation) -> ir.Value | N
     """An elementwise op on a product whose last axis was split, where other operands do not vary along what it was split into: the split of
     the op on the product, which are fused."""
     found = [(number, inner) for number, value in enumerate(op.operands) if (inner := r.find(value, "reshape", once=True)) is not None]
-    if len(found) != 1 or not _is_of_product(found[0][1].operands[0]):
+    if len(found) != 1 or not has_one_use(found[0][1].operands[0]) or not _is_of_product(found[0][1].operands[0]):
         return None
     number, split = found[0]
     whole, sizes = dims(split.operands[0].type), dims(split.results[0].type)
@@ -244,12 +246,18 @@ def elementwise_before_split(r: GraphRewriter, op: ir.Operation) -> ir.Value | N
 
 
 def _is_of_product(value: ir.Value) -> bool:
-    """Whether a value that is used once is a matmul's, or what elementwise ops make of one."""
-    op = defining_op(value)
-    if op is None or not has_one_use(value):
-        return False
-    cls = relax.op_class(op)
-    return op.name == "relax.matmul" or (cls is not None and cls.ELEMENTWISE and any(map(_is_of_product, op.operands)))
+    """Whether a value that is used once is a matmul's, or what a few elementwise ops make of one."""
+    left = [value]
+    for _ in range(NEAR):
+        op = defining_op(left.pop(0)) if left else None
+        if op is None:
+            return False
+        cls = relax.op_class(op)
+        if op.name == "relax.matmul":
+            return True
+        if cls is not None and cls.ELEMENTWISE:
+            left += [operand for operand in op.operands if defining_op(operand) is not None and has_one_use(operand)]
+    return False
 
 
 def reduction_of_ones(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:

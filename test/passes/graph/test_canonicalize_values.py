@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from graphs import build, check, names, weights
+from graphs import apply, build, check, names, weights
 
 from legato.core.ir_helpers import find
 from legato.dialects import relax
@@ -347,3 +347,16 @@ def test_taps_that_read_nothing_but_padding_go(op, shape, sizes, taps, attribute
     module = check(build([shape], lambda x: getattr(relax, op)(x, weights(*sizes, *taps), **attributes)), [Canonicalize()])
     (convolution,) = find(module.module.operation, f"relax.{op}")
     assert tuple(convolution.operands[1].type.shape) == (*sizes, *left)
+
+
+def test_a_product_far_from_its_split():
+    """Behind more ops than Python may call functions inside of each other, it is not looked for."""
+    def graph(x):
+        found = relax.matmul(weights(4, 5), x)
+        for _ in range(600):
+            found = relax.sin(relax.cos(found))
+        return relax.add(relax.reshape(found, [2, 4, 2, 3]), weights(4, 1, 1))
+
+    module = build([[2, 5, 6]], graph)
+    apply(module, [Canonicalize()])
+    assert names(module)[-2:] == ["reshape", "add"]
