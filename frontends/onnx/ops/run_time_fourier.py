@@ -35,12 +35,19 @@ def transformed(node, z: ir.Value, factors: Sequence[Dim], sign: int) -> ir.Valu
     """The transform of [..., 1 or 2, length], as [..., 2, length]: sums of ``exp(sign * 2 pi i k n / length)`` times the values.
     ``factors``: the length's, symbols."""
     first, second = (run_time.vector(node, [factor]) for factor in factors)
-    total, length = relax.add(first, second), relax.multiply(first, second)
-    size = as_f64(_power_of_two(length))
-    chirped = relax.add(relax.multiply(relax.divide(relax.multiply(f64(4), size), as_f64(length)), relax.sqrt(size)), f64(CHIRP))
+    total, count = relax.add(first, second), relax.multiply(first, second)
+    size = as_f64(_power_of_two(count))
+    chirped = relax.add(relax.multiply(relax.divide(relax.multiply(f64(4), size), as_f64(count)), relax.sqrt(size)), f64(CHIRP))
     is_dense = relax.logical_or(relax.less_equal(total, run_time.literal(DENSE)), relax.less_equal(as_f64(total), chirped))
-    ways = (lambda: _by_factors(node, z, factors, sign), lambda: _chirped(node, z, factors, sign))
-    return branch(node.emitter, is_dense, ways, lambda value, _: [value], node.label)[0]
+    one = run_time.literal([1, 1])
+    taken = run_time.symbols(node, relax.where(is_dense, run_time.joined(first, second), one), "factors")
+    length, held = factors[0] * factors[1], taken[0] * taken[1]
+
+    def by_factors() -> ir.Value:      # memory for matrices of factors that are not taken would be had all the same
+        part = relax.strided_slice(z, begin=[0], end=[held], axes=[z.type.rank - 1])
+        return fitted(node, _by_factors(node, part, taken, sign), held, length)
+
+    return branch(node.emitter, is_dense, (by_factors, lambda: _chirped(node, z, factors, sign)), lambda value, _: [value], node.label)[0]
 
 
 def _waves(steps: ir.Value, length: ir.Value, sign: int) -> ir.Value:
