@@ -16,7 +16,7 @@ WHOLE = [0, 1, -1, 2, 3, 5, -7, 12, 33, 100, -90]
 FUNCTIONS = {
     "lgamma": torch.lgamma, "digamma": torch.digamma, "erfinv": torch.erfinv, "erfcx": special.erfcx, "log1p": torch.log1p,
     "expm1": torch.expm1, "erfc": torch.erfc, "log2": torch.log2, "log10": torch.log10, "sinc": torch.sinc,
-    "log_ndtr": special.log_ndtr,
+    "log_ndtr": special.log_ndtr, "angle": torch.angle,
     "polygamma": lambda x: torch.polygamma(0, x), "sgn": torch.sgn,
     "deg2rad": torch.deg2rad, "mvlgamma": lambda x: torch.mvlgamma(x.abs() + 3, 3),
 }

@@ -43,10 +43,12 @@ def _rounded_decimals(x: Any, *, decimals: int) -> Any:
 
 
 def _angle(x: Any) -> Any:
-    """The angle of integers, pi of negative ones, and of flags."""
-    if x.is_floating_point() or x.is_complex():
+    """The angle of real numbers: pi of negative ones, and NaN of a NaN, of which the exporter makes 0."""
+    if x.is_complex():
         return NotImplemented
-    return torch.where(x < 0, math.pi, 0.0).to(torch.get_default_dtype())
+    dtype = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    angle = torch.where(x < 0, torch.full((), math.pi, dtype=dtype), 0)
+    return torch.where(x.isnan(), x, angle) if x.is_floating_point() else angle
 
 
 def _fmax(x: Any, y: Any) -> Any:
