@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from legato.frontends.onnx.node import AS_DOUBLE
+from legato.frontends.torch.failures import naming
 
 if TYPE_CHECKING:
     import onnx_ir  # pyright: ignore[reportMissingImports]
@@ -38,7 +39,7 @@ def _noting_doubles(translate: Callable[..., None]) -> Callable[..., None]:
     import torch  # pyright: ignore[reportMissingImports]
     from onnx_ir import DataType  # pyright: ignore[reportMissingImports]
 
-    made = (torch.sym_float, operator.truediv)    # doubles of sizes, by size_operators
+    made = (torch.sym_float, operator.truediv, torch.sym_sqrt)    # doubles of sizes, by size_operators
     exact: dict[Any, Any] = {}   # the doubles of numbers that are computed from sizes, by fx node
 
     def noting(model: Any, node: Any, values: dict[str, Any], *arguments: Any, graph_like: Any, **options: Any) -> None:
@@ -50,7 +51,8 @@ def _noting_doubles(translate: Callable[..., None]) -> Callable[..., None]:
             if one.name in floats:
                 exact[one] = values[one.name] = exact[one] if one in exact else _cast(floats[one.name], "f64", DataType.DOUBLE, graph_like)
         try:
-            translate(model, node, values, *arguments, graph_like=graph_like, **options)
+            with naming(node):
+                translate(model, node, values, *arguments, graph_like=graph_like, **options)
         finally:
             _state.doubles = _state.number = False
             values.update(floats)

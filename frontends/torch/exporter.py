@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from legato.core.errors import LegatoError
 from legato.frontends.torch.checks import check_written
 from legato.frontends.torch.doubles import double_constants
+from legato.frontends.torch.failures import reason
 from legato.frontends.torch.size_operators import size_operators
 from legato.frontends.torch.strided import order_memory
 
@@ -44,7 +45,7 @@ def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str
                 program = torch.onnx.export(program.exported_program, **options)
             return program
         except torch.onnx.errors.OnnxExporterError as error:
-            raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
+            raise LegatoError(f"torch cannot export {label} to ONNX: {reason(error)}") from error
 
 
 @contextmanager
@@ -65,10 +66,3 @@ def _decomposing() -> Iterator[None]:
             yield
         finally:
             _decomp.create_onnx_friendly_decomposition_table = of_torch
-
-
-def _reason(error: BaseException) -> str:
-    """What the exporter's error says of the cause, without its advice on how to report a bug of torch."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {error}".strip()

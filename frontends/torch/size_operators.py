@@ -1,11 +1,11 @@
-"""Operators of Python on symbolic sizes that torch's ONNX exporter takes for those of tensors: shifts, and masks of powers of two; and the
-numbers that they are made, and divided to, which it takes for floats of 32 bits."""
+"""Operators of Python on symbolic sizes that torch's ONNX exporter takes for those of tensors: shifts, and masks of powers of two; the
+numbers that they are made, and divided to, which it takes for floats of 32 bits; and roots and rounding, which it lacks."""
 import operator
 from collections.abc import Callable
 from typing import Any
 
 Translation = Callable[..., Any]
-_DOUBLE = 11    # onnx.TensorProto.DOUBLE
+_DOUBLE, _INT64 = 11, 7     # of onnx.TensorProto
 
 
 def size_operators() -> dict[Callable[..., Any], Translation]:
@@ -46,6 +46,17 @@ def size_operators() -> dict[Callable[..., Any], Translation]:
     def quotient(one: Any, other: Any) -> Any:
         return op.Div(number(one), number(other))
 
+    def root(size: Any) -> Any:
+        return op.Sqrt(number(size))
+
+    def rounded(value: Any, digits: int | None = None) -> Any:
+        """The nearest whole number, to even ones between two; or the nearest of as many digits, by a product as in torch's own code."""
+        if digits is None:
+            return op.Cast(op.Round(number(value)), to=_INT64)
+        power = number(op.Constant(value_int=10 ** abs(digits)))
+        before, after = (op.Mul, op.Div) if digits >= 0 else (op.Div, op.Mul)
+        return after(op.Round(before(number(value), power)), power)
+
     return {operator.rshift: shifted_right, operator.lshift: shifted_left, operator.and_: masked, torch.sym_float: number,
-            operator.truediv: quotient}
+            operator.truediv: quotient, torch.sym_sqrt: root, round: rounded}
 

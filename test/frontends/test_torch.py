@@ -206,6 +206,11 @@ class WritesInput(nn.Module):
         return x.add_(1) * 2
 
 
+class Factors(nn.Module):
+    def forward(self, x):
+        return torch.linalg.svd(x)
+
+
 class Branches(nn.Module):
     def forward(self, x):
         return x if x.sum() > 0 else -x
@@ -239,6 +244,7 @@ def test_refusals():
         (Writes().eval(), (x,), legato.LegatoError, "Writes writes to the buffer 'count'"),
         (WritesInput().eval(), (x,), legato.LegatoError, "WritesInput writes to the input 'x'"),
         (Branches().eval(), (x,), legato.LegatoError, "torch cannot export Branches"),
+        (nn.Sequential(Factors()).eval(), (x,), legato.LegatoError, r"no translation of '0/_linalg_svd' \(aten._linalg_svd.default\)"),
         (nn.Linear(3, 3).eval(), (), legato.LegatoError, "torch cannot export Linear.*missing a required argument"),
         (Random().eval(), (x,), legato.UnsupportedError, "Random asks for.*rand_like.*random numbers"),
     ):

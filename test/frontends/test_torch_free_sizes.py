@@ -21,6 +21,10 @@ def executable(function, *args):
 BESIDE = {
     "remainder": lambda x, i: i % x.shape[1], "power": lambda x, i: (x ** x.shape[1], i ** x.shape[0]), "and": lambda x, i: i & x.shape[1],
     "or": lambda x, i: i | x.shape[1], "xor": lambda x, i: i ^ x.shape[1], "place": lambda x, i: torch.gather(x, 1, i[:, :1] % x.shape[1]),
+    "fraction": lambda x, i: (x.abs() ** (x.shape[1] * 0.1), i.abs() ** (x.shape[1] * 0.1), i * (x.shape[1] * 0.1), i - x.shape[1] * 0.1,
+                              i // (x.shape[1] * 0.1)),
+    "rounded": lambda x, i: (i * round(x.shape[1] * 0.3), x * round(x.shape[1] * 0.31, 1), torch.zeros(round(x.shape[1] * 0.5))),
+    "root": lambda x, i: (x * torch.sym_sqrt(x.shape[1]), i * torch.sym_sqrt(x.shape[0] * 0.7)),
     "bounds": lambda x, i: (x.clamp(0.5, x.shape[1] - 5), i.clamp(1, x.shape[1] - 5), i.clamp(max=x.shape[1] - 5)),
 }
 
@@ -90,6 +94,8 @@ def test_shifts_of_numbers_by_sizes():
 def test_operators_of_sizes_that_are_refused():
     with pytest.raises(legato.LegatoError, match="masks of a power of two"):
         executable(lambda i: i + (i.shape[1] & 5), torch.randint(9, (3, 7)))
+    with pytest.raises(legato.LegatoError, match=r"only known numbers for 'elu' \(aten.elu.default\), and mul\w* is computed from sizes"):
+        executable(lambda x: functional.elu(x, x.shape[1] * 0.1), torch.randn(3, 7))
 
 
 def test_parts_of_an_axis_that_a_slice_fixes():

@@ -17,6 +17,7 @@ FUNCTIONS = {
     "lgamma": torch.lgamma, "digamma": torch.digamma, "erfinv": torch.erfinv, "erfcx": special.erfcx, "log1p": torch.log1p,
     "expm1": torch.expm1, "erfc": torch.erfc, "log2": torch.log2, "log10": torch.log10, "sinc": torch.sinc,
     "log_ndtr": special.log_ndtr, "angle": torch.angle,
+    "logit": lambda x: torch.logit(x, 0.2),
     "polygamma": lambda x: torch.polygamma(0, x), "sgn": torch.sgn,
     "deg2rad": torch.deg2rad, "mvlgamma": lambda x: torch.mvlgamma(x.abs() + 3, 3),
 }

@@ -8,7 +8,8 @@ aten = torch.ops.aten
 
 
 def _floats(*operands: Any) -> bool:
-    return any(isinstance(value, float) or (isinstance(value, torch.Tensor) and value.is_floating_point()) for value in operands)
+    return any(value.is_floating_point() if isinstance(value, torch.Tensor) else isinstance(value, (float, torch.SymFloat))
+               for value in operands)
 
 
 def _promoted(x: Any, y: Any) -> tuple[Any, Any]:

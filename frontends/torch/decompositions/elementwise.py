@@ -127,8 +127,8 @@ def _sinc(x: Any) -> Any:
 
 
 def _logit(x: Any, eps: float | None = None) -> Any:
-    """The logarithm of the odds; bounds of more than a half, which cross, hold as torch compares: the lower one first."""
-    if eps is None or eps <= 0.5 or not x.is_floating_point():
+    """The logarithm of the odds between bounds, the lower one first, which matters of more than a half; the exporter's bounds lose NaN."""
+    if eps is None or not x.is_floating_point():
         return NotImplemented
     x = torch.where(x < eps, eps, torch.where(x > 1 - eps, 1 - eps, x))
     return torch.log(x / (1 - x))
