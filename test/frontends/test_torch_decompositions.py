@@ -36,6 +36,7 @@ def of_pairs(function):
 
 
 ROWS = torch.arange(12.0)
+VOLUME = torch.linspace(-1.33, 1.27, 90).reshape(1, 2, 3, 5, 3)
 ELEMENTWISE = {
     "fmax": of_pairs(torch.fmax), "fmin": of_pairs(torch.fmin), "hypot": of_pairs(torch.hypot), "atan2": of_pairs(torch.atan2),
     "floor_divide": of_pairs(torch.floor_divide), "div_floor": of_pairs(lambda a, b: torch.div(a, b, rounding_mode="floor")),
@@ -120,6 +121,9 @@ IMAGES = {
     "avg_pool2d_divisor": lambda x: functional.avg_pool2d(x[:, 0], 3, 2, 1, divisor_override=4),
     "pad_beside_a_crop": lambda x: tuple(functional.pad(x[:, 0], pads, mode) for mode, pads in (
         ("replicate", (-9, 1, 2, -1)), ("replicate", (3, -11, -2, -4, 1, 0)), ("reflect", (8, -7, -3, 6)), ("reflect", (2, -1, -1, -2)))),
+    "grid_sample": lambda x: [functional.grid_sample(x.nan_to_num(1, 2, 3), VOLUME.expand(len(x), -1, -1, -1, -1), mode, padding, aligned)
+                              for mode, padding, aligned in (("bilinear", "zeros", False), ("bilinear", "border", True),
+                                                             ("nearest", "reflection", False))],
     "interpolate_area": lambda x: functional.interpolate(x, (3, 4, 2), mode="area"),
 }
 PRODUCTS = {

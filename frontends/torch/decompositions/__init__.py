@@ -30,6 +30,7 @@ from legato.frontends.torch.decompositions.recurrent import RECURRENT
 from legato.frontends.torch.decompositions.reductions import REDUCTIONS
 from legato.frontends.torch.decompositions.repeats import REPEATS
 from legato.frontends.torch.decompositions.resizing import RESIZING
+from legato.frontends.torch.decompositions.sampling import SAMPLING
 from legato.frontends.torch.decompositions.scans import SCANS
 from legato.frontends.torch.decompositions.special import SPECIAL
 from legato.frontends.torch.decompositions.whole_images import AVERAGES, CONVOLUTIONS
@@ -43,7 +44,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
         **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EMPTY, **EXPERTS, **EXPONENTIALS,
         **INTEGERS, **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION,
-        **RECURRENT, **REDUCTIONS, **REPEATS, **RESIZING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **RECURRENT, **REDUCTIONS, **REPEATS, **RESIZING, **SAMPLING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:
