@@ -1,5 +1,6 @@
 """Operators of Python on symbolic sizes that torch's ONNX exporter takes for those of tensors: shifts, and masks of powers of two; the
-numbers that they are made, and divided to, which it takes for floats of 32 bits; and roots and rounding, which it lacks."""
+numbers that they are made, and divided to, which it takes for floats of 32 bits; and roots, rounding and numbers of elements, which it
+lacks."""
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -57,6 +58,10 @@ def size_operators() -> dict[Callable[..., Any], Translation]:
         before, after = (op.Mul, op.Div) if digits >= 0 else (op.Div, op.Mul)
         return after(op.Round(before(number(value), power)), power)
 
+    def elements(x: Any) -> Any:
+        return op.Size(x)
+
     return {operator.rshift: shifted_right, operator.lshift: shifted_left, operator.and_: masked, torch.sym_float: number,
-            operator.truediv: quotient, torch.sym_sqrt: root, round: rounded}
+            operator.truediv: quotient, torch.sym_sqrt: root, round: rounded,
+            torch.ops.aten.sym_numel.default: elements}
 

@@ -1,4 +1,7 @@
-"""Ops on tensors that are known to have no elements, for which the exporter reshapes to a -1 beside a 0, or writes none of the results."""
+"""Ops on tensors that are known to have no elements, for which the exporter reshapes to a -1 beside a 0, writes none of the results, or
+fails."""
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -17,6 +20,18 @@ def _split(x: Any, size: Any, axis: int = 0) -> Any:
     return [x.narrow(axis, 0, 0)] if is_empty(x.shape[axis]) else NotImplemented
 
 
+def _cat(tensors: Sequence[Any], axis: int = 0) -> Any:
+    """Vectors without elements, which torch joins to tensors of any rank, and the exporter drops."""
+    if not all(x.ndim == 1 and is_empty(*x.shape) for x in tensors):
+        return NotImplemented
+    return torch.zeros(0, dtype=functools.reduce(torch.promote_types, [x.dtype for x in tensors]))
+
+
+def _gather(x: Any, axis: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """No indices, whose rank may be another one."""
+    return x.new_zeros(index.shape) if index.ndim != x.ndim and is_empty(*index.shape) else NotImplemented
+
+
 def _pixel_shuffle(x: Any, factor: int) -> Any:
     """No channels, in blocks of pixels."""
     *batch, channels, height, width = x.shape
@@ -30,6 +45,8 @@ def _pixel_unshuffle(x: Any, factor: int) -> Any:
 
 
 EMPTY = {
+    aten.cat.default: _cat,
+    aten.gather.default: _gather,
     aten.pixel_shuffle.default: _pixel_shuffle,
     aten.pixel_unshuffle.default: _pixel_unshuffle,
     aten.split.Tensor: _split,
