@@ -25,7 +25,6 @@ BESIDE = {
                               i // (x.shape[1] * 0.1)),
     "rounded": lambda x, i: (i * round(x.shape[1] * 0.3), x * round(x.shape[1] * 0.31, 1), torch.zeros(round(x.shape[1] * 0.5))),
     "root": lambda x, i: (x * torch.sym_sqrt(x.shape[1]), i * torch.sym_sqrt(x.shape[0] * 0.7)),
-    "elements": lambda x, i: (functional.batch_norm(x[:, None], x.new_zeros(1), x.new_ones(1), training=True), x * x.numel()),
     "bounds": lambda x, i: (x.clamp(0.5, x.shape[1] - 5), i.clamp(1, x.shape[1] - 5), i.clamp(max=x.shape[1] - 5)),
 }
 
@@ -39,6 +38,18 @@ def test_sizes_beside_tensors(name):
         found = exe(*args)
         for ours, theirs in zip(*[one if isinstance(one, tuple) else (one,) for one in (found, wanted)], strict=True):
             torch.testing.assert_close(torch.as_tensor(ours), theirs)
+
+
+def test_statistics_of_batches_of_any_size():
+    def function(x):
+        mean, variance = x[0, :, 0] * 0, x[0, :, 1] * 0
+        return functional.batch_norm(x, mean, variance, training=True), mean, variance
+
+    exe = executable(function, torch.randn(2, 3, 7))
+    for shape in ((2, 3, 7), (4, 5, 6)):
+        x = torch.randn(shape)
+        for ours, theirs in zip(exe(x), function(x), strict=True):
+            torch.testing.assert_close(ours, theirs)
 
 
 FRACTIONS = {     # of sizes: 100 * 0.57 is less than 57, and 57 as a float of 32 bits
@@ -97,6 +108,8 @@ def test_operators_of_sizes_that_are_refused():
         executable(lambda i: i + (i.shape[1] & 5), torch.randint(9, (3, 7)))
     with pytest.raises(legato.LegatoError, match=r"only known numbers for 'elu' \(aten.elu.default\), and mul\w* is computed from sizes"):
         executable(lambda x: functional.elu(x, x.shape[1] * 0.1), torch.randn(3, 7))
+    with pytest.raises(legato.LegatoError, match=r"linalg_inv_ex.default\), and Legato's does not cover it for float32\[\w+, \w+, \w+\]"):
+        executable(torch.linalg.inv, torch.eye(5).expand(2, 5, 5))
 
 
 def test_parts_of_an_axis_that_a_slice_fixes():
