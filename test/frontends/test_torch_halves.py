@@ -24,6 +24,7 @@ OPS = {     # of x [2, 8, 64], and y and z of the same shape
     "adaptive_avg_pool3d": lambda x, y, z: functional.adaptive_avg_pool3d(x.reshape(2, 8, 8, 4, 2), (5, 3, 2)),
     "logcumsumexp": lambda x, y, z: x.logcumsumexp(-1),
     "histc": lambda x, y, z: torch.histc(x * 4, min=0, max=10),
+    "norm": lambda x, y, z: torch.linalg.vector_norm(x, 3, -1, dtype=x.dtype),
 }
 RESIZED = {     # of x [2, 8, 64]
     "linear": lambda x: functional.interpolate(x, 150, mode="linear"),

@@ -23,7 +23,8 @@ def _extreme(reduce: Callable[..., Any]) -> Callable[..., Any]:
 def _vector_norm(x: Any, order: Any = 2, axes: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of a number; of halves, whose powers are in f32; and of all axes, which stay where ``keepdim`` asks for it."""
     if x.ndim and x.dtype in HALVES and order != 0 and abs(order) != float("inf"):
-        return torch.linalg.vector_norm(x.float(), order, axes, keepdim, dtype=dtype).to(dtype or x.dtype)
+        wide = torch.float32 if dtype is None or dtype in HALVES else dtype
+        return torch.linalg.vector_norm(x.to(wide), order, axes, keepdim).to(dtype or x.dtype)
     if x.ndim and keepdim and not axes:
         return torch.linalg.vector_norm(x, order, tuple(range(x.ndim)), True, dtype=dtype)
     if x.ndim:
