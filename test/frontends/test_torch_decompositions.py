@@ -128,6 +128,7 @@ IMAGES = {
 }
 PRODUCTS = {
     **{f"cdist_{p}": lambda x, p=p: torch.cdist(x, x[:3] + 0.5, p) for p in (0.0, 1.0, 2.0, 3.5, inf)},
+    "pdist": lambda x: [functional.pdist(x, p) for p in (0.0, 1.0, 2.0, 3.5, inf)],
     "bilinear": lambda x: functional.bilinear(x, x.flip(0), torch.linspace(-1, 1, 50).reshape(2, 5, 5), torch.ones(2)),
 }
 
