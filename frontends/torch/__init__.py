@@ -10,7 +10,7 @@ from legato.frontends.onnx.entry import Entry
 from legato.frontends.torch.arguments import told_apart
 from legato.frontends.torch.axes import name_axes
 from legato.frontends.torch.caches import register_caches
-from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
+from legato.frontends.torch.checks import check_arguments, check_effects, check_module, check_results, name_of
 from legato.frontends.torch.entries import ENTRIES
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.guards import fix_sizes, name_sizes, require_guards
@@ -84,5 +84,6 @@ def import_torch(
     names = [value.name for value in source.proto.graph.input]
     module = import_model(source, context=context, entries=[*ENTRIES, *entries])
     with module.context:
+        check_results(module.function(), source.proto.graph.output, label)
         require_guards(module.function(), program.exported_program, names, label)
     return module, signature

@@ -2,7 +2,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import onnx
+
 from legato.core.errors import LegatoError
+from legato.core.mlir import func
+from legato.dialects.relax.types import TensorType
 
 if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
@@ -110,3 +114,16 @@ def check_effects(program: "torch.export.ExportedProgram", label: str) -> None:
     written = "the buffer" if buffers else "the input"
     raise LegatoError(f"{label} writes to {written} '{(buffers or inputs)[0]}', which would be lost: an imported model has no effects. "
                       "Return the new value as an output, or use torch.compile(model, backend='legato'), which keeps such writes")
+
+
+def check_results(main: func.FuncOp, outputs: Sequence[onnx.ValueInfoProto], label: str) -> None:
+    """LegatoError for a result of main whose rank, or a known size, is not what torch says of it: the exporter made something else of an
+    op. ``outputs``: those of the exporter's model, which has torch's sizes."""
+    for declared, type_ in zip(outputs, main.type.results, strict=True):
+        wanted = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in declared.type.tensor_type.shape.dim]
+        found = list(TensorType.of(type_).dims)
+        known = [(a, b) for a, b in zip(wanted, found) if isinstance(a, int) and isinstance(b, int)]
+        if declared.type.tensor_type.HasField("shape") and (len(wanted) != len(found) or any(a != b for a, b in known)):
+            raise LegatoError(f"{label}: torch's exporter to ONNX makes an output '{declared.name}' of the sizes "
+                              f"[{', '.join(map(str, found))}], which is [{', '.join(map(str, wanted))}]: the model that it writes "
+                              "computes something else. Write it in terms of other ops, or leave that output out")

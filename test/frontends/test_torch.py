@@ -206,6 +206,11 @@ class WritesInput(nn.Module):
         return x.add_(1) * 2
 
 
+class Statistics(nn.Module):
+    def forward(self, x):
+        return torch.native_batch_norm(x, None, None, x[0], x[1], False, 0.1, 1e-5)
+
+
 class Factors(nn.Module):
     def forward(self, x):
         return torch.linalg.svd(x)
@@ -245,6 +250,7 @@ def test_refusals():
         (WritesInput().eval(), (x,), legato.LegatoError, "WritesInput writes to the input 'x'"),
         (Branches().eval(), (x,), legato.LegatoError, "torch cannot export Branches"),
         (nn.Sequential(Factors()).eval(), (x,), legato.LegatoError, r"no translation of '0/_linalg_svd' \(aten._linalg_svd.default\)"),
+        (Statistics().eval(), (x,), legato.LegatoError, r"makes an output 'getitem_1' of the sizes \[3\], which is \[0\]"),
         (nn.Linear(3, 3).eval(), (), legato.LegatoError, "torch cannot export Linear.*missing a required argument"),
         (Random().eval(), (x,), legato.UnsupportedError, "Random asks for.*rand_like.*random numbers"),
     ):

@@ -15,8 +15,8 @@ def modules(monkeypatch):
     found = []
     real = torch_backend.import_model
 
-    def kept(source):
-        module = real(source)
+    def kept(source, **options):
+        module = real(source, **options)
         found.append(str(module))
         return module
 
