@@ -25,6 +25,7 @@ BESIDE = {
                               i // (x.shape[1] * 0.1)),
     "rounded": lambda x, i: (i * round(x.shape[1] * 0.3), x * round(x.shape[1] * 0.31, 1), torch.zeros(round(x.shape[1] * 0.5))),
     "root": lambda x, i: (x * torch.sym_sqrt(x.shape[1]), i * torch.sym_sqrt(x.shape[0] * 0.7)),
+    "attention": lambda x, i: functional.scaled_dot_product_attention(x[None], x[None] + 1, x[None]),
     "bounds": lambda x, i: (x.clamp(0.5, x.shape[1] - 5), i.clamp(1, x.shape[1] - 5), i.clamp(max=x.shape[1] - 5)),
 }
 

@@ -74,16 +74,17 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
     that are masked as a whole, which are 0, takes as many keys as queries, and batches of heads only. It makes NaN of scales that are not
     above 0, too, and reshapes what has no elements to a -1 beside a 0. And of halves, whose scores torch keeps in f32, it rounds these."""
     shares, dtype = query.ndim > 2 and key.shape[-3] != query.shape[-3], query.dtype
-    halves = dtype in HALVES
+    halves, known = dtype in HALVES, not isinstance(scale, torch.SymFloat)
     if is_empty(*query.shape[:-1], *key.shape[:-1], value.shape[-1]):
         return query.new_zeros((*query.shape[:-1], value.shape[-1])), query.new_full(query.shape[:-1], -torch.inf, dtype=torch.float32)
     if is_empty(query.shape[-1]) and not dropout_p:
         scale = 1.0     # of sums of nothing
-    elif dropout_p or (attn_mask is None and query.ndim == 4 and not shares and not halves and (scale is None or scale > 0)):
+    elif dropout_p or (attn_mask is None and query.ndim == 4 and not shares and not halves and (scale is None or (known and scale > 0))):
         return NotImplemented
     if shares:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    if scale is None:
+        scale, known = query.shape[-1] ** -0.5, isinstance(query.shape[-1], int)
     whole = query
     same = query.ndim == 4 and all(guard_or_false(a == b) for x in (key, value) for a, b in zip(query.shape[:2], x.shape[:2], strict=True))
     if same and attn_mask is not None and attn_mask.ndim == 4 and all(guard_or_false(size == 1) for size in attn_mask.shape[:2]):
@@ -92,6 +93,8 @@ def _masked_attention(query: Any, key: Any, value: Any, dropout_p: float = 0.0, 
         query, key, value = (x.flatten(0, 1) for x in (query, key, value))
     if halves:
         scores = torch.matmul(query.float(), key.mT.float()) * scale
+    elif not known:
+        scores = torch.matmul(query, key.mT) * scale
     else:
         root = math.sqrt(abs(scale))
         scores = torch.matmul(query * math.copysign(root, scale), key.mT * root)
