@@ -268,7 +268,8 @@ def test_parts_and_repetitions_without_elements():
     empty, counts = torch.empty(3, 0), torch.empty(0, dtype=torch.int64)
     compare(lambda x, n: (x.split(1, -1)[0], x.split(0, -1)[0], x.mT.split(2)[0], x.repeat_interleave(2), x.repeat_interleave(2, 0),
                           x.repeat_interleave(3, 1), x[:0].repeat_interleave(2, 0), x.repeat_interleave(n, 1), x[0].repeat_interleave(n),
-                          torch.cat([n, x[0], n]), torch.gather(torch.arange(9), 0, x.to(torch.int64))),
+                          torch.cat([n, x[0], n]), torch.gather(torch.arange(9), 0, x.to(torch.int64)),
+                          torch.ones(4, 5).scatter(0, n[None], x), torch.ones(4, 5).index_put((torch.arange(3)[:, None], n), x)),
             (empty, counts), dynamic=False)
 
 

@@ -41,8 +41,8 @@ Decompositions = Mapping[Any, Callable[..., Any]]
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """All of them by op, those of ops that other packages have defined so far included."""
-    return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, {
-        **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EMPTY, **EXPERTS, **EXPONENTIALS,
+    return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, EMPTY, {
+        **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS,
         **INTEGERS, **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION,
         **RECURRENT, **REDUCTIONS, **REPEATS, **RESIZING, **SAMPLING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 

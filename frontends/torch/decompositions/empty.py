@@ -32,6 +32,16 @@ def _gather(x: Any, axis: int, index: Any, *, sparse_grad: bool = False) -> Any:
     return x.new_zeros(index.shape) if index.ndim != x.ndim and is_empty(*index.shape) else NotImplemented
 
 
+def _scatter(x: Any, axis: int, index: Any, *_: Any, **__: Any) -> Any:
+    """No indices, which place nothing."""
+    return x.clone() if is_empty(*index.shape) else NotImplemented
+
+
+def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False, *_: Any) -> Any:
+    """The same, of indices of several axes."""
+    return x.clone() if any(index is not None and is_empty(*index.shape) for index in indices) else NotImplemented
+
+
 def _pixel_shuffle(x: Any, factor: int) -> Any:
     """No channels, in blocks of pixels."""
     *batch, channels, height, width = x.shape
@@ -47,6 +57,9 @@ def _pixel_unshuffle(x: Any, factor: int) -> Any:
 EMPTY = {
     aten.cat.default: _cat,
     aten.gather.default: _gather,
+    **dict.fromkeys((aten.scatter.src, aten.scatter.value, aten.scatter.reduce, aten.scatter.value_reduce, aten.scatter_add.default,
+                     aten.scatter_reduce.two), _scatter),
+    **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), _index_put),
     aten.pixel_shuffle.default: _pixel_shuffle,
     aten.pixel_unshuffle.default: _pixel_unshuffle,
     aten.split.Tensor: _split,
