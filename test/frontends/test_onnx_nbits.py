@@ -88,7 +88,7 @@ def dequantized(inputs: list, block: int, bits: int = 4) -> np.ndarray:
 
 
 def integers(packed: np.ndarray, bits: int) -> np.ndarray:
-    return ((packed[..., None] >> np.arange(0, 8, bits, np.uint8)) & (2**bits - 1)).reshape(len(packed), -1).astype(np.float64)
+    return ((packed[..., None] >> np.arange(0, 8, bits, dtype=np.uint8)) & (2**bits - 1)).reshape(len(packed), -1).astype(np.float64)
 
 
 def in_bytes(inputs: list, block: int, bits: int = 4) -> np.ndarray:
