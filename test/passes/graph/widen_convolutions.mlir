@@ -6,7 +6,7 @@
 // CHECK: %[[W:.*]] = "relax.constant"() {value = dense<{{.*}}> : tensor<4x1x3x3xf32>}
 // CHECK: %[[X:.*]] = "relax.astype"(%arg0) {dtype = f32}
 // CHECK: %[[Y:.*]] = "relax.conv2d"(%[[X]], %[[W]]) {groups = 4 : i64}
-// CHECK: "relax.astype"(%[[Y]]) {dtype = bf16}
+// CHECK: "relax.astype"(%[[Y]]) {contract = true, dtype = bf16}
 func.func @groups(%x: tensor<1x4x5x5xbf16>) -> tensor<1x4x3x3xbf16> {
   %w = "relax.constant"() {value = dense<0.5> : tensor<4x1x3x3xbf16>} : () -> tensor<4x1x3x3xbf16>
   %0 = "relax.conv2d"(%x, %w) {groups = 4 : i64} : (tensor<1x4x5x5xbf16>, tensor<4x1x3x3xbf16>) -> tensor<1x4x3x3xbf16>
