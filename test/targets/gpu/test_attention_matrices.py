@@ -10,7 +10,7 @@ import pytest
 import standin
 from attention_graphs import Graph, compare_with
 from test_gpu_attention import lowered
-from thoroughly import thorough
+from thoroughly import first_of, sampled
 
 import legato
 from legato.codegen.cubin import find_ptxas
@@ -58,7 +58,7 @@ def check(graph: Graph, sizes=(None,), **how) -> None:
     assert driver.standin_conflicts() == before[0] and driver.standin_instructions(1) > before[1]
 
 
-@pytest.mark.parametrize("graph", [static, wide])
+@pytest.mark.parametrize("graph", first_of([static, wide]))
 def test_attentions_of_halves_are_right(graph):
     check(graph())
 
@@ -160,7 +160,8 @@ FIGURES = {(512, 512, 64): (64, 36, 20, 1, 160), (2752, 512, 64): (64, 24, 20, 1
            (512, 512, 128): (64, 40, 16, 2, 136)}
 
 
-@pytest.mark.parametrize("sizes, scale", [*((sizes, "scores") for sizes in FIGURES), (next(iter(FIGURES)), "both")])
+@pytest.mark.parametrize("sizes, scale", sampled(
+    [*((sizes, "scores") for sizes in FIGURES), (next(iter(FIGURES)), "both")], 4, 2))
 def test_the_instructions_suffice(sizes, scale, llvmlite):
     """Nothing but matrices is loaded from shared memory; weights do not pass by it; all copies to it are asynchronous, also where queries
     and keys are scaled, as PyTorch's exporter does."""
@@ -173,7 +174,8 @@ def test_the_instructions_suffice(sizes, scale, llvmlite):
     check_registers(text, registers)
 
 
-@pytest.mark.parametrize("depth, most", [(64, 192), (256, 216), *thorough([(16, 128), (96, 176), (128, 144), (160, 192)], names=2)])
+@pytest.mark.parametrize("depth, most", first_of(
+    [(64, 192), (256, 216), (16, 128), (96, 176), (128, 144), (160, 192)], 2))
 def test_any_sizes_leave_registers(depth, most, llvmlite):
     """Of masks, and any numbers of rows and keys."""
     graph = Graph(np.float16)

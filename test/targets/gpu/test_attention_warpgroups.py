@@ -10,7 +10,7 @@ import standin
 from assembled_warpgroups import check_assembly
 from attention_graphs import Graph, compare_with
 from test_gpu_attention import lowered
-from thoroughly import thorough
+from thoroughly import first_of, thorough
 
 import legato
 from legato.core.ir_helpers import find
@@ -53,6 +53,7 @@ def check(graph: Graph, brought: int, sizes=(None,), **how) -> None:
     assert driver.standin_tile_conflicts() == before[0] and driver.standin_products() > before[1]
 
 
+@pytest.mark.thorough
 def test_operands_that_the_engine_brings():
     """Sizes around those of tiles, masks of all forms, operands in all orders."""
     graph = Graph(np.float16)
@@ -76,6 +77,7 @@ def test_masks_and_layouts(without_engine):
     check(graph, 0)
 
 
+@pytest.mark.thorough
 def test_what_the_engine_does_not_copy():
     """A single tile of keys, rows of no multiple of 16 bytes; beside heads that share keys."""
     graph = Graph(np.float16)
@@ -95,7 +97,7 @@ def test_large_heads(depth, columns, without_engine):
     check(graph, 0)
 
 
-@pytest.mark.parametrize("depth", [64, 128])
+@pytest.mark.parametrize("depth", first_of([64, 128]))
 def test_any_numbers_of_rows_and_keys_are_right(depth):
     """Also no keys."""
     graph = Graph(np.float16)
@@ -163,7 +165,7 @@ def llvmlite():
 FIGURES = {(64, ""): (12, 128), (64, "padding"): (8, 128), (128, ""): (16, 168), (128, "padding"): (16, 168), (256, "padding"): (20, 168)}
 
 
-@pytest.mark.parametrize("depth, mask", FIGURES)
+@pytest.mark.parametrize("depth, mask", first_of(FIGURES, 2))
 def test_the_instructions_suffice(depth, mask, llvmlite):
     """Nothing is loaded from shared memory, or stored there but by asynchronous copies."""
     graph = Graph(np.float16)

@@ -9,7 +9,7 @@ import pytest
 from emulate import barriers_of, emulated
 from product_models import FLOAT, HALF, batched, check, conv, feeds, gemm, matmul, model, product
 from standin import outlined
-from thoroughly import sampled, thorough
+from thoroughly import first_of, sampled, thorough
 
 import legato
 from legato.core.ir_helpers import find
@@ -70,7 +70,7 @@ def error(kernel, left, right, type_, target):
     return np.abs(found - (x.T if left else x) @ (y.T if right else y)).max()
 
 
-@pytest.mark.parametrize("left, right", [(False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("left, right", first_of([(True, True), (True, False), (False, True)], 2))
 @pytest.mark.parametrize("dtype, type_, target", [("float16", np.float16, F16), ("bfloat16", ml_dtypes.bfloat16, BF16)])
 def test_transposed_operands_are_loaded_as_they_lie(dtype, type_, target, left, right):
     """The sums are f32: they differ from those in 64 bits by less than a half has digits."""

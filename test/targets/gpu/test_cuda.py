@@ -13,6 +13,7 @@ from emulate import inputs
 from in_threads import in_threads
 from onnx_check import assert_same, reference
 from standin import TARGET, compiled, driver, prepared
+from thoroughly import sampled
 from threads_kernels import REFERENCES, histogram, matmul_any, matmul_tiled, rfactored, softmax, tree, two_launches
 
 import legato
@@ -64,7 +65,8 @@ def calls(name):
     return driver().standin_calls(name.encode())
 
 
-@pytest.mark.parametrize("kernel", [matmul_tiled, matmul_any, softmax, rfactored, tree, histogram, two_launches], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kernel", sampled(
+    [matmul_tiled, matmul_any, softmax, rfactored, tree, histogram, two_launches], 2), ids=lambda k: k.__name__)
 def test_kernels_by_hand(kernel):
     """Shared memory, barriers, warp shuffles, several launches."""
     exe = compiled(kernel)
@@ -230,6 +232,7 @@ def test_branches_on_the_devices_data():
     del exe
 
 
+@pytest.mark.thorough
 def test_what_a_loop_requires():
     """Sizes that do not fit are an error in a step, and none without one; a state begins as a constant of no dimensions."""
     nodes, fits, other, message = region_requirements.BRANCHES["products"]

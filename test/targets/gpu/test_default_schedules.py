@@ -88,7 +88,7 @@ def arguments(name, n=None):
 
 
 @needs_vulkan
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", sampled(GRAPHS, 2))
 def test_on_vulkan(name, caplog):
     with caplog.at_level(logging.WARNING, "legato"):
         exe = legato.compile(graph(name), "vulkan")

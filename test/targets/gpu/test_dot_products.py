@@ -10,7 +10,7 @@ import standin
 from product_models import product
 from test_cooperative_vulkan import VALIDATOR
 from test_integer_products import BYTE_TYPES, attention, convolutions, dequantized, grouped, integers, products
-from thoroughly import thorough
+from thoroughly import first_of, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -52,7 +52,7 @@ def test_sums_are_exact(on, left, right, sizes, turned, monkeypatch):
 
 
 @needs_vulkan
-@pytest.mark.parametrize("case", [convolutions, grouped, attention, *thorough([products, dequantized])])
+@pytest.mark.parametrize("case", first_of([convolutions, grouped, attention, products, dequantized]))
 def test_models_on_vulkan(case):
     """Sums are those of onnxruntime, and what is made of them in f32 is near."""
     model, given, tolerance = case()

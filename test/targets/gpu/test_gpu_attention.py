@@ -8,7 +8,7 @@ import pytest
 from attention_graphs import Graph, compare
 from emulate import emulated
 from onnx import TensorProto, helper
-from thoroughly import thorough
+from thoroughly import first_of, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -58,7 +58,7 @@ def test_on_vulkan():
 
 
 @needs_vulkan
-@pytest.mark.parametrize("enough", [128, 1])
+@pytest.mark.parametrize("enough", first_of([128, 1]))
 def test_symbolic_sizes_on_vulkan(enough, monkeypatch):
     """In flat tiles, and where one block is enough, in the largest from 32 rows of two heads on."""
     monkeypatch.setattr(attention, "ENOUGH", enough)
@@ -66,6 +66,7 @@ def test_symbolic_sizes_on_vulkan(enough, monkeypatch):
     compare(symbolic(), "vulkan", sizes)
 
 
+@pytest.mark.thorough
 @needs_vulkan
 def test_wide_heads_on_vulkan():
     """Tiles are copied in more than eight turns."""

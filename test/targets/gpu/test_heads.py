@@ -65,7 +65,7 @@ CASES = [(29, 3, 3, "three", False, np.float16, 2), (29, 3, 3, "split", False, n
          ("n", 2, 1, "three", True, np.float32, 7), (29, 3, 3, "three", True, np.float16, 8)]
 
 
-@pytest.mark.parametrize("rows, queries, keys, parts, rotated, dtype, kernels", sampled(CASES, 2, 7))
+@pytest.mark.parametrize("rows, queries, keys, parts, rotated, dtype, kernels", sampled(CASES, 4, 7))
 def test_heads_are_cut_where_they_are_read(rows, queries, keys, parts, rotated, dtype, kernels):
     """Results as onnxruntime's. ``kernels``: without rotation, the product and the attention; nothing is copied in between. With it, heads
     are cut, transposed, and rotated by a kernel each."""

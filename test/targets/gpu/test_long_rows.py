@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from standin import compiled
+from thoroughly import sampled, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -11,7 +12,8 @@ from legato.targets.catalog import Catalog
 from legato.targets.gpu import long_rows
 
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
-EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
+BOTH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
 RNG = np.random.default_rng(2)
 # an op, a shape, the axis that is reduced
 CASES = [("sum", (100_000,), 0), ("mean", (3, 40_000), 1), ("max", (40_000, 4), 0), ("min", (2, 82_000, 5), 1), ("sum", (1, 65_536), 1),
@@ -99,8 +101,8 @@ def check(cases, target):
         np.testing.assert_allclose(found, getattr(np, op)(x.astype(np.float64), axis=axis), rtol=1e-4, atol=1e-3, err_msg=op)
 
 
-@EACH
-@pytest.mark.parametrize("name", CHAINS)
+@BOTH
+@pytest.mark.parametrize("name", sampled(CHAINS, 3))
 def test_several_reductions_of_long_rows(name, target, monkeypatch):
     monkeypatch.setattr(long_rows, "LONG_SERIES", 1 << 15)
     op, shape, result, reference, launches = CHAINS[name]

@@ -7,13 +7,14 @@ import pytest
 from onnx import helper
 from onnx_check import model, reference, value
 from standin import compiled
+from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
 import legato
 from legato.core.ir_helpers import find
 
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
-EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
 NODES = [("MaxPool", (1, 24, 14, 14), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
          ("AveragePool", (2, 8, 9, 11), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}), ("LRN", (2, 20, 5, 6), {"size": 5}),
          ("Softmax", (9000, 3, 5), {"axis": 1}), ("LogSoftmax", (2, 3, 150, 130), {"axis": 1})]

@@ -9,6 +9,7 @@ import standin
 from emulate import emulated
 from lowering import Lowering
 from product_models import HALF, INT, Node, batched, check, conv, feeds, gemm, matmul, model, random_nodes, without_bias
+from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -64,6 +65,7 @@ def test_products_of_symbolic_sizes_on_vulkan():
         check(SYMBOLIC, exe(**given), given)
 
 
+@pytest.mark.thorough
 @needs_vulkan
 def test_products_by_chance_on_vulkan():
     nodes = random_nodes(1)
@@ -132,6 +134,7 @@ def test_a_matmul_multiplies_from_registers(tile):
     assembled(text)
 
 
+@pytest.mark.thorough
 def test_products_take_their_schedules_without_spills():
     pytest.importorskip("llvmlite")
     nodes = [conv(1, 48, (6, 6), 128, 5, pad=2)]   # its depth is shared, and its columns are as many as the threads that add up the parts
@@ -154,6 +157,7 @@ def test_threads_of_a_block_share_a_long_depth():
     assert all(size_of(one.operands[5]) in (2, 4) for (one,) in launches)
 
 
+@pytest.mark.thorough
 def test_blocks_share_a_long_depth():
     """Where copies are asynchronous, blocks take parts of a depth, some no multiple of a tile's, and a second launch adds them up."""
     nodes = [matmul(120, 260, 3000, then="Relu"), conv(1, 256, (8, 8), 132, 3, pad=1, then="Relu")]
@@ -301,7 +305,7 @@ ONE_FILTER = [conv(1, 24, (40, 33), 1, 3, pad=1, then="Sigmoid"), conv("b", 136,
               conv(2, 132, (40, 41), 1, 1, then="Relu")]
 
 
-@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
 def test_one_filter_is_a_row_for_a_warp(on):
     """A convolution with one filter, as of a map of scores: neighbouring threads read neighbouring channels."""
     module = legato.from_onnx(model(ONE_FILTER))

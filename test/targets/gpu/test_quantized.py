@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import helper
 from standin import compiled
+from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -17,7 +18,7 @@ import legato
 NEAR = 1e-5      # of a step: how far f32's sums may be from exact ones here
 FILTERS, CHANNELS, SIDE = 48, 40, 12
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
-EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
 
 
 def layer(scales, most):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from row_graphs import NAMES, RowOp, graph
 from standin import compiled
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -44,7 +44,7 @@ def cases_of(dtype):
 
 
 @pytest.mark.parametrize("dtype", first_of(NAMES))
-@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
 def test_against_numpy(on, dtype):
     cases = cases_of(dtype)
     arrays = [numbers(shape, dtype, axis) for _, shape, _, axis, *_ in cases]

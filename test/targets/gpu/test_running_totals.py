@@ -6,7 +6,7 @@ import pytest
 from lowering import Lowering
 from row_graphs import RowOp, graph
 from standin import compiled
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -46,7 +46,7 @@ def numbers(shape, dtype, op, axis):
 
 
 @pytest.mark.parametrize("dtype", first_of(TYPES))
-@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+@pytest.mark.parametrize("on", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
 def test_against_numpy(on, dtype):
     cases = [("cumprod" if n % 5 == 3 else "cumsum", shape, dtype, axis, symbol, n % 2 == 1, n // 2 % 2 == 1)
              for n, (shape, axis, symbol) in enumerate([*SHAPES, *SHAPES[1:]])]
@@ -71,7 +71,7 @@ def test_a_row_is_a_block_of_threads():
     assert re.findall(r"workgroup\((.*?)\)", text) and "scf.parallel" not in text
 
 
-@pytest.mark.parametrize("length", [200, 4100])
+@pytest.mark.parametrize("length", first_of([200, 4100]))
 def test_no_races_and_each_barrier_is_needed(length):
     pytest.importorskip("z3")
     from launch_races import check_launch, launches

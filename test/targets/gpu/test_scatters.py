@@ -4,13 +4,15 @@ import pytest
 from onnx import helper
 from onnx_check import model, value
 from standin import compiled
+from thoroughly import first_of, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
 from legato.core.ir_helpers import find
 
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
-EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
+BOTH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
 RNG = np.random.default_rng(20261128)
 COMBINE = {"none": lambda old, new: new, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -44,7 +46,7 @@ def layers(symbolic=False):
 
 
 @EACH
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_equal_indices_are_ordered_once(target, symbolic):
     module, given, expected = layers(symbolic)
     outlined = legato.lower(module, target, last="outlined")
@@ -58,7 +60,7 @@ def test_equal_indices_are_ordered_once(target, symbolic):
         np.testing.assert_array_equal(np.asarray(found), one)
 
 
-@EACH
+@BOTH
 @pytest.mark.parametrize(("dtype", "reduction"), [(np.float32, "none"), (np.int64, "max"), (np.uint8, "add"), (np.float16, "mul")])
 def test_elements_of_types(target, dtype, reduction):
     x, updates = (RNG.integers(0, 3, shape).astype(dtype) for shape in ((5, 70, 3), (4, 33, 2)))

@@ -34,7 +34,7 @@ def convolution(name):
     return replace(conv(1, channels, (size, size), filters, taps, pad=taps // 2), dtype=dtype)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 def test_few_blocks_take_a_multiprocessors_memory(name):
     """Long steps, or slices of the depth, with three or four stages of memory, in tiles that leave blocks enough."""
     *_, tiles, stages = CASES[name]
@@ -50,7 +50,7 @@ def test_few_blocks_take_a_multiprocessors_memory(name):
     assert stages is None or {one[0] for one in shared[:2]} == {stages}
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 2))
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 def test_results(name):
     node = convolution(name)
     given = feeds([node])
@@ -58,6 +58,7 @@ def test_results(name):
     assert np.abs(found.astype(np.float64) - want).max() < 3e-3 * np.abs(want).max()
 
 
+@pytest.mark.thorough
 def test_warps_share_the_depth_of_few_rows():
     """Products of few rows and many columns: four warps of a block have all of its columns, and a quarter of the steps each."""
     node = matmul(13, 4090, 1030, HALF, then="Relu")

