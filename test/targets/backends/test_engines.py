@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from interpret import relative_error
-from thoroughly import first_of
+from thoroughly import first_of, thorough
 
 import legato
 from bench import light
@@ -67,7 +67,7 @@ CONVOLUTIONS = ["conv2d", "add", "relu"]
 POINTWISE = ["add", "relu", "multiply", "gelu", "softmax", "layer_norm", "max_pool2d", "mean"]
 
 
-@pytest.mark.parametrize("backends", first_of([
+@pytest.mark.parametrize("backends", thorough([
     [OpenVino(CONVOLUTIONS), OnnxRuntime(["relu", "max_pool2d", "matmul"])],
     [OnnxRuntime(["conv2d"]), OpenVino(["relu", "add", "matmul"])],
 ]), ids=["openvino-first", "onnxruntime-first"])

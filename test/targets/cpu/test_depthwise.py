@@ -95,7 +95,7 @@ def test_windows_paddings_and_epilogues(target):
     check(*model(CASES), target, len(CASES))
 
 
-@pytest.mark.parametrize("batch", ["", "n"])
+@pytest.mark.parametrize("batch", first_of(["n", ""]))
 def test_threads_share_rows(batch, monkeypatch):
     """Of images of one row, parts of the channels: of 64 and 128 a third is not a part of vectors, but a fourth, and an eighth."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
@@ -103,7 +103,7 @@ def test_threads_share_rows(batch, monkeypatch):
     assert check(bytes_, arrays, "llvm{threads=3}", 12).count("scf.parallel") == 12
 
 
-@pytest.mark.parametrize("batch", ["", "n"])
+@pytest.mark.parametrize("batch", first_of(["", "n"]))
 def test_threads_share_an_only_row(batch, monkeypatch):
     """In parts of its tiles, where these are many."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)

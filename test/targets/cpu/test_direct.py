@@ -128,7 +128,7 @@ def test_images_of_unknown_sizes(target, threads):
     assert text.count('tir.state = "scheduled"') >= len(cases) - 8    # but those of 1 x 1, and some of wide windows
 
 
-@pytest.mark.parametrize("options", ["threads=2", "check-bounds=true fill-memory=true"])
+@pytest.mark.parametrize("options", first_of(["threads=2", "check-bounds=true fill-memory=true"]))
 def test_far_taps_of_images_of_unknown_sizes(options):
     text = check_several_sizes(FAR, f"llvm{{{options}}}")
     if cpu.missing_features("x86-64-v4", "") == []:
@@ -170,6 +170,7 @@ FEW = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
 def test_few_features(target):
     """Lanes are channels."""
@@ -198,7 +199,7 @@ def test_long_rows(target, monkeypatch):
 
 
 @pytest.mark.parametrize("target", AVX512)
-@pytest.mark.parametrize("share, keeps", [(4, False), (16, True)])
+@pytest.mark.parametrize("share, keeps", first_of([(4, False), (16, True)], 2))
 def test_filters_larger_than_the_cache(target, share, keeps, monkeypatch):
     """They go through all rows part by part, and each part fetches the next; of a smaller cache, through chunks of rows, and a part of the
     channels after the other."""
@@ -223,7 +224,7 @@ def test_filters_are_read_once_where_rows_are_short(target, monkeypatch):
     assert check(*model(cases), target, cases).count(PACKED) == len(cases)
 
 
-@pytest.mark.parametrize("batch", ["", "n"])
+@pytest.mark.parametrize("batch", first_of(["n", ""]))
 def test_threads_share_rows(batch, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     cases = CASES[:3] + CASES[7:10] + CASES[-2:] + [FEW[0], FEW[3], FEW[-1]]    # few on all CPUs: three are not, where vectors have 8 lanes
@@ -231,7 +232,7 @@ def test_threads_share_rows(batch, monkeypatch):
     assert text.count("scf.parallel") == len(cases)
 
 
-@pytest.mark.parametrize("batch", ["", "n"])
+@pytest.mark.parametrize("batch", first_of(["", "n"]))
 def test_threads_share_an_only_row(batch, monkeypatch):
     """In parts of its tiles, those beside the image among them, where it is long."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)

@@ -80,7 +80,7 @@ def test_windows_paddings_and_epilogues(target):
     check(*model(CASES), target, len(CASES))
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([False, True]))
 def test_threads_share_rows_and_panels(symbolic, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.fused_windows.WORTH_IT", 1)
     bytes_, arrays = model(CASES[:6], symbolic)

@@ -4,6 +4,7 @@ import onnxruntime
 import pytest
 from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
+from thoroughly import first_of, thorough
 
 import legato
 
@@ -48,8 +49,9 @@ def model(form: str, batch: str = "", dtype: int = TensorProto.FLOAT) -> tuple[b
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString(), arrays
 
 
-@pytest.mark.parametrize("form, batch, target", [("group", "", "llvm{threads=3}"), ("group", "n", "llvm"), ("instance", "", "llvm"),
-                                                 ("instance", "n", "llvm{threads=3}")])
+@pytest.mark.parametrize("form, batch, target", [
+    ("group", "", "llvm{threads=3}"), ("instance", "n", "llvm{threads=3}"),
+    *thorough([("group", "n", "llvm"), ("instance", "", "llvm")], 3)])
 def test_group_norms(form, batch, target):
     """They are computed with the channels last."""
     bytes_, arrays = model(form, batch)
@@ -62,7 +64,7 @@ def test_group_norms(form, batch, target):
         np.testing.assert_allclose(np.from_dlpack(result), np.asarray(wanted), rtol=1e-4, atol=1e-4, err_msg=str(case))
 
 
-@pytest.mark.parametrize("form", ["group", "instance"])
+@pytest.mark.parametrize("form", first_of(["group", "instance"]))
 def test_halves_are_normalized_in_f32(form):
     bytes_, arrays = model(form, dtype=TensorProto.FLOAT16)
     wide, _ = model(form)

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from harness import NAMES, Net
-from thoroughly import first_of
+from thoroughly import first_of, sampled
 
 import legato
 from legato.core import cpu
@@ -83,7 +83,7 @@ def test_a_row_that_is_left_is_computed_by_matrices(rows):
 
 
 @pytest.mark.parametrize("target", first_of([*HERE.values()][::-1]), ids=[*HERE][::-1])
-@pytest.mark.parametrize("rows", [0, 1, 5, 16, 31, 32, 33, 77, 128])
+@pytest.mark.parametrize("rows", sampled([0, 1, 5, 16, 31, 32, 33, 77, 128], 3))
 def test_rows_known_at_run_time(rows, target):
     products = Products(target)
     for number, (left, right) in enumerate(PAIRS[:2]):

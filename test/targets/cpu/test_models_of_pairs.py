@@ -10,12 +10,13 @@ from harness import share_all
 from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from test_matrix_convolutions import CPUS, ROUNDED, ROUNDS, rounded
+from thoroughly import first_of, sampled
 
 import legato
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", first_of([2, 1]))
 def test_models_of_bf16(threads, cpu, monkeypatch):
     """An image is read as it is, without being widened; two convolutions may read one. Others than the products stay as they are."""
     share_all(monkeypatch)
@@ -79,7 +80,7 @@ def residual_blocks(rounding: bool, sizes: Sequence[int]) -> bytes:
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize(("threads", "sizes"), [(1, [9, 11]), (2, [9, 11]), (2, [70])])
+@pytest.mark.parametrize(("threads", "sizes"), sampled([(2, [9, 11]), (1, [9, 11]), (2, [70])], 2, 2))
 def test_what_convolutions_pass_on_is_bf16(threads, sizes, cpu, monkeypatch):
     """Images, and what is added to results: as if it were rounded where it is passed on, but for sums that are rounded the other way."""
     share_all(monkeypatch)
@@ -109,7 +110,7 @@ def with_outputs(names: Sequence[str], nodes: Sequence[Any], values: Sequence[An
 
 @pytest.mark.skipif(not ROUNDS, reason="the CPU multiplies no pairs of bf16")
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("batch", [2, "n"])
+@pytest.mark.parametrize("batch", first_of(["n", 2]))
 def test_maxima_between_convolutions_are_bf16(batch, cpu):
     """The greatest of rounded numbers is the greatest one, rounded: the same as where another output keeps the maxima in f32."""
     rng = np.random.default_rng(4)
@@ -130,7 +131,7 @@ def test_maxima_between_convolutions_are_bf16(batch, cpu):
 
 @pytest.mark.skipif(not ROUNDS, reason="the CPU multiplies no pairs of bf16")
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("batch, threads", [(2, 2), ("n", 1)])
+@pytest.mark.parametrize("batch, threads", first_of([(2, 2), ("n", 1)], 2))
 def test_tensors_beside_each_other_are_bf16(batch, threads, cpu):
     """What is f32 among them, as an input is, is rounded on the way: the same as where another output keeps them in f32."""
     rng = np.random.default_rng(5)

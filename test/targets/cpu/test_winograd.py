@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from lowering import Lowering
 from onnx import ModelProto, TensorProto, helper, numpy_helper
-from thoroughly import first_of, thorough
+from thoroughly import first_of, sampled, thorough
 
 import legato
 from legato.core import cpu
@@ -138,7 +138,7 @@ def take_only(monkeypatch, order: str, in_pairs: bool = False) -> None:
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
 
 
-@pytest.mark.parametrize("order, threads", [("points", 1), ("blocks", 3), *thorough([("points", 3), ("blocks", 1)], 2)])
+@pytest.mark.parametrize("order, threads", first_of([("blocks", 3), ("points", 1), ("points", 3), ("blocks", 1)], 2))
 def test_orders(order, threads, monkeypatch):
     """Blocks of which each is computed by all threads, point by point, and by one of them, panel by panel."""
     take_only(monkeypatch, order)
@@ -146,7 +146,7 @@ def test_orders(order, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("target, deep, threads", [
-    *((target, *DEEP[number % 2]) for number, target in enumerate(LEVELS_HERE[::-1])),
+    *first_of(((target, *DEEP[number % 2]) for number, target in enumerate(LEVELS_HERE[::-1])), 3),
     *thorough([(target, *DEEP[1 - number % 2]) for number, target in enumerate(LEVELS_HERE[::-1])], 3)])
 def test_filters_that_the_kernel_transforms(target, deep, threads, monkeypatch):
     """Panel by panel, also of channels in several parts, the last of which is shorter."""
@@ -215,8 +215,7 @@ def test_symbolic_sizes(target, suffixes, monkeypatch):
     check(g, target, 4, calls, suffixes)
 
 
-@pytest.mark.parametrize("batch", ["", "n"])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads, batch", sampled([(1, ""), (1, "n"), (3, ""), (3, "n")], 3, 2))
 def test_groups(threads, batch, monkeypatch):
     """A group goes through all blocks before the next does: blocks of some segments, or of all."""
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
@@ -231,7 +230,7 @@ def test_groups(threads, batch, monkeypatch):
     check(g, f"llvm{{threads={threads}}}", 5)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", first_of([3, 1]))
 def test_groups_of_images_of_symbolic_sizes(threads, monkeypatch):
     """Also smaller than one tile, and of a known height or width."""
     monkeypatch.setattr(winograd, "GAIN", float("inf"))
