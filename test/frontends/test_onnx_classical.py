@@ -1,9 +1,12 @@
 """The domain ``ai.onnx.ml``: trees, linear models, support vectors and what prepares features, beside onnxruntime."""
+from itertools import product
+
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from thoroughly import sampled
 
 import legato
 
@@ -92,8 +95,8 @@ def test_trees_of_one_leaf_beside_others_and_alone():
     assert exe(X[:0]).shape == (0, 1)
 
 
-@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
-@pytest.mark.parametrize("classes", ["one", "one, positive", "three"])
+@pytest.mark.parametrize("classes, post", sampled(
+    product(["one", "one, positive", "three"], ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"]), 3, 2))
 def test_trees_that_classify(classes, post):
     rng = np.random.default_rng(3)
     nodes, leaves = forest(rng, 3, 3)
@@ -102,8 +105,7 @@ def test_trees_that_classify(classes, post):
           **weights(rng, leaves, "class", ids, classes.endswith("positive")))
 
 
-@pytest.mark.parametrize("positive", [True, False])
-@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("post, positive", sampled(product(["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"], [True, False]), 3, 2))
 def test_trees_of_the_second_class_alone(post, positive):
     rng = np.random.default_rng(4)
     nodes, leaves = forest(rng, 3, 3)

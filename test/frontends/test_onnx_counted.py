@@ -4,6 +4,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from thoroughly import first_of
 
 import legato
 
@@ -122,7 +123,7 @@ def test_unique_parts_of_any_size(axis):
 PLACES = [1, np.nan, 2, np.nan, 1, np.inf, np.nan, -np.inf, -np.nan]
 
 
-@pytest.mark.parametrize("shape", [(9,), ("n",)])
+@pytest.mark.parametrize("shape", first_of([("n",), (9,)]))
 @pytest.mark.parametrize(("dtype", "is_sorted"), [("float32", 1), ("float32", 0), ("float64", 1), ("float16", 1)])
 def test_unique_takes_all_nan_for_one(shape, dtype, is_sorted):
     """As numpy; onnxruntime compares by <, of which NaN make no order."""

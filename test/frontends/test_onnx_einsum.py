@@ -3,13 +3,14 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx_check import model, value
+from thoroughly import first_of
 
 import legato
 
 SIZES = {"i": 3, "j": 2, "k": 4}
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 @pytest.mark.parametrize("equation", ["ii->", "ii", "ii->i", "iii->i", "iii", "iiii->i", "iiij->ij", "jiijj->ij", "...ii->...i",
                                       "iij,ij->j", "iii,ijj->ij"])  # fmt: skip
 def test_diagonals(equation, symbolic):

@@ -5,6 +5,7 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_check import value
+from thoroughly import first_of
 
 import legato
 
@@ -53,7 +54,7 @@ def test_distinct_parts(is_sorted):
         check(node, (x,), (np.flip(x, 0).copy(),), outputs=4, symbolic=False)
 
 
-@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("mode", first_of(["TFIDF", "TF", "IDF"]))
 def test_n_grams(mode):
     node = helper.make_node("TfIdfVectorizer", [], [], mode=mode, min_gram_length=1, max_gram_length=3, max_skip_count=2,
                             ngram_counts=[0, 2, 6], ngram_indexes=[1, 0, 3, 2, 4], pool_int64s=[1, 2, 1, 2, 2, 0, 0, 1, 2],

@@ -6,6 +6,7 @@ import onnx.parser
 import pytest
 from onnx_check import assert_same, reference
 from onnx_refusals import refuses
+from thoroughly import sampled
 
 import legato
 from legato import UnsupportedError, from_onnx
@@ -163,7 +164,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", sampled(CALLS, 2))
 def test_sizes_of_steps(name, tmp_path):
     text, calls = CALLS[name]
     proto = onnx.parser.parse_model(HEAD + text)

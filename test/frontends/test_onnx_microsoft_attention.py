@@ -36,13 +36,18 @@ def test_multi_head_attention(symbolic):
     check(op, [q, k, v, None, np.array([7, 3], np.int32)], **how)
     check(op, [q, k, v, None, mask(B, 7)], mask_filter_value=-5000.0, **how)
     check(op, [q, k, v, None, mask(B, S, 7)], **how)
-    for shape in ((1, 1, S, 7), (B, N, S, 7), (B, 1, S, 7)):
-        check(op, [q, k, v, None, mask(B, 7), normal(*shape)], **how)
     check(op, [*same, None, None, None], unidirectional=1, **how)
     past = [normal(B, N, 3, D) for _ in range(2)]
     check(op, [*same, None, None, None, *past], [], ["y", "key", "value"], **how)
     check(op, [*same, normal(3 * N * D), mask(B, 8), normal(1, 1, S, 8), *past], [3], ["y", "key", "value"], unidirectional=1, **how)
     check(op, [q, normal(B, N, 7, D), normal(B, N, 7, D)], **how)
+
+
+@pytest.mark.parametrize("shape", first_of([(B, N, S, 7), (1, 1, S, 7), (B, 1, S, 7)]))
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
+def test_biases_of_scores(symbolic, shape):
+    q, k, v = normal(B, S, N * D), normal(B, 7, N * D), normal(B, 7, N * 6)
+    check("MultiHeadAttention", [q, k, v, None, mask(B, 7), normal(*shape)], symbolic=symbolic, num_heads=N, features=FEATURES)
 
 
 def test_packed_heads():
@@ -85,6 +90,7 @@ def test_keys_between_two_numbers(symbolic):
         legato.from_onnx(model_of("Attention", [x, w, bias, np.zeros(5, np.int32)], [1, 2], ["y"], False, DOMAIN, num_heads=N))
 
 
+@pytest.mark.thorough
 def test_a_bias_of_one_head_at_a_call():
     """Sizes of the bias with names of their own are those of the scores, or 1."""
     x, w = normal(B, S, N * D), normal(N * D, 3 * N * D) / 8
@@ -96,6 +102,7 @@ def test_a_bias_of_one_head_at_a_call():
         np.testing.assert_allclose(legato.compile(named)(x, inputs[5]), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_attention_of_bytes(symbolic):
     bias, how = normal(3 * N * D), {"num_heads": N, "features": FEATURES, "tolerance": 1e-4, "symbolic": symbolic}
@@ -111,15 +118,15 @@ def test_attention_of_bytes(symbolic):
     check("QAttention", [x, w, bias, np.float32(.01), np.float32(.002)], [1, 2, 3, 4], **how)
 
 
+@pytest.mark.parametrize("interleaved", first_of([0, 1]))
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
-def test_rotary_embedding(symbolic):
+def test_rotary_embedding(symbolic, interleaved):
     cos, sin = (normal(20, D // 2) for _ in range(2))
     every = RNG.integers(0, 20, (B, S))
-    for interleaved in (0, 1):
-        how = {"constants": [2, 3], "interleaved": interleaved, "symbolic": symbolic, "features": (*FEATURES, N * 20)}
-        check("RotaryEmbedding", [normal(B, S, N * D), np.array([3]), cos, sin], **how)
-        check("RotaryEmbedding", [normal(B, N, S, D), every, cos, sin], **how)
-        check("RotaryEmbedding", [normal(B, S, N * 20), every, cos, sin], num_heads=N, rotary_embedding_dim=D, **how)
+    how = {"constants": [2, 3], "interleaved": interleaved, "symbolic": symbolic, "features": (*FEATURES, N * 20)}
+    check("RotaryEmbedding", [normal(B, S, N * D), np.array([3]), cos, sin], **how)
+    check("RotaryEmbedding", [normal(B, N, S, D), every, cos, sin], **how)
+    check("RotaryEmbedding", [normal(B, S, N * 20), every, cos, sin], num_heads=N, rotary_embedding_dim=D, **how)
 
 
 def cached(rows: int, past: int, room: int | None = None, batch: int = B, shared: int = 2) -> list[Any]:
@@ -133,7 +140,7 @@ def cached(rows: int, past: int, room: int | None = None, batch: int = B, shared
 OUTPUTS, GQA = ["y", "key", "value"], {"num_heads": N, "kv_num_heads": 2}  # without its caches onnxruntime computes something else
 
 
-@pytest.mark.parametrize("sections, layout", [([2, 4, 2], 0), ([5, 2, 1], 0), ([3, 3, 2], 1), ([6, 1, 1], 1), ([8, 0, 0], 1)])
+@pytest.mark.parametrize("sections, layout", first_of([([2, 4, 2], 0), ([5, 2, 1], 0), ([3, 3, 2], 1), ([6, 1, 1], 1), ([8, 0, 0], 1)], 2))
 def test_rotary_embedding_of_three_places(sections, layout):
     tables, places = [normal(9, D // 2), normal(9, D // 2)], RNG.integers(0, 9, (3, B, S))
     how = {"mrope_section": sections, "mrope_layout": layout}
@@ -161,6 +168,7 @@ def test_group_query_attention(rotary):
         check("GroupQueryAttention", [*uneven, *tables], kept, OUTPUTS, written=written[:, None, :, None], **GQA, **rotary)
 
 
+@pytest.mark.thorough
 def test_variants_of_group_query_attention():
     for inputs in (cached(5, 0), cached(1, 6, 6)):
         for more in ({"local_window_size": 3}, {"softcap": 5.0}, {"scale": 0.2}, {"smooth_softmax": 1}):
@@ -211,6 +219,7 @@ def fused(model) -> int:
     return sum(kernel.kernel.startswith("fused_attention") for kernel in kernels)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("attributes", sampled([{"is_causal": 1}, {}, {"softcap": 4.0}], 3))
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_attention_of_onnx_is_one_kernel(symbolic, attributes):

@@ -26,7 +26,7 @@ def quantized(dtype: type, *shape: int, scale: float = 0.05) -> list[np.ndarray]
 
 
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("dtype", first_of([np.uint8, np.int8]))
 def test_elementwise(dtype, symbolic):
     out = [number(0.07), number(5, dtype)]
     for op in ("QLinearAdd", "QLinearMul"):
@@ -41,14 +41,14 @@ def test_elementwise(dtype, symbolic):
           symbolic=symbolic, **UNIT)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("dtype", first_of([np.uint8, np.int8]))
 def test_softmax(dtype):
     zero = number(0 if dtype is np.uint8 else -128, dtype)
     for opset, axis in ((13, -1), (13, 1), (12, 1), (11, 2)):
         check("QLinearSoftmax", [*quantized(dtype, 3, 4, 5), number(1 / 256), zero], [1, 2, 3, 4], opset=opset, axis=axis, **UNIT)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("dtype", first_of([np.uint8, np.int8]))
 def test_pools(dtype):
     out = [number(0.04), number(5, dtype)]
     for attributes in ({"kernel_shape": [2, 2]}, {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]},
@@ -60,7 +60,7 @@ def test_pools(dtype):
         check("QLinearGlobalAveragePool", [*quantized(dtype, 2, 3, 7, 6), *out], [1, 2, 3, 4], channels_last=last, **UNIT)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("dtype", first_of([np.uint8, np.int8]))
 def test_qgemm(dtype):
     a = quantized(np.uint8, 5, 24)
     bias = RNG.integers(-500, 500, 7).astype(np.int32)
@@ -74,7 +74,7 @@ def test_qgemm(dtype):
 
 
 @pytest.mark.parametrize("dtype", first_of([np.uint8, np.int8]))
-@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("constant", first_of([True, False]))
 def test_products_in_floats(dtype, constant):
     bias = RNG.standard_normal(9).astype(np.float32)
     weight = data(dtype, 24, 9)

@@ -1,8 +1,11 @@
 """The recurrent layer of com.microsoft with quantized weights, compiled, against onnxruntime."""
+from itertools import product
+
 import numpy as np
 import pytest
 from contrib import check
 from test_onnx_microsoft_quantized import data
+from thoroughly import first_of, sampled
 
 RNG = np.random.default_rng(3)
 WIDTH, HIDDEN = 12, 8
@@ -27,14 +30,13 @@ def layer(dtype, steps: int, batch: int, directions: int = 1, columns: bool = Fa
 OUTPUTS, WEIGHTS = ("y", "h", "c"), [1, 2, 3, 8, 9, 10, 11]
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("dtype, direction", sampled(product([np.int8, np.uint8], ["forward", "reverse", "bidirectional"]), 5, 2))
 def test_layers(dtype, direction):
     inputs = layer(dtype, 7, 1, 1 + (direction == "bidirectional"))
     check("DynamicQuantizeLSTM", inputs, WEIGHTS, OUTPUTS, 1e-4, hidden_size=HIDDEN, direction=direction)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_lengths_and_scales(symbolic):
     """Unrolled, in a loop, of any length; a scale and zero point for each column; without states; with what LSTM has."""
     for steps in (2, 9):

@@ -75,7 +75,7 @@ def test_sizes_that_are_1_at_a_call(op, rank):
 
 
 @pytest.mark.parametrize("constant", first_of([False, True]))
-@pytest.mark.parametrize("shape", [(), (1,), (4, 1), (1, 1, 5), (3, 4, 5), (3, 1, 1), (2, 1, 4, 5), (2, 3, 1, 1)])
+@pytest.mark.parametrize("shape", sampled([(), (1,), (4, 1), (1, 1, 5), (3, 4, 5), (3, 1, 1), (2, 1, 4, 5), (2, 3, 1, 1)], 2))
 def test_shapes_known_at_import(shape, constant):
     x = normal(*SHAPE)
     for op, axis in (("LayerNormalization", -1), ("LayerNormalization", 1), ("RMSNormalization", -1)):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx_check import model, value
+from thoroughly import sampled
 
 import legato
 
@@ -23,7 +24,7 @@ def assert_near(found, wanted, dtype):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("opset, axes", [(9, None), (13, [0, -1]), (20, [1])])
+@pytest.mark.parametrize("opset, axes", sampled([(9, None), (13, [0, -1]), (20, [1])], 2, 2))
 def test_mean_variance_normalization(opset, axes, dtype):
     x = RNG.standard_normal((2, 4, 3, 5)).astype(dtype)
     wide, over = x.astype(np.float64), tuple(axes or (0, 2, 3))

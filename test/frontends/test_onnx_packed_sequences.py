@@ -19,7 +19,7 @@ from legato.tools import legato_run
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-@pytest.mark.parametrize("name", sampled(CALLS, 2))
+@pytest.mark.parametrize("name", sampled(CALLS, 4))
 def test_run_time(name, tmp_path):
     text, calls, wrong = CALLS[name]
     proto = onnx.parser.parse_model(HEAD + text)

@@ -89,9 +89,9 @@ def bytes_of(dtype: type, *shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("level", first_of(LEVELS))
-@pytest.mark.parametrize("x_type, zero, w_type, w_zero, per_channel", [
+@pytest.mark.parametrize("x_type, zero, w_type, w_zero, per_channel", sampled([
     (np.uint8, 0, np.int8, 0, True), (np.uint8, 121, np.int8, 0, False), (np.uint8, 121, np.uint8, 128, False),
-    (np.uint8, 5, np.uint8, 90, True), (np.int8, 0, np.int8, 100, False), (np.int8, -7, np.int8, 0, True)])
+    (np.uint8, 5, np.uint8, 90, True), (np.int8, 0, np.int8, 100, False), (np.int8, -7, np.int8, 0, True)], 2, 5))
 def test_matmul_between_quantizations(level, x_type, zero, w_type, w_zero, per_channel):
     m, depth, columns = Quantizing(), 30, 21
     x = m.through_bytes(m.input("x", RNG.standard_normal((5, depth)).astype(np.float32), ("n", depth)), 0.03, x_type(zero))
@@ -103,11 +103,11 @@ def test_matmul_between_quantizations(level, x_type, zero, w_type, w_zero, per_c
 
 
 @pytest.mark.parametrize("level", first_of(LEVELS))
-@pytest.mark.parametrize("x_type, zero, channels, kernel, attributes", [
+@pytest.mark.parametrize("x_type, zero, channels, kernel, attributes", sampled([
     (np.uint8, 0, 6, 1, {}), (np.uint8, 121, 8, 3, {"pads": [1, 1, 1, 1]}),
     (np.uint8, 9, 8, 3, {"pads": [0, 1, 2, 1], "strides": [2, 2]}), (np.int8, -7, 6, 3, {"pads": [1, 1, 1, 1]}),
-    (np.int8, 0, 12, 3, {"dilations": [2, 1]})])
-@pytest.mark.parametrize("batch", [2, "n"])
+    (np.int8, 0, 12, 3, {"dilations": [2, 1]})], 2, 5))
+@pytest.mark.parametrize("batch", first_of(["n", 2]))
 def test_convolution_between_quantizations(level, x_type, zero, channels, kernel, attributes, batch):
     m, filters = Quantizing(), 17
     image = RNG.standard_normal((2, channels, 9, 11)).astype(np.float32)

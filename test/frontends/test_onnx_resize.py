@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_check import model, value
-from thoroughly import sampled, thorough
+from thoroughly import pairs, sampled, thorough
 
 import legato
 
@@ -62,7 +62,7 @@ def check(exe, proto, x, operand, values):
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5, err_msg=str(values))
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 2))
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 def test_operands_at_run_time(name):
     attributes, operand, calls = CASES[name]
     proto = proto_of(attributes, operand, calls[0], shape=["n", "c", "h", "w"])
@@ -72,9 +72,9 @@ def test_operands_at_run_time(name):
     check(exe, proto, X[:, :, :, :4], operand, calls[0])
 
 
-@pytest.mark.parametrize("opset, attributes", [
+@pytest.mark.parametrize("opset, attributes", sampled([
     (10, {}), (13, {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}), (13, {"nearest_mode": "round_prefer_floor"}),
-], ids=["opset 10", "floor", "half_pixel"])
+], 2, 2), ids=["opset 10", "floor", "half_pixel"])
 def test_nearest_places_are_quotients_of_32_bits(opset, attributes):
     """3 / 0.6 is 5 in f32, though the number that stands for 0.6 is more. Before opset 11 the element on the right is the nearest one along
     axes that shrink."""
@@ -88,9 +88,8 @@ def test_nearest_places_are_quotients_of_32_bits(opset, attributes):
             check(legato.compile(legato.from_onnx(proto)), proto, x, "scales", scales)
 
 
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("near", ["round_prefer_floor", "round_prefer_ceil"])
-@pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "half_pixel_symmetric"])
+@pytest.mark.parametrize("coordinates, near, constant", pairs(
+    ["asymmetric", "half_pixel", "half_pixel_symmetric"], ["round_prefer_floor", "round_prefer_ceil"], [True, False]))
 def test_rounded_places_beside_ties_are_ties(coordinates, near, constant):
     """By 1.3 the place of element 19 is 14.5 and a bit; by 1.2, of element 9, a bit less than 7.5."""
     attributes = {"coordinate_transformation_mode": coordinates, "nearest_mode": near}
@@ -166,8 +165,9 @@ def test_cubic_places_on_elements_are_the_elements(shape):
 
 
 @pytest.mark.parametrize("channels", [2, *thorough(["c"])])
-@pytest.mark.parametrize("attributes", [{"mode": "linear"}, {"mode": "cubic", "exclude_outside": 1}, {"mode": "linear", "antialias": 1},
-                                        {"mode": "cubic", "antialias": 1, "exclude_outside": 1}])
+@pytest.mark.parametrize("attributes", sampled([
+    {"mode": "linear"}, {"mode": "linear", "antialias": 1}, {"mode": "cubic", "exclude_outside": 1},
+    {"mode": "cubic", "antialias": 1, "exclude_outside": 1}], 3))
 def test_infinite_neighbours_of_axes_known_at_run_time(attributes, channels):
     """Rows are weighted, none of which has weight 0: what it would be multiplied by is not read, as where sizes are known. onnxruntime
     reads it. The rows are those of an image with its channels last, but for few channels: then only the last axis is moved."""

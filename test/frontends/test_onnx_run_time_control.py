@@ -25,7 +25,7 @@ def seven_steps(monkeypatch):
     monkeypatch.setattr(loops, "STEPS", 7)
 
 
-@pytest.mark.parametrize("lengths", [None, [7, 3, 1]], ids=["whole", "lengths"])
+@pytest.mark.parametrize("lengths", first_of([[7, 3, 1], None]), ids=["lengths", "whole"])
 @pytest.mark.parametrize("direction", first_of(["bidirectional", "forward", "reverse"]))
 @pytest.mark.parametrize("op", loops.GATES)
 def test_layers_are_loops(op, direction, lengths, seven_steps, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 from onnx_check import model, value
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
-from thoroughly import first_of, sampled
+from thoroughly import first_of
 
 import legato
 
@@ -130,7 +130,7 @@ def test_calls(name, symbolic, tmp_path):
         check(legato.load(tmp_path / "m.legato"), session, node, node.calls)
 
 
-@pytest.mark.parametrize("shape", sampled([(0, 3), (1, 3), (2, 0), (1, 1)], 2))
+@pytest.mark.parametrize("shape", first_of([(0, 3), (1, 3), (2, 0), (1, 1)]))
 @pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "CumSum", "Slice", "Pad", "Reshape"])
 def test_degenerate_sizes(op, shape):
     x = np.ones(shape, np.float32)

@@ -6,6 +6,7 @@ import pytest
 import test_kernels
 import test_modules
 from same import described
+from thoroughly import sampled
 
 import legato
 from legato.frontends.script import print_script as as_it_stands
@@ -15,7 +16,7 @@ from legato.script import tir as T
 KERNELS = {getattr(k, "__name__", "module"): k for k in (*test_kernels.REFERENCES, *loop_kernels.RAISED, *loop_kernels.KEPT)}
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", sampled(KERNELS, 2))
 def test_a_kernel_comes_back(name):
     module = KERNELS[name].module() if name != "module" else KERNELS[name]
     text = print_script(module)

@@ -28,7 +28,7 @@ def computed(case):
     return exe(*(a if a.dtype == p.dtype else a.view(p.dtype) for p, a in zip(exe.inputs, arrays)))
 
 
-@pytest.mark.parametrize("family", sampled(FAMILIES, 2), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("family", sampled(FAMILIES, 4), ids=lambda f: f.__name__)
 def test_the_loops_compute_the_same(family):
     wrong = []
     for case in list(family())[7::EVERY]:
