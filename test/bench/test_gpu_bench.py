@@ -57,6 +57,7 @@ def test_chosen_engines(tmp_path, capsys):
     assert "there is no engine cublas: --engines takes legato, legato graphs," in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @needs_vulkan
 def test_matrices_on_vulkan(tmp_path, monkeypatch):
     """Cooperative matrices beside kernels without any, and the target that was measured; kernels as a driver without the extension takes

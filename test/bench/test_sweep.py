@@ -2,14 +2,14 @@
 import numpy as np
 import onnx
 import pytest
-from thoroughly import sampled
+from thoroughly import thorough
 
 from bench import peers, sweep
 from bench.draw import TYPES
 from bench.random_layers import kinds, layer
 
 
-@pytest.mark.parametrize("precision", sampled(TYPES, 2))
+@pytest.mark.parametrize("precision", thorough(TYPES))
 def test_layers_are_valid_models(precision):
     labels = set()
     for kind in kinds(precision):

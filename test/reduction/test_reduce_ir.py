@@ -42,7 +42,7 @@ def test_weights_are_cut_and_then_zeros():
 
 
 @pytest.mark.parametrize(("stage", "op"), sampled([
-    ("legalized", "math.exp"), ("scheduled", "vector.transfer_write"), ("bufferized", "memref.dim"), ("llvm", "llvm.fmul")], 2, 2))
+    ("legalized", "math.exp"), ("scheduled", "vector.transfer_write"), ("bufferized", "memref.dim"), ("llvm", "llvm.fmul")], 3, 2))
 def test_kernels_of_each_stage(stage, op):
     module = legato.lower(graph(), "llvm{cpu=x86-64-v3}", last=stage)
     before = str(module).count("\n")

@@ -11,7 +11,7 @@ from legato.dialects import relax
 
 # vgg19 (575 MB of weights) and zfnet512 (349 MB) are measured by bench/models.py: they take the time of all others together
 NAMES = [name for name in light.NAMES if name not in ("vgg19", "zfnet512")]
-SLOW = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2")
+SLOW = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SLOW] + thorough(SLOW))

@@ -1,6 +1,7 @@
 """tile_attention against numpy, on kernels whose letters are several axes, and what it refuses."""
 import numpy as np
 import pytest
+from thoroughly import sampled
 
 import legato
 from legato import Schedule, ScheduleError
@@ -56,7 +57,7 @@ def reference(q, k, v, m):
 
 
 @pytest.mark.parametrize("unconverted", [False, True])
-@pytest.mark.parametrize("tiles", [[4, 4, 5, 6], [21, 11, 8, 8], [8, 16, 5, 6], [1, 1, 5, 6]])
+@pytest.mark.parametrize("tiles", sampled([[4, 4, 5, 6], [21, 11, 8, 8], [8, 16, 5, 6], [1, 1, 5, 6]], 2))
 def test_any_tiles(tiles, unconverted):
     """Heads that share keys and values are rows of one product."""
     sch = Schedule(attention)

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from graphs import build, check, weights
+from thoroughly import sampled
 
 from legato.dialects import relax
 from legato.passes.graph.canonicalize.canonicalize import Canonicalize
@@ -97,7 +98,7 @@ def graph(random):
     return build([[2, 4, 6, 6]], body)
 
 
-@pytest.mark.parametrize("start", range(0, 120, 20))
+@pytest.mark.parametrize("start", sampled(range(0, 120, 20), 2))
 def test_random_graphs(start):
     for seed in range(start, start + 20):
         check(graph(np.random.default_rng(seed)), PASSES, tolerance=1e-4)

@@ -120,6 +120,7 @@ def is_named(name, text):
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", " ".join(text.split())) is not None
 
 
+@pytest.mark.thorough
 def test_what_runs_inside_was_seen(inside):
     """The runs above reach the passes that are one unit for a reason; the list is all there is."""
     reshape = {"canonicalize", "linalg-generalize-named-ops", "cse"}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx_check import model, reference, value
+from thoroughly import sampled
 
 import legato
 
@@ -66,7 +67,7 @@ def random_case(seed):
     return op, attributes, (r.choice([1, 1, 3]), inputs, *sizes), w_shape, symbolic, r.choice(LEVELS), r.random() < 0.5
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", sampled(range(12), 3))
 def test_random_convolutions(seed):
     check(*random_case(seed))
 

@@ -3,6 +3,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx_check import reference
+from thoroughly import first_of
 
 import legato
 from legato.artifacts import Lowered
@@ -52,7 +53,7 @@ def adding(op: str, array: np.ndarray, keys: tuple[str, str]) -> type[legato.Bac
     return Adding
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("turned", first_of([True, False]))
 @pytest.mark.parametrize("second", [OTHER, ONE, HOST], ids=["other", "shared by the parts", "the host's"])
 @pytest.mark.parametrize("keys", [("w", "v"), ("w", "w_1"), ("v", "w")], ids=str)
 def test_each_part_has_its_own_weights(tmp_path, keys, second, turned):

@@ -1,6 +1,7 @@
 """An init that writes other elements than its block's body runs in turns with the body, as the loops say: such kernels stay loops."""
 import numpy as np
 import pytest
+from thoroughly import sampled
 
 import legato
 from legato import tir as T
@@ -101,7 +102,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("target", LEVELS)
+@pytest.mark.parametrize("target", sampled(LEVELS, 3))
 @pytest.mark.parametrize("kernel", EXPECTED, ids=lambda k: k.__name__)
 def test_inits_run_in_turns_with_their_bodies(kernel, target):
     exe = legato.compile(kernel, target)

@@ -23,7 +23,7 @@ def model(nodes: list[NodeProto], dtype: np.dtype, inputs: dict[str, object], we
     return oh.make_model(graph, opset_imports=[oh.make_opsetid("", 21)], ir_version=10)
 
 
-@pytest.mark.parametrize("dtype", sampled(TYPES, 2), ids=str)
+@pytest.mark.parametrize("dtype", sampled(TYPES, 4), ids=str)
 def test_divisors_of_models(dtype):
     """Constants, and what is computed; static sizes, and one that a call gives. Quotients of C, remainders with the divisor's sign."""
     for extent, op in product(EXTENTS, ("Div", "Mod")):
