@@ -102,7 +102,6 @@ def test_a_bias_of_one_head_at_a_call():
         np.testing.assert_allclose(legato.compile(named)(x, inputs[5]), wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_attention_of_bytes(symbolic):
     bias, how = normal(3 * N * D), {"num_heads": N, "features": FEATURES, "tolerance": 1e-4, "symbolic": symbolic}

@@ -134,7 +134,6 @@ def test_a_matmul_multiplies_from_registers(tile):
     assembled(text)
 
 
-@pytest.mark.thorough
 def test_products_take_their_schedules_without_spills():
     pytest.importorskip("llvmlite")
     nodes = [conv(1, 48, (6, 6), 128, 5, pad=2)]   # its depth is shared, and its columns are as many as the threads that add up the parts
