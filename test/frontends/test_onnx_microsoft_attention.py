@@ -90,7 +90,6 @@ def test_keys_between_two_numbers(symbolic):
         legato.from_onnx(model_of("Attention", [x, w, bias, np.zeros(5, np.int32)], [1, 2], ["y"], False, DOMAIN, num_heads=N))
 
 
-@pytest.mark.thorough
 def test_a_bias_of_one_head_at_a_call():
     """Sizes of the bias with names of their own are those of the scores, or 1."""
     x, w = normal(B, S, N * D), normal(N * D, 3 * N * D) / 8
@@ -167,7 +166,6 @@ def test_group_query_attention(rotary):
         check("GroupQueryAttention", [*uneven, *tables], kept, OUTPUTS, written=written[:, None, :, None], **GQA, **rotary)
 
 
-@pytest.mark.thorough
 def test_variants_of_group_query_attention():
     for inputs in (cached(5, 0), cached(1, 6, 6)):
         for more in ({"local_window_size": 3}, {"softcap": 5.0}, {"scale": 0.2}, {"smooth_softmax": 1}):
@@ -218,7 +216,6 @@ def fused(model) -> int:
     return sum(kernel.kernel.startswith("fused_attention") for kernel in kernels)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("attributes", sampled([{"is_causal": 1}, {}, {"softcap": 4.0}], 3))
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_attention_of_onnx_is_one_kernel(symbolic, attributes):

@@ -216,7 +216,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", sampled(DAMAGE.values(), 2), ids=DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_entries_are_dropped_and_made_again(folder, damage):
     first, _ = compiled()
     damage(entry(folder))

@@ -6,7 +6,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from thoroughly import sampled
 
 import legato
 from legato import relax
@@ -88,7 +87,7 @@ def model(nodes, inputs, outputs, constants=None, opset=25):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=12)
 
 
-@pytest.mark.parametrize("spelling", sampled(["f8E4M3FN", "f8E5M2", "f4E2M1FN", "i4", "ui2"], 2))
+@pytest.mark.parametrize("spelling", ["f8E4M3FN", "f8E5M2", "f4E2M1FN", "i4", "ui2"])
 def test_what_only_moves_elements(spelling, tmp_path):
     """Movement ops, branches, constants in the IR, in the store and as raw data, a saved model and the IR's text."""
     dtype, rng = dtype_of(spelling), np.random.default_rng(0)

@@ -1,7 +1,6 @@
 """Blocks that access a part of their buffers, or leave elements as they were: cache_write and pad keep the rest, and read nothing of it."""
 import numpy as np
 import pytest
-from thoroughly import sampled
 
 import legato
 from legato import Schedule, ScheduleError
@@ -45,7 +44,7 @@ KERNELS = {some: lambda a, w: np.where(a[:, :5] > 0.5, a[:, :5] + w[:4], 0), fir
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
-@pytest.mark.parametrize("step", sampled(["cache_write", [2, 1, 1], [1, 4, 1], [1, 1, 4], [4, 8, 16]], 2), ids=str)
+@pytest.mark.parametrize("step", ["cache_write", [2, 1, 1], [1, 4, 1], [1, 1, 4], [4, 8, 16]], ids=str)
 def test_elements_that_a_block_leaves_stay(kernel, step):
     rng, sch = np.random.default_rng(0), Schedule(kernel.module())
     block = sch.get_block("C")

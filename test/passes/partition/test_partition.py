@@ -258,7 +258,6 @@ def test_inlined_back():
     same(legato.compile(module), network(), random(1, 3, 8, 8))
 
 
-@pytest.mark.thorough
 def test_a_model_of_a_thousand_ops_is_partitioned_in_seconds():
     """Of the processor's time, which other processes do not take."""
     def body(x):

@@ -24,7 +24,7 @@ def by_numpy(op, x, axis, exclusive, reverse):
     return getattr(np, op)(x, axis, dtype=x.dtype)
 
 
-@pytest.mark.parametrize("dtype, op", sampled(itertools.product(["f32", "i64", "f16", "bf16", "f64"], ["cumsum", "cumprod"]), 5, 2))
+@pytest.mark.parametrize("dtype, op", sampled(itertools.product(["f32", "i64", "f16", "bf16", "f64"], ["cumsum", "cumprod"]), 3, 2))
 def test_against_numpy(op, dtype):
     net, arrays, wanted = Net(first=None), [], []
     for (shape, axis), exclusive, reverse in itertools.product(SHAPES, (False, True), (False, True)):

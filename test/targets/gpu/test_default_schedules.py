@@ -8,7 +8,6 @@ import onnx
 import onnx.parser
 import pytest
 from emulate import emulated
-from thoroughly import sampled
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -88,7 +87,7 @@ def arguments(name, n=None):
 
 
 @needs_vulkan
-@pytest.mark.parametrize("name", sampled(GRAPHS, 2))
+@pytest.mark.parametrize("name", GRAPHS)
 def test_on_vulkan(name, caplog):
     with caplog.at_level(logging.WARNING, "legato"):
         exe = legato.compile(graph(name), "vulkan")
@@ -116,7 +115,7 @@ def test_in_emulation(name):
     np.testing.assert_allclose(exe(*given), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", sampled(GRAPHS, 2))
+@pytest.mark.parametrize("name", GRAPHS)
 def test_one_launch(name):
     for symbolic in (False, True) if GRAPHS[name][0][0] > 1 else (False,):
         lowered = legato.lower(graph(name, symbolic), "nvvm", last="outlined")

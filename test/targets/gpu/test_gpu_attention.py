@@ -66,7 +66,6 @@ def test_symbolic_sizes_on_vulkan(enough, monkeypatch):
     compare(symbolic(), "vulkan", sizes)
 
 
-@pytest.mark.thorough
 @needs_vulkan
 def test_wide_heads_on_vulkan():
     """Tiles are copied in more than eight turns."""

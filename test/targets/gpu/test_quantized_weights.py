@@ -98,7 +98,6 @@ def test_few_rows():
     products.check()
 
 
-@pytest.mark.thorough
 def test_many_rows():
     products = Products()
     for rows, depth, columns, bits, block, zeros in ((9, 64, 64, 4, 32, ""), (33, 96, 70, 4, 32, "packed"), (31, 100, 36, 4, 16, "float"),
@@ -110,7 +109,6 @@ def test_many_rows():
     products.check()
 
 
-@pytest.mark.thorough
 def test_halves():
     """Weights are rounded to halves beside many rows of such."""
     products = Products()

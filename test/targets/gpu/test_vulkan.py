@@ -12,7 +12,6 @@ import test_onnx_region_requirements as region_requirements
 from emulate import inputs
 from interpret import relative_error
 from onnx_check import assert_same, reference
-from thoroughly import sampled, thorough
 from threads_kernels import REFERENCES
 from vulkan_driver import needs_vulkan
 
@@ -69,7 +68,7 @@ def test_arguments_are_checked_before_anything_runs(symbolic):
         symbolic(x.astype(np.float64), w)
 
 
-@pytest.mark.parametrize("kernel", sampled([k for k in REFERENCES if k.__name__ not in CALLS_A_LIBRARY], 2), ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kernel", [k for k in REFERENCES if k.__name__ not in CALLS_A_LIBRARY], ids=lambda k: k.__name__)
 def test_kernel_with_threads(kernel):
     """The kernels that the emulator runs: shared memory, barriers in loops, reductions over threads, vectors, launches in loops."""
     exe = legato.compile(kernel, "vulkan")
@@ -98,7 +97,7 @@ def model(name, folder):
     return light.save(name, path)
 
 
-@pytest.mark.parametrize("name", thorough(["minilm", *(light.NAMES if ALL in os.environ else QUICK)]))
+@pytest.mark.parametrize("name", ["minilm", *(light.NAMES if ALL in os.environ else QUICK)])
 def test_whole_model(name, tmp_path):
     path = model(name, tmp_path)
     given, expected = feeds(path)
