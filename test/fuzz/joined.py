@@ -8,6 +8,7 @@ from legato.dialects.relax.markers import NAME
 from legato.frontends.onnx.regions import symbols_in
 
 SIZES = re.compile(r'#relax\.dims<\[.*?\]>|\bsize = "\w+"')    # where names of sizes are written
+KNOWN = "legato."    # what names of functions begin with that passes know, of which one module has one
 
 
 def joined(modules: Sequence[Module]) -> Module:
@@ -44,7 +45,8 @@ def joined(modules: Sequence[Module]) -> Module:
                     continue
                 op.operation.detach_from_parent()
                 block.append(op)
-            for function in [f for f in module.functions() if f.name.value != "main"]:
+            there = {f.name.value for f in whole.functions()}
+            for function in [f for f in module.functions() if f.name.value not in there]:
                 function.operation.detach_from_parent()
                 whole.module.body.append(function)
         with ir.InsertionPoint(block):
@@ -64,10 +66,10 @@ def _with_own_sizes(module: Module, number: int) -> Module:
 
 
 def _rename(module: Module, number: int) -> None:
-    """Gives the functions but main names of their own."""
+    """Gives the functions but main, and those that Legato's passes know by name, names of their own."""
     for function in module.functions():
         name = function.name.value
-        if name == "main":
+        if name == "main" or name.startswith(KNOWN):
             continue
         ir.SymbolTable.replace_all_symbol_uses(name, f"{name}_{number}", module.module.operation)
         function.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{number}")
