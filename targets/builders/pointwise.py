@@ -16,20 +16,21 @@ def element(type_: ir.Type) -> Element:
     return Element(type_.element_type)
 
 
-def read(scalar: ir.Value, kind: Element) -> ir.Value:
-    """Converts a scalar from memory to the element to compute in: f16 and bf16 to f32, a boolean stored as a byte to i1."""
+def read(scalar: ir.Value, kind: Element, contract: bool = False) -> ir.Value:
+    """Converts a scalar from memory to the element to compute in: f16 and bf16 to f32, a boolean stored as a byte to i1. ``contract``: as
+    in ``pointwise``."""
     if kind.is_bool and scalar.type != kind.type:
         return arith.cmpi(arith.CmpIPredicate.ne, scalar, arith.ConstantOp(scalar.type, 0).result)
-    return kind.cast(scalar, kind.wide)
+    return kind.contracted(scalar, kind.wide) if contract else kind.cast(scalar, kind.wide)
 
 
-def stored(scalar: ir.Value, kind: Element, memory: ir.Type) -> ir.Value:
+def stored(scalar: ir.Value, kind: Element, memory: ir.Type, contract: bool = False) -> ir.Value:
     """Converts a computed scalar to the memory type ``memory``, for the relax element ``kind``: the inverse of ``read``."""
     if scalar.type == memory:
         return scalar
     if kind.is_bool:
         return arith.extui(memory, scalar)
-    return kind.wide.cast(scalar, kind)
+    return kind.wide.contracted(scalar, kind) if contract else kind.wide.cast(scalar, kind)
 
 
 def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: Expression, contract: bool = False) -> ir.Value:
@@ -43,11 +44,8 @@ def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: E
     result = element(k.output_types[0])
 
     def body(*scalars: ir.Value) -> ir.Value:
-        values = [read(s, kind) for s, kind in zip(scalars, kinds)]
-        if not contract:
-            return stored(expression(kinds[0].wide, *values), result, out.type.element_type)
-        values[0] = kinds[0].contracted(scalars[0], kinds[0].wide)
-        return result.wide.contracted(expression(kinds[0].wide, *values), result)
+        values = [read(s, kind, contract and place == 0) for place, (s, kind) in enumerate(zip(scalars, kinds))]
+        return stored(expression(kinds[0].wide, *values), result, out.type.element_type, contract)
 
     unknown = [_unproven_axes(t, k.output_types[0]) for t in k.input_types[: len(operands)]] if len(operands) > 1 else []
     if any(unknown):

@@ -35,7 +35,7 @@ def _step(at: regions.Turn, x: ir.Value) -> ir.Value:
     shape = relax.TensorType.of(x.type).dims
     row = relax.expand_dims(run_time.counted(shape[2]), axis=[0])                                     # [1, rows]
     column = regions.slice_at(x, at.index)                                                            # [matrices, rows]
-    _, order = _pivot_order(row, column, at)
+    order = _pivot_order(row, column, at)
     x = relax.gather_elements(x, relax.broadcast_to(order, shape=shape), axis=2)
     column = relax.gather_elements(column, order, axis=1)
     on_diagonal = relax.equal(row, at.number)
@@ -45,13 +45,13 @@ def _step(at: regions.Turn, x: ir.Value) -> ir.Value:
     return relax.where(on_diagonal, scaled, relax.subtract(x, relax.multiply(scaled, column)))
 
 
-def _pivot_order(row: ir.Value, column: ir.Value, at: regions.Turn) -> tuple[ir.Value, ir.Value]:
-    """The row of each matrix whose element in a column is the greatest, from the step's own row on, [matrices, 1], and the rows in the
-    order in which these two have changed places, [matrices, rows]. ``row``: the rows' numbers, [1, rows]; ``column``: [matrices, rows]."""
+def _pivot_order(row: ir.Value, column: ir.Value, at: regions.Turn) -> ir.Value:
+    """The rows of each matrix, [matrices, rows], in the order in which the step's own row, and the one from there on whose element in a
+    column is the greatest, have changed places. ``row``: the rows' numbers, [1, rows]; ``column``: [matrices, rows]."""
     minus = relax.constant(relax.TensorType.of(column.type).dtype.type(-1))
     best = relax.argmax(relax.where(relax.less(row, at.number), minus, relax.abs(column)), axis=1)
     best = relax.expand_dims(best, axis=[1])
-    return best, relax.where(relax.equal(row, best), at.number, relax.where(relax.equal(row, at.number), best, row))
+    return relax.where(relax.equal(row, best), at.number, relax.where(relax.equal(row, at.number), best, row))
 
 
 ENTRIES = (inverse,)

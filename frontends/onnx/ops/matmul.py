@@ -1,5 +1,8 @@
 """Matrix products."""
+from collections.abc import Callable
+
 from legato.core.dtypes import kind
+from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned, expanded_to
 from legato.frontends.onnx.entry import op
@@ -21,26 +24,26 @@ def gemm(node):
         raise Malformed(f"its matrices must have rank 2, have {node.rank(0)} and {node.rank(1)}")
     a = _transposed(node.x(0), node.flag("transA"))
     b = _transposed(node.x(1), node.flag("transB"))
-    y = _scaled(node, relax.matmul(a, b), alpha)
+    y = _scaled(node, relax.matmul(a, b), alpha, times)
     if not node.given(2):
         return y
     if node.rank(2) > 2:
         raise Malformed(f"its C must have rank 0 to 2, has {node.rank(2)}")
     added = expanded_to(node.x(2), y)
-    return plus(y, _scaled(node, added, beta))
+    return plus(y, _scaled(node, added, beta, relax.multiply))
 
 
 def _transposed(x, transpose: bool):
     return relax.permute_dims(x, axes=[1, 0]) if transpose else x
 
 
-def _scaled(node, x, factor: float):
+def _scaled(node, x, factor: float, multiply: Callable[[ir.Value, ir.Value], ir.Value]):
     if factor == 1:
         return x
     dtype = node.dtype()
     if kind(dtype) != "float" and factor != int(factor):
         raise Refused(f"a factor of {factor} for {dtype} is not supported")
-    return times(x, node.literal(factor, dtype))
+    return multiply(x, node.literal(factor, dtype))
 
 
 ENTRIES = (matmul, gemm)
