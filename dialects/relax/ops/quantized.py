@@ -12,7 +12,7 @@ from legato.dialects.relax.op import FLOAT, INTEGER, NUMBER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 WORD_BITS = 32
-_DTYPES = {2: np.dtype(np.int32), 4: np.dtype(np.int32), 8: np.dtype(np.int8)}
+DTYPES = {2: np.dtype(np.int32), 4: np.dtype(np.int32), 8: np.dtype(np.int8)}
 
 
 def rows_per_word(bits: int) -> int:
@@ -46,10 +46,10 @@ class MatmulQuantized(RelaxOp, name="matmul_quantized"):
 
     @staticmethod
     def result_type(x: TensorType, weight: TensorType, scale: TensorType, zero: TensorType, bits, columns, rows_in_bytes) -> TensorType:
-        if bits not in _DTYPES:
+        if bits not in DTYPES:
             raise InferenceError(f"attribute 'bits' must be 2, 4 or 8, is {bits}")
-        if weight.dtype != _DTYPES[bits]:
-            raise ElementTypeError(f"operand 'weight' must have {dtypes.spelling(_DTYPES[bits])} elements for {bits} bits, has "
+        if weight.dtype != DTYPES[bits]:
+            raise ElementTypeError(f"operand 'weight' must have {dtypes.spelling(DTYPES[bits])} elements for {bits} bits, has "
                                    f"{dtypes.spelling(weight.dtype)}")
         if x.rank != 2 or weight.rank != 4:
             raise InferenceError(f"x must have rank 2 and weight rank 4, they have {list(x.dims)} and {list(weight.dims)}")

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,10 @@ from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.core.weights import aligned_empty
 from legato.dialects import relax
-from legato.dialects.relax.ops.quantized import WORD_BITS, rows_per_word
+from legato.dialects.relax.ops.quantized import DTYPES, rows_per_word
 from legato.passes.graph.functions import permutation_of
 from legato.passes.graph.integers.quantized import WIDE, Reader, dtype_of
+from legato.passes.graph.integers.words import Integers, Whole, unpacked
 
 PANELS = (16, 32, 64)  # columns
 ALIGNED = 16  # columns that each row of a single panel is padded to a multiple of
@@ -40,9 +42,9 @@ class PerRow:
 
 @dataclass(frozen=True)
 class BlockWeight:
-    """A dequantized weight as a matrix; ``integers``: of at most 255 in magnitude."""
+    """A dequantized weight as a matrix."""
 
-    integers: np.ndarray
+    integers: Integers
     scale: PerRow
     zero: PerRow | None
 
@@ -50,9 +52,11 @@ class BlockWeight:
 @dataclass(frozen=True)
 class PackedWeight:
     """The operands and attributes of ``relax.matmul_quantized``, and what has to be done to its input: the order of its columns, where
-    it is another one (None: none), and their number with padding."""
+    it is another one (None: none), and their number with padding. ``fill`` writes the elements of a weight of this shape and type."""
 
-    weight: np.ndarray
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    fill: Callable[[np.ndarray], None]
     scale: np.ndarray
     zero: np.ndarray
     bits: int
@@ -70,14 +74,14 @@ def block_weight(value: ir.Value, reader: Reader) -> BlockWeight | None:
     if op is None or op.name != "relax.multiply" or value.type.rank != 2 or not value.type.has_static_shape:
         return None
     for factor, scale in (op.operands, reversed(op.operands)):
-        found = _differences(factor, list(value.type.shape), reader)
+        found = _differences(factor, list(value.type.shape), transposed, reader)
         of_scale = _per_row(scale, transposed, reader) if found is not None else None
         if found is None or of_scale is None:
             continue
         integers, zero = found
         of_zero = None if zero is None else _per_row(zero, transposed, reader)
         if zero is None or of_zero is not None:
-            return BlockWeight(integers.T if transposed else integers, of_scale, of_zero)
+            return BlockWeight(integers, of_scale, of_zero)
     return None
 
 
@@ -86,18 +90,22 @@ def _rounds(op: ir.Operation) -> bool:
     return op.name == "relax.astype" and str(dtype_of(op.operands[0])) == "float32" and str(dtype_of(op.results[0])) in HALVES
 
 
-def _differences(value: ir.Value, shape: list[int], reader: Reader) -> tuple[np.ndarray, ir.Value | None] | None:
-    """The integers and the zeros of widened integers, less zeros or not."""
+def _differences(value: ir.Value, shape: list[int], transposed: bool, reader: Reader) -> tuple[Integers, ir.Value | None] | None:
+    """The integers, of the transpose if the weight is that, and the zeros of widened integers, less zeros or not."""
     value, zero = _widened(value), None
     op = defining_op(value)
     if op is not None and op.name == "relax.subtract":
         value, zero = _widened(op.operands[0]), op.operands[1]
     if kind(dtype_of(value)) not in ("int", "uint") or list(value.type.shape) != shape:
         return None
-    integers = reader.array(value)
-    if integers is None or integers.min(initial=0) < -MOST or integers.max(initial=0) > MOST:
+    shared = unpacked(value, reader.constants) if transposed else None
+    if shared is not None:
+        return shared, zero
+    array = reader.array(value)
+    if array is None:
         return None
-    return integers, zero
+    integers = Whole(array.T if transposed else array)
+    return None if integers.low < -MOST or integers.high > MOST else (integers, zero)
 
 
 def _widened(value: ir.Value) -> ir.Value:
@@ -141,7 +149,7 @@ def packed(found: BlockWeight, one_panel: bool) -> PackedWeight | None:
     firsts = np.arange(0, depth, block) if order is None else order[np.arange(0, depth, block)]
     scale = found.scale.of_blocks(firsts, columns)
     zero = np.broadcast_to(np.float32(0), scale.shape) if found.zero is None else found.zero.of_blocks(firsts, columns)
-    low, high, same = int(found.integers.min()), int(found.integers.max()), zero.flat[0]
+    low, high, same = found.integers.low, found.integers.high, zero.flat[0]
     whole = (zero == same).all() and same == np.rint(same) and abs(same) <= MOST
     if whole and _signed_bits(low - int(same), high - int(same)) is not None:
         less, zero = int(same), None
@@ -155,11 +163,15 @@ def packed(found: BlockWeight, one_panel: bool) -> PackedWeight | None:
     if block % per and len(firsts) > 1:
         return None  # a word would hold rows of two blocks
     block = -(-block // per) * per
-    integers = _less(found.integers, less) if order is None else _less(found.integers, less)[order]
-    words = _words(integers, len(firsts) * block, bits).reshape(len(firsts), block // per, columns)
     width = -(-columns // ALIGNED) * ALIGNED if one_panel else next((width for width in PANELS if columns <= width), PANELS[-1])
     zeros = np.zeros(0, np.float32) if zero is None else _narrow(_panels(zero, width))
-    return PackedWeight(_panels(words, width), _panels(scale, width), zeros, bits, columns, order, len(firsts) * block)
+    shape = (-(-columns // width), len(firsts), block // per, width)
+
+    def fill(panels: np.ndarray) -> None:
+        panels[-1] = 0     # of columns that there are not
+        found.integers.write(panels, less, bits, order)
+
+    return PackedWeight(shape, DTYPES[bits], fill, _panels(scale, width), zeros, bits, columns, order, len(firsts) * block)
 
 
 def _blocks(found: BlockWeight, depth: int) -> tuple[np.ndarray | None, int] | None:
@@ -189,13 +201,6 @@ def _signed_bits(low: int, high: int) -> int | None:
     return next((bits for bits in (2, 4, 8) if low >= -(1 << (bits - 1)) and high < 1 << (bits - 1)), None)
 
 
-def _less(integers: np.ndarray, less: int) -> np.ndarray:
-    """The integers less one, as signed bytes, which hold the differences. Bytes stay such: they wrap around."""
-    if integers.itemsize > 1:
-        return (integers.astype(np.int16) - np.int16(less)).astype(np.int8)
-    return (integers.view(np.uint8) - np.uint8(less % 256)).view(np.int8) if less else integers.view(np.int8)
-
-
 def _panels(array: np.ndarray, width: int) -> np.ndarray:
     """An array with its last axis in panels, which become the first axis; the last panel is padded with zeros."""
     columns = array.shape[-1]
@@ -208,26 +213,6 @@ def _panels(array: np.ndarray, width: int) -> np.ndarray:
     result = aligned_empty(panels.shape, panels.dtype)
     result[...] = panels
     return result
-
-
-def _words(integers: np.ndarray, depth: int, bits: int) -> np.ndarray:
-    """Signed bytes with several rows in each word of 32 bits, unless they fill a byte; with rows of zeros to ``depth``. In memory the
-    result's rows or columns lie together, as those of the integers do."""
-    if depth > integers.shape[0]:
-        padded = np.zeros((depth, integers.shape[1]), np.int8)
-        padded[:integers.shape[0]] = integers
-        integers = padded
-    if bits == 8:
-        return integers
-    per, mask = rows_per_word(bits), np.uint8((1 << bits) - 1)
-    assert per * bits == WORD_BITS
-    by_columns = integers.strides[0] < integers.strides[1]
-    whole = integers.T if by_columns else integers
-    parts = whole.reshape(len(whole), -1, per) if by_columns else whole.reshape(-1, per, whole.shape[1]).swapaxes(1, 2)
-    words = np.zeros(parts.shape[:2], np.uint32)
-    for part in range(per):
-        words |= (parts[..., part].view(np.uint8) & mask).astype(np.uint32) << np.uint32(part * bits)
-    return (words.T if by_columns else words).view(np.int32)
 
 
 def _narrow(zeros: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ folding would compute it in floats.
 """
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 F32 = np.dtype(np.float32)
 FLOATS = ("float32", "float16", "bfloat16")
+AT_ONCE = 2     # weights that are packed at once
 Operands = tuple[PackedWeight, ir.Value, ir.Value, ir.Value]
 
 
@@ -51,12 +53,13 @@ def rewrite(function: func.FuncOp, constants: Constants, one_panel: bool, keep_h
     """Rewrites the products of one function; those in a block with one weight share its packed form. What a weight was made of is erased at
     once, and read by a reader of its own: of a large model, one weight at a time is in memory in more bits."""
     made: dict[tuple[ir.Value, ir.Block], Operands | None] = {}
+    packing: deque[ir.Value] = deque()
     for op in [op for op in graph_ops(function) if op.name == "relax.matmul" and _takes(op)]:
         weight = op.operands[1]
         with ir.InsertionPoint(op), op.location:
             key = (weight, op.block)
             if key not in made:
-                made[key] = _operands(weight, Reader(constants), one_panel)
+                made[key] = _operands(weight, Reader(constants), one_panel, packing)
             operands = made[key]
             if operands is None:
                 continue
@@ -78,17 +81,20 @@ def _takes(op: ir.Operation) -> bool:
             and not x.type.is_dynamic_dim(x.type.rank - 1) and str(dtype_of(x)) in FLOATS)
 
 
-def _operands(weight: ir.Value, reader: Reader, one_panel: bool) -> Operands | None:
-    """The packed weight, and the constants that it becomes at the insertion point."""
+def _operands(weight: ir.Value, reader: Reader, one_panel: bool, packing: deque[ir.Value]) -> Operands | None:
+    """The packed weight, and the constants that it becomes at the insertion point. ``packing``: the last weights, which threads pack; it
+    waits for the first of them where there are ``AT_ONCE``, since what they are made of is in memory."""
+    while len(packing) >= AT_ONCE:
+        reader.constants.array(packing.popleft())
     found = block_weight(weight, reader)
     form = None if found is None else packed(found, one_panel)
     if form is None:
         return None
     constants = reader.constants
     name = constants.name_of(weight, default="quantized")
-    built = [constants.build(array, f"{name}.{part}") for array, part in ((form.weight, "packed"), (form.scale, "scale"),
-                                                                            (form.zero, "zero"))]
-    return form, built[0], built[1], built[2]
+    weight = constants.build_later(form.fill, form.shape, form.dtype, f"{name}.packed")
+    packing.append(weight)
+    return form, weight, constants.build(form.scale, f"{name}.scale"), constants.build(form.zero, f"{name}.zero")
 
 
 def _casts_to_halves(op: ir.Operation) -> list[ir.Operation]:
