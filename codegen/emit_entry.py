@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 POOL_SYMBOLS = ("legato.retain_pool", "legato.release_pool")    # which create and the end of an instance call, if there is a pool
 LONG = 512   # ops in a block; of ResNet-50's main 130
+LARGE = 2048  # ops in all blocks; of the main of a Llama with a cache in each of 32 layers, which are checked one by one, 4236
 
 @dataclass(frozen=True)
 class EmitEntry(ModulePass):
@@ -82,7 +83,7 @@ def emit_entry(module: ir.Module, flushes: bool = False) -> None:
     for op in module.body.operations:
         if op.operation.name == "llvm.func":
             _drop_names(op)
-            if _symbol(op) == MAIN_PROFILED or (PRIM_FUNC not in op.attributes and _longest_block(op) > LONG):
+            if _symbol(op) == MAIN_PROFILED or (PRIM_FUNC not in op.attributes and _is_long(op)):
                 _leave_unoptimized(op)
 
 
@@ -121,8 +122,9 @@ def _drop_names(function: ir.OpView) -> None:
             function.attributes[name] = ir.ArrayAttr.get(kept)
 
 
-def _longest_block(function: ir.OpView) -> int:
-    return max((len(block.operations) for block in function.operation.regions[0].blocks), default=0)
+def _is_long(function: ir.OpView) -> bool:
+    sizes = [len(block.operations) for block in function.operation.regions[0].blocks]
+    return max(sizes, default=0) > LONG or sum(sizes) > LARGE
 
 
 def _leave_unoptimized(function: ir.OpView) -> None:

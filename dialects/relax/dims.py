@@ -142,7 +142,10 @@ def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]
     That dimension of the argument is ``symbol * scale + offset``. A bare symbol (scale 1, offset 0) is preferred to an expression of it.
     """
     table: dict[str, tuple[int, int, int, int]] = {}
+    firsts: dict[ir.Type, int] = {}     # of the many arguments of a model with a cache in each layer, few types differ
     for number, argument_type in enumerate(function.type.inputs):
+        firsts.setdefault(argument_type, number)
+    for argument_type, number in firsts.items():
         for name, *found in given_symbols(argument_type):
             if name not in table or (found[1:] == [1, 0] and table[name][2:] != (1, 0)):
                 table[name] = (number, *found)

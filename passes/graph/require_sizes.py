@@ -78,11 +78,11 @@ def unused_ops(function: func.FuncOp) -> list[ir.Operation]:
     return [*reversed(found)]
 
 
-def find(function: func.FuncOp, ops: Iterable[ir.Operation]) -> dict[ir.Block, list[Requirement]]:
-    """The requirements of ops on the symbols of their function, without duplicates, by the block where they are checked."""
+def find(function: func.FuncOp, ops: Iterable[ir.Operation], giver: Mapping[str, str]) -> dict[ir.Block, list[Requirement]]:
+    """The requirements of ops on the symbols of their function, without duplicates, by the block where they are checked. ``giver``: see
+    ``givers``."""
     top = function.body.blocks[0]
     found: dict[ir.Block, dict[tuple[dims.Size, dims.Size | None], Requirement]] = {top: {}}
-    giver = givers(function)
     for op in ops:
         for row in op_requirements(op):
             block = op.block if op.block != top and is_known_before(op.block, row, function) else top
@@ -100,9 +100,13 @@ def is_known_before(block: ir.Block, row: Requirement, function: func.FuncOp) ->
 def givers(function: func.FuncOp) -> dict[str, str]:
     """Where each symbol of the arguments comes from, for messages."""
     found: dict[str, str] = {}
+    seen: set[ir.Type] = set()
     attributes = function.arg_attrs if "arg_attrs" in function.operation.attributes else [{}] * len(function.arguments)
     for number, (argument, attribute) in enumerate(zip(function.arguments, attributes)):
         name = attribute[NAME].value if NAME in attribute else f"argument {number}"
+        if argument.type in seen:
+            continue
+        seen.add(argument.type)
         for symbol, axis, *_ in dims.given_symbols(argument.type):
             found.setdefault(symbol, f"dimension {axis} of '{name}'")
     return found
@@ -153,7 +157,7 @@ class ErasedRequirements:
             return
         function = self._function
         found = {block: [row for row in rows if row.equal is not None and row.known_by(self._givers)]
-                 for block, rows in find(function, [op]).items()}
+                 for block, rows in find(function, [op], self._givers).items()}
         stated = requirements(function)
         recorded = {(row.size, row.equal) for row in stated}
         more = [row for row in found.pop(function.body.blocks[0]) if (row.size, row.equal) not in recorded]
@@ -176,14 +180,14 @@ class RequireSizes(ModulePass):
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
                 stated = {(row.size, row.equal): row for row in requirements(function) if not row.is_bytes}
+                given = givers(function)
                 if self.unused:
-                    given = givers(function)
-                    found = find(function, unused_ops(function))
+                    found = find(function, unused_ops(function), given)
                     found = {block: [row for row in rows if row.known_by(given)] for block, rows in found.items()}
                     sizes = [row for row in requirements(function) if row.is_bytes]
                 else:
                     check_counts(function)
-                    found, sizes = find(function, everything(function.operation)), byte_requirements(function)
+                    found, sizes = find(function, everything(function.operation), given), byte_requirements(function)
                 found = {block: [row for row in rows if (row.size, row.equal) not in stated] for block, rows in found.items()}
                 require(function, [*stated.values(), *found.pop(function.body.blocks[0]), *sizes])
                 for block, rows in found.items():

@@ -8,19 +8,19 @@ from legato.passes.legalize.built import successor
 
 class SymbolValues(Mapping[str, ir.Value]):
     """The values of a function's symbols, for ``dims.materialize``. Those that results of its ops define are built once, behind the op that
-    does: many graphs compute sizes from data, and each search of the block for its op takes as long as the graph is. Others are built
-    where they are asked for."""
+    does: many graphs compute sizes from data, and each search of the block for its op takes as long as the graph is. Those of arguments are
+    built where they are asked for."""
 
     def __init__(self, function: func.FuncOp) -> None:
         self._function = function
         self._values: dict[str, ir.Value] = {}
         self._built: list[ir.Operation] = []
-        given = dims.symbol_table(function)
+        self._given = dims.symbol_table(function)
         found: dict[str, tuple[ir.Value, int, int, int]] = {}
         for op in function.body.blocks[0].operations:
             for result in op.operation.results:
                 for name, *place in dims.given_symbols(result.type):
-                    if name not in given and name not in found:
+                    if name not in self._given and name not in found:
                         found[name] = (result, *place)
         for name, (result, *place) in found.items():
             self._build(name, result, *place)
@@ -44,6 +44,9 @@ class SymbolValues(Mapping[str, ir.Value]):
         self._built.clear()
 
     def __getitem__(self, name: str) -> ir.Value:
+        if name in self._given:
+            number, *place = self._given[name]
+            return dims.solved(self._function.arguments[number], *place)
         value = self._values.get(name)
         if value is not None and dims.is_known_here(value):
             return value

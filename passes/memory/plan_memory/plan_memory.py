@@ -206,7 +206,7 @@ def check_bytes(main: func.FuncOp, boundary: Boundary, shapes: Sequence[tuple[Si
     for value, shape in zip(boundary.outputs, shapes):
         if is_too_large(shape, as_dtype(value.dtype).itemsize):
             raise _too_large(f"the output '{value.name}'", product(shape))
-    given = [product(value.shape) * as_dtype(value.dtype).itemsize for value in boundary.inputs]
+    given = dict.fromkeys(product(value.shape) * as_dtype(value.dtype).itemsize for value in boundary.inputs)
     rows = [Requirement(total, "the buffers of this call have more than 2**56 bytes", is_bytes=True)
             for total in totals if isinstance(total, Dim) and not always_fits(magnitude(total), given)]
     for total in totals:

@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
+from legato.dialects.relax import dims
 from legato.dialects.relax.requirements import Requirement
 from legato.passes.graph import require_sizes
 
@@ -47,6 +48,38 @@ def test_work_grows_with_the_number_of_sizes_only(calls):
         numbers.append(dict(calls))
     for name, number in numbers[0].items():
         assert 10 <= number < numbers[1][name] <= 2.5 * number, name
+
+
+def caches(count):
+    """A cache in each layer, of one type: each is joined with x, and its squares with what comes of the layer before."""
+    nodes, inputs, outputs = [], [helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["batch", 4, "seq", 8])], []
+    for i in range(count):
+        nodes += [helper.make_node("Concat", [f"past{i}", f"x{i}"], [f"all{i}"], axis=2),
+                  helper.make_node("Mul", [f"all{i}", f"all{i}"], [f"square{i}"]),
+                  helper.make_node("ReduceMax", [f"square{i}"], [f"most{i}"], axes=[2], keepdims=1),
+                  helper.make_node("Add", [f"x{i}", f"most{i}"], [f"x{i + 1}"])]
+        inputs.append(helper.make_tensor_value_info(f"past{i}", TensorProto.FLOAT, ["batch", 4, "past", 8]))
+        outputs.append(helper.make_tensor_value_info(f"all{i}", TensorProto.FLOAT, ["batch", 4, "all", 8]))
+    outputs.append(helper.make_tensor_value_info(f"x{count}", TensorProto.FLOAT, ["batch", 4, "seq", 8]))
+    proto = helper.make_graph(nodes, "g", inputs, outputs)
+    return legato.from_onnx(helper.make_model(proto, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+
+
+def test_arguments_of_one_type_are_read_once(monkeypatch):
+    """A Llama has a cache in each layer: each op looked for its symbols in all of them."""
+    found, given_by = Counter(), dims.given_by
+
+    def counted(sizes):
+        found[None] += 1
+        return given_by(sizes)
+
+    monkeypatch.setattr(dims, "given_by", counted)
+    numbers = []
+    for count in (8, 16):
+        found.clear()
+        legato.lower(caches(count), last="bufferized")
+        numbers.append(found[None])
+    assert 20 <= numbers[0] < numbers[1] <= 2.5 * numbers[0], numbers
 
 
 def test_each_size_is_right():
