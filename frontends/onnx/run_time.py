@@ -64,11 +64,15 @@ def symbols(node: OnnxNode, x: ir.Value, what: str) -> list[Dim]:
 
 
 def a_symbol(node: OnnxNode, index: int, what: str, floats: bool = False) -> Dim:
-    """An input that is one integer as a new symbol. Malformed if it has more elements, or none."""
-    x = integers(node, index, what, floats)
-    if count(x) != 1:
-        raise Malformed(f"{what} must be one number, has {count(x)} elements")
-    return symbols(node, x, what)[0]
+    """An input that is one integer as a symbol: that of a node before, if one of the block reads the same value. Malformed if it has more
+    elements, or none."""
+    known, key = node.emitter.symbols, (node.x(index), ir.InsertionPoint.current.block)
+    if key not in known:
+        x = integers(node, index, what, floats)
+        if count(x) != 1:
+            raise Malformed(f"{what} must be one number, has {count(x)} elements")
+        known[key] = symbols(node, x, what)[0]
+    return known[key]
 
 
 def joined(*vectors: ir.Value) -> ir.Value:

@@ -2,7 +2,7 @@
 import math
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import ml_dtypes
@@ -28,10 +28,12 @@ WIDENED = {np.dtype(getattr(ml_dtypes, name)): np.dtype(wide)
 
 @dataclass(frozen=True)
 class Emitter:
-    """Where values are built: the function, whose arguments define symbols, and the weight store."""
+    """Where values are built: the function, whose arguments define symbols, and the weight store. ``symbols``: of values that are sizes,
+    by value and block."""
 
     function: func.FuncOp
     weights: WeightStore
+    symbols: dict[tuple[ir.Value, ir.Block], Dim] = field(default_factory=dict)
 
     def outside(self) -> ir.InsertionPoint:
         """The insertion point; inside of a region that in front of its op in the function, which dominates all that reads it later."""

@@ -24,7 +24,7 @@ from legato.frontends.onnx.ops.heads import (
     split_heads,
     static_size,
 )
-from legato.frontends.onnx.ops.sequences import size_value, written
+from legato.frontends.onnx.ops.sequences import size_value, written_places
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.run_time import a_symbol, counted
 
@@ -250,7 +250,7 @@ def _cached(node, index: int, new: ir.Value, before: ir.Value, total: Size) -> i
     old = node.x(index)
     if not (isinstance(more, int) and more == 0):
         old = relax.concat([old, relax.broadcast_to(number(0, old), shape=[batch, heads, more, depth])], axis=2)
-    return written(node.with_inputs(old, new, before), old, new, 2)
+    return relax.scatter_nd(old, written_places(node.with_inputs(old, new, before), 2, circular=False), new)
 
 
 ENTRIES = (multi_head_attention, attention, group_query_attention)

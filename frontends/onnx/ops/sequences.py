@@ -34,20 +34,6 @@ def written_places(node, axis: int, circular: bool):
     return relax.concat(parts, axis=len(shape))
 
 
-def written(node, old, new, axis: int):
-    """The cache with the update's element at each position that it covers; positions outside of the cache are dropped."""
-    size, count = node.dims()[axis], node.dims(1)[axis]
-    places = counted(size)
-    number = relax.subtract(places, relax.expand_dims(relax.astype(node.x(2), dtype=np.int64), axis=[1]))  # [examples, size]
-    zero, end = node.literal(0, np.int64), size_value(count)
-    inside = relax.logical_and(relax.greater_equal(number, zero), relax.less(number, end))
-    number = relax.where(inside, number, zero)
-    around = [a for a in range(node.rank()) if a not in (0, axis)]
-    number, inside = (relax.expand_dims(x, axis=around) for x in (number, inside))
-    taken = relax.gather_elements(new, relax.broadcast_to(number, shape=list(node.dims())), axis=axis)
-    return relax.where(inside, taken, old)
-
-
 def size_value(size):
     """A size as a tensor of rank 0."""
     if isinstance(size, int):
