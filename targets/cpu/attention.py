@@ -14,6 +14,7 @@ LARGEST_DEPTH = 256
 MANY_ROWS = 64     # from here on, copies of keys and values cost less than what their order saves
 FEW_ROWS = 8       # below, products read keys and values in a cache as fast as they could be copied
 ONE_BY_ONE = 4     # up to here, rows read keys and values again faster than these are copied
+FEW_OF_UNKNOWN = 8  # likewise rows of an unknown number, whose tiles fill less: the heads that share keys, at one token
 FEW_KEYS = 64      # below, scores take as little time as copies of transposed keys
 ROWS, COLUMNS = 32, 32     # of a tile of products of matrices: two by two registers
 PAIR_BYTES = 6     # of a score and its exponential in bf16
@@ -83,7 +84,7 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     most_queries, most_keys = (cached, cached) if pairs else (_most_queries(form, machine, cached, tile), 2 * cached)
     most_keys = min(PART_KEYS if parts else machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), most_keys)
     queries, keys_at_once = _block(rows, most_queries, tile), _block(keys, most_keys, panel)
-    few = ONE_BY_ONE if _one_by_one(form) else 0
+    few = (FEW_OF_UNKNOWN if rows is None else ONE_BY_ONE) if _one_by_one(form) else 0
     copied = tuple(name for name in _copied(form) if name == "query" and few) if pairs else _copied(form)
     return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, copied, few, pairs, matrices, parts, machine.vector_registers,
                           _threads(form, machine))

@@ -177,23 +177,28 @@ def test_variants_of_group_query_attention():
     check("GroupQueryAttention", [*inputs, None, None, None, None, normal(N)], [6, 11], OUTPUTS, **GQA)
 
 
+def with_mask(inputs: list[Any]) -> Any:
+    """A model of GroupQueryAttention as exporters of language models write it: the total is a size of the mask, its last input."""
+    model = model_of("GroupQueryAttention", inputs, [], OUTPUTS, False, DOMAIN, **GQA)
+    kept = [value for value in model.graph.input if value.name != "i6"]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    model.graph.input.append(helper.make_tensor_value_info("mask", 7, ["batch", "total"]))
+    shapes = {"i0": ["batch", "rows", N * D], "i1": ["batch", "rows", 2 * D], "i2": ["batch", "rows", 2 * D],
+              "i3": ["batch", 2, "past", D], "i4": ["batch", 2, "past", D], "i5": ["batch"]}
+    for value in model.graph.input[:-1]:
+        value.CopyFrom(helper.make_tensor_value_info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
+    nodes = [helper.make_node("Shape", ["mask"], ["total"], start=1, end=2), helper.make_node("Cast", ["total"], ["i6"], to=6)]
+    model.graph.node.insert(0, nodes[1])
+    model.graph.node.insert(0, nodes[0])
+    return model
+
+
 def test_symbolic_caches():
     """Lengths as exporters of language models have them: the total is a size of the mask."""
-    outputs = ["y", "key", "value"]
     for rows, past in ((5, 0), (1, 6)):
         inputs = cached(rows, past, past)
-        model = model_of("GroupQueryAttention", inputs, [], outputs, False, DOMAIN, **GQA)
-        kept = [value for value in model.graph.input if value.name != "i6"]
-        del model.graph.input[:]
-        model.graph.input.extend(kept)
-        model.graph.input.append(helper.make_tensor_value_info("mask", 7, ["batch", "total"]))
-        shapes = {"i0": ["batch", "rows", N * D], "i1": ["batch", "rows", 2 * D], "i2": ["batch", "rows", 2 * D],
-                  "i3": ["batch", 2, "past", D], "i4": ["batch", 2, "past", D], "i5": ["batch"]}
-        for value in model.graph.input[:-1]:
-            value.CopyFrom(helper.make_tensor_value_info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
-        nodes = [helper.make_node("Shape", ["mask"], ["total"], start=1, end=2), helper.make_node("Cast", ["total"], ["i6"], to=6)]
-        model.graph.node.insert(0, nodes[1])
-        model.graph.node.insert(0, nodes[0])
+        model = with_mask(inputs)
         given = {f"i{n}": inputs[n] for n in range(6)} | {"mask": np.ones((B, past + rows), np.int64)}
         expected = oracle(model, given)
         for value, array in zip(model.graph.output, expected):
@@ -201,6 +206,41 @@ def test_symbolic_caches():
         found = legato.compile(legato.from_onnx(model))(*given.values())
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(np.asarray(one), other, atol=1e-5)
+
+
+def test_caches_in_place():
+    """Caches with room for as many keys as the mask has, of which a call writes the new ones only."""
+    model, room = with_mask(cached(1, 6, 6)), 12
+    for value in model.graph.output:
+        value.CopyFrom(helper.make_tensor_value_info(value.name, 1, None))
+    shapes = {name: ["batch", 2, "total", D] for name in ("i3", "i4")}
+    module = legato.donate(legato.from_onnx(model, shapes=shapes), {"i3": "key", "i4": "value"})
+    lowered = str(legato.lower(module, last="bufferized").module)
+    main = lowered[lowered.index("func.func @main("):]
+    assert "memref.copy" not in main[:main.index("\n  }\n")]
+    exe = legato.compile(module)
+    for rows, past in ((5, 0), (1, 6), (3, 8)):
+        inputs = cached(rows, past, past, batch=1)
+        expected = oracle(with_mask(inputs), {f"i{n}": inputs[n] for n in range(6)} | {"mask": np.ones((1, past + rows), np.int64)})
+        caches = [np.full((1, 2, room, D), np.nan, np.float32) for _ in range(2)]     # what is behind is not read
+        for cache, old in zip(caches, inputs[3:5]):
+            cache[:, :, :past] = old
+        y, *found = exe(*inputs[:3], *caches, inputs[5], np.ones((1, room), np.int64))
+        np.testing.assert_allclose(np.asarray(y), expected[0], atol=1e-5)
+        for cache, one, other in zip(caches, found, expected[1:], strict=True):
+            assert one is cache and np.isnan(cache[:, :, past + rows:]).all()
+            np.testing.assert_allclose(cache[:, :, :past + rows], other, atol=1e-6)
+
+
+def test_one_total_of_many_layers():
+    """Each layer had a symbol of its own for it, and masks and angles of its own."""
+    inputs = cached(1, 6, 6)
+    model = model_of("GroupQueryAttention", inputs, [], OUTPUTS, False, DOMAIN, **GQA)
+    node = helper.make_node("GroupQueryAttention", ["y", *(f"i{n}" for n in range(1, 7))], ["z", "k2", "v2"], domain=DOMAIN, **GQA)
+    model.graph.node.append(node)
+    model.graph.output.append(helper.make_tensor_value_info("z", 1, None))
+    text = str(legato.from_onnx(model).module)
+    assert text.count("relax.size_of") == 1 and text.count("total") > 1
 
 
 def test_total_length_of_run_time():

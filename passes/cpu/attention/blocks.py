@@ -45,8 +45,8 @@ class AttentionBlocks:
         rows = PartRows if tiles.parts else MatrixRows if tiles.matrices else PairRows
         self.pairs = rows(self.state) if tiles.pairs else None
         self.tiled = self.pairs or VectorRows(self.state)
-        hides = not self.state.single and may_hide(form)
-        self.visible = VisibleKeys(form, self.state.operands, self.state.keys) if hides else None
+        self.state.operands.hides = not self.state.single and may_hide(form)
+        self.visible = VisibleKeys(form, self.state.operands, self.state.keys) if self.state.operands.hides else None
 
     @property
     def out(self) -> ir.Value:
@@ -100,8 +100,8 @@ class AttentionBlocks:
         self.at.keys = least(minus(self.end, first), self.tiles.keys)
         few, whole = self.tiles.one_by_one, self.form.extent("m")
         if few and whole is None:
-            if_else(below(self.at.rows, few + 1), RowByRow(self.state).build, self.tiled.build)
+            if_else(below(self.at.rows, few + 1), RowByRow(self.state, all_fit=True).build, self.tiled.build)
         elif few:
-            RowByRow(self.state).build()
+            RowByRow(self.state, all_fit=True).build()
         else:
             self.tiled.build()

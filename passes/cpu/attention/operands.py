@@ -39,12 +39,12 @@ class BlockPosition:
 
 
 class AttentionOperands:
-    """The operands of one attention at ``at``."""
+    """The operands of one attention at ``at``. ``hides``: whether keys that a mask hides at the end are left out."""
 
     def __init__(self, form: AttentionForm, tiles: AttentionTilesLike, buffers: Buffers, depth: int, columns: int):
         self.form, self.tiles, self.buffers, self.depth, self.columns = form, tiles, buffers, depth, columns
         self.at = BlockPosition()
-        self.copied = tiles.copied
+        self.copied, self.hides = tiles.copied, False
         self.vectors = Vectors(tiles.lanes)
         self.lanes, self.panel = tiles.lanes, tiles.vectors * tiles.lanes
         self.width = -(-columns // self.lanes) * self.lanes
@@ -144,7 +144,7 @@ class AttentionOperands:
 
     def panels(self) -> tuple[Size, Size]:
         """The number of whole panels in a block of keys, and the number of keys after them."""
-        whole = (extent := self.form.extent("n")) is not None and extent % self.panel == 0
+        whole = (extent := self.form.extent("n")) is not None and extent % self.panel == 0 and not self.hides
         return quotient(self.at.keys, self.panel), 0 if whole else remainder(self.at.keys, self.panel)
 
     def _panel_of_columns(self, panel: ir.Value, rest: Size | None) -> None:

@@ -13,14 +13,17 @@ from legato.core.vector_loops import Size, loop, minus, plus, read, scratch, tim
 from legato.passes.cpu.attention.operands import AttentionOperands
 from legato.passes.cpu.elements import Buffers
 
+PAIR = 2  # rows that share a key in a register, where rows are computed one by one
+
 
 class AttentionState:
     """The state of one attention at ``at``.
 
     ``rows``, ``keys``, ``depth``, ``columns``: its sizes; ``panel``: the keys of a register tile; ``width``: columns in whole vectors;
-    ``single``: whether all keys are one block. ``s``: the scores of a tile, by row and key; by row of the block ``total``, ``top`` and
-    ``o``: the sum of the exponentials, the maximum and the sums over values so far; ``factor``: by row of the tile, what earlier sums are
-    scaled by; ``sums``: by row of the tile, the sums over the values of one block of keys.
+    ``single``: whether all keys are one block; ``held_rows``: the rows of a tile, or those that are computed one by one, for which there
+    are buffers. ``s``: their scores, by row and key; ``factor``: by row, what earlier sums are scaled by; ``sums``: by row, the sums over
+    the values of one block of keys; ``parts``: by row and key, vectors that add up to their product. By row of the block ``total``, ``top``
+    and ``o``: the sum of the exponentials, the maximum and the sums over values so far.
     """
 
     def __init__(self, form: AttentionForm, tiles: AttentionTilesLike, buffers: Buffers):
@@ -30,6 +33,7 @@ class AttentionState:
         self.operands = AttentionOperands(form, tiles, buffers, self.depth, self.columns)
         self.at, self.vectors, self.lanes = self.operands.at, self.operands.vectors, tiles.lanes
         self.panel, self.width = self.operands.panel, self.operands.width
+        self.held_rows = max(tiles.rows, tiles.one_by_one)
         self.single = isinstance(self.keys, int) and self.keys <= tiles.keys
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
 
@@ -45,10 +49,13 @@ class AttentionState:
         """Allocates the scratch buffers, which are a thread's own."""
         tiles = self.tiles
         self.operands.allocate()
-        self.s = scratch(tiles.rows, tiles.keys + self.panel)  # the distance of rows is no power of two
+        rows = self.held_rows
+        self.s = scratch(rows, tiles.keys + self.panel)  # the distance of rows is no power of two
         self.total = scratch(tiles.queries)
-        self.factor = scratch(tiles.rows)
-        self.sums = scratch(tiles.rows, -(-self.columns // self.panel) * self.panel)
+        self.factor = scratch(rows)
+        self.sums = scratch(rows, -(-self.columns // self.panel) * self.panel)
+        if tiles.one_by_one or tiles.parts:
+            self.parts = scratch(PAIR, self.lanes, self.lanes)
         if not self.single:
             self.o = scratch(tiles.queries, self.width)
             self.top = scratch(tiles.queries)

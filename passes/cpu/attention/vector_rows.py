@@ -72,9 +72,9 @@ class VectorRows:
             for j in tiles:
                 self.state.score(sums[i * len(tiles) + j], row, i, panel, j, rest)
 
-    def sum_values(self, rows: int, at: int, most: int) -> None:
-        """The sums over values of a tile, for at most so many vectors of columns from ``at`` on. They are taken row by row afterwards: what
-        scales the rows would be in registers meanwhile."""
+    def sum_values(self, rows: int, at: int, most: int, first: Size = 0) -> None:
+        """The sums over values of some rows of a tile from ``first`` on, for at most so many vectors of columns from ``at`` on. They are
+        taken row by row afterwards: what scales the rows would be in registers meanwhile."""
         v, state = self.vectors, self.state
         columns = [at + j * self.lanes for j in range(min(most, (state.width - at) // self.lanes))]
 
@@ -82,7 +82,7 @@ class VectorRows:
             values = [self.operands.value(n, e) for e in columns]
             found = []
             for i in range(rows):
-                power = v.spread(read(state.s, i, n))
+                power = v.spread(read(state.s, plus(first, i), n))
                 found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
             return found
 
@@ -92,6 +92,6 @@ class VectorRows:
         sums = loop(0, self.at.keys, 1, step, [v.splat(0)] * (rows * len(columns)))
         for i in range(rows):
             for value, e in zip(sums[i * len(columns): (i + 1) * len(columns)], columns, strict=True):
-                v.store(value, state.sums, i, e)
+                v.store(value, state.sums, plus(first, i), e)
         if crowded:
             free_registers(self.tiles.registers)

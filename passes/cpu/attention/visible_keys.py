@@ -13,7 +13,7 @@ from legato.analysis.structured.elements import BodyScalar, Index, elementwise, 
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.core.ir_helpers import constant_number, index
 from legato.core.mlir import arith, ir, scf
-from legato.core.vector_loops import Size, least, loop, minus, plus, rounded_up, times, value_of
+from legato.core.vector_loops import Size, loop, minus, plus, rounded_up, times, value_of
 from legato.passes.cpu.attention.operands import AttentionOperands
 
 # A score of a product 0 that is at most this hides its key. finfo.min of f32 and bf16 is; that of f16, -65504, is not, since products of
@@ -76,8 +76,8 @@ class VisibleKeys:
         self.lanes, self.vectors = operands.lanes, operands.vectors
 
     def bounds(self) -> tuple[Size, Size]:
-        """The first key that a row of the block sees, rounded down to whole vectors, and the end of the last vector in which one is seen,
-        at most the number of keys. All keys where a row sees none."""
+        """The first key that a row of the block sees, rounded down to whole vectors, and the end of the last one. All keys where a row sees
+        none."""
         groups = value_of(rounded_up(self.keys, self.lanes))
 
         def backward(i: ir.Value, at: ir.Value) -> list[ir.Value]:
@@ -90,8 +90,18 @@ class VisibleKeys:
 
         (first,) = loop(0, end, 1, forward, [index(0)])
         every = self._every_row_sees(first, end)
-        return (arith.select(every, value_of(times(first, self.lanes)), index(0)),
-                arith.select(every, value_of(least(times(end, self.lanes), self.keys)), value_of(self.keys)))
+        last = _if(arith.xori(every, _flag(True)), value_of(self.keys), lambda: self._end_in(minus(end, 1)))
+        return arith.select(every, value_of(times(first, self.lanes)), index(0)), last
+
+    def _end_in(self, group: Size) -> ir.Value:
+        """The end of the keys of a vector that rows see: what is behind them may be NaN, in values too."""
+        v = self.vectors
+        type_ = v.type.element_type
+        numbers = ir.DenseElementsAttr.get([ir.FloatAttr.get(type_, lane + 1) for lane in range(self.lanes)], v.type)
+        behind = arith.select(arith.cmpf(arith.CmpFPredicate.ONE, self._seen_by_any(group), v.splat(0)),
+                              arith.ConstantOp(v.type, numbers).result, v.splat(0))
+        count = arith.fptoui(ir.IntegerType.get_signless(32), v.reduce("maxnumf", behind))
+        return value_of(plus(times(group, self.lanes), arith.index_castui(ir.IndexType.get(), count)))
 
     def _every_row_sees(self, first: ir.Value, end: ir.Value) -> ir.Value:
         """Whether each row of the block sees a key of these groups: rows are looked at one after the other, each up to its first."""
@@ -113,12 +123,12 @@ class VisibleKeys:
     def _is_hidden(self, group: Size) -> ir.Value:
         """Whether no row of the block sees a key of a vector of them."""
         v = self.vectors
+        return arith.cmpf(arith.CmpFPredicate.OEQ, v.reduce("add", self._seen_by_any(group)), v.number(0))
 
-        def row(i: ir.Value, seen: ir.Value) -> list[ir.Value]:
-            return [arith.addf(seen, self._seen(i, group))]
-
-        (seen,) = loop(0, self.operands.at.rows, 1, row, [v.splat(0)])
-        return arith.cmpf(arith.CmpFPredicate.OEQ, v.reduce("add", seen), v.number(0))
+    def _seen_by_any(self, group: Size) -> ir.Value:
+        """For each key of a vector how many rows of the block see it."""
+        (seen,) = loop(0, self.operands.at.rows, 1, lambda i, seen: [arith.addf(seen, self._seen(i, group))], [self.vectors.splat(0)])
+        return seen
 
     def _is_seen(self, row: ir.Value, group: Size) -> ir.Value:
         """Whether a row sees a key of a vector of them."""
