@@ -21,12 +21,19 @@ def key_mask(d: Draw, *shape: int) -> Array:
     return made
 
 
+def first_keys(d: Draw, *shape: int) -> Array:
+    """A mask of some keys, the first ones."""
+    return np.broadcast_to(np.arange(shape[-1]) < d.data.integers(1, shape[-1] + 1), shape).astype(np.int32)
+
+
 def multi_head(d: Draw) -> DrawnNode:
     batch, rows, keys, past = d.size(1, 2, 3), d.size(1, 3, 5, 8), d.size(1, 4, 7, 9), d.size(1, 2, 6)
     heads, depth = d.width(1, 2, 4), d.width(2, 8, 16)
     kind = d.rng.choice(("cross", "cross", "self", "past", "heads"))
     wide = depth if kind in ("self", "past") or d.some() else d.width(4, 6, 20)
     keys = rows if kind in ("self", "past") else keys
+    is_long = kind in ("cross", "heads") and d.some(0.2)      # keys are several blocks, of which a mask may hide some
+    keys = d.size(320, 512, 600, 640, 1024) if is_long else keys
     width, total = heads * depth, keys + (past if kind == "past" else 0)
     q, outputs = d.normal(batch, rows, width), ["y"]
     if kind == "heads":
@@ -36,6 +43,7 @@ def multi_head(d: Draw) -> DrawnNode:
     inputs: list[Array | None] = [q, k, v, d.weight(2 * width + heads * wide) if kind != "heads" and d.some(0.4) else None]
     kinds = [None, None, key_mask(d, batch, total), key_mask(d, batch, rows, total)]
     kinds += [np.minimum(d.data.integers(1, 10, batch), total).astype(np.int32)] if kind != "past" else []
+    kinds = [first_keys(d, batch, total), first_keys(d, batch, rows, total)] if is_long else kinds
     inputs.append(d.rng.choice(kinds))
     bias = (d.rng.choice((batch, 1)), d.rng.choice((heads, 1)), rows, total)
     inputs.append(d.normal(*bias) if d.some(0.4) else None)
@@ -45,7 +53,8 @@ def multi_head(d: Draw) -> DrawnNode:
     attributes: dict[str, Any] = {"num_heads": heads}
     attributes |= {"scale": d.rng.choice((0.2, 1.0))} if d.some(0.3) else {}
     attributes |= {"unidirectional": 1} if kind in ("self", "past") and d.some(0.4) else {}
-    attributes |= {"mask_filter_value": -5000.0} if inputs[4] is not None and d.some(0.3) else {}
+    fillers = [-5000.0] if d.dtype != np.float32 else [-5000.0, float(np.finfo(np.float32).min)]
+    attributes |= {"mask_filter_value": d.rng.choice(fillers)} if inputs[4] is not None and d.some(0.8 if is_long else 0.3) else {}
     kept = [3] if inputs[3] is not None and d.some(0.7) else []
     return DrawnNode("MultiHeadAttention", present(inputs), kept, outputs, tolerance=5 * d.tolerance, attributes=attributes)
 
@@ -92,7 +101,11 @@ def grouped_query(d: Draw) -> DrawnNode:
     batch = 1 if step == "rows" else batch
     past = 0 if step.startswith("prompt") else past
     total = rows + past
-    room = total + 4 if "room" in step else past
+    if step == "token in room" and d.some(0.3):
+        past = d.size(300, 500, 1000)
+        total, room = past + 1, -(-past // 32) * 32 + 32
+    else:
+        room = total + 4 if "room" in step else past
     packed, rotates = d.some(0.2), d.some(0.4)
     q, k, v = d.normal(batch, rows, heads * depth), d.normal(batch, rows, shared * depth), d.normal(batch, rows, shared * depth)
     inputs: list[Array | None] = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
