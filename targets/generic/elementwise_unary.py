@@ -1,4 +1,5 @@
 """Elementwise ops of one operand, except activations."""
+from legato.core.erfinv import PIECES
 from legato.core.mlir import arith, ir, math
 from legato.dialects.tir.intrinsics import build as tir
 from legato.targets.builders.element import Element, boolean
@@ -28,6 +29,29 @@ def math_function(k, x, out):
 def lgamma(k, x, out):
     """The intrinsic op."""
     return pointwise(k, out, [x], lambda e, x: tir("lgamma", x))
+
+
+@kernel("relax.erfinv")
+def erfinv(k, x, out):
+    """x times a polynomial."""
+    return pointwise(k, out, [x], _erfinv)
+
+
+def _erfinv(e: Element, x: ir.Value) -> ir.Value:
+    one = e.const(1)
+    w = e.neg(math.log(e.mul(e.sub(one, x), e.add(one, x))))
+    root = math.sqrt(w)
+    slopes = []
+    for piece in PIECES[e.bits]:
+        at, slope = e.sub(root if piece.of_root else w, e.const(piece.center)), e.const(piece.powers[0])
+        for power in piece.powers[1:]:
+            slope = e.add(e.mul(slope, at), e.const(power))
+        slopes.append(slope)
+    slope = slopes.pop()
+    for piece in reversed(PIECES[e.bits][:-1]):
+        slope = arith.select(e.compare("gt", w, e.const(piece.end)), slope, slopes.pop())
+    slope = arith.select(e.compare("eq", e.abs(x), one), e.const(float("inf")), slope)
+    return e.mul(x, slope)
 
 
 @kernel("relax.rsqrt")
@@ -126,5 +150,5 @@ def bitcast(k, x, out):
     return elementwise(out, [x], lambda x: arith.bitcast(out.type.element_type, x))
 
 
-RULES = (*math_function, lgamma, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert, astype,
-         bitcast)
+RULES = (*math_function, erfinv, lgamma, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert,
+         astype, bitcast)

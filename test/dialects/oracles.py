@@ -193,6 +193,25 @@ def _arange(start, step, shape):
     return onnx_op("Add", [start, onnx_op("Mul", [onnx_op("Range", [zero, count, one], runtime=True), step], runtime=True)], runtime=True)
 
 
+def _threefry(key, high, low):
+    """Threefry-2x32 with 20 rounds, round by round on Python's integers, as the paper has it."""
+    key, most = [int(word) for word in key], (1 << 32) - 1
+    key.append(0x1BD11BDA ^ key[0] ^ key[1])
+    x, y = (int(high) + key[0]) & most, (int(low) + key[1]) & most
+    for number in range(20):
+        x, bits = (x + y) & most, (13, 15, 26, 6, 17, 29, 16, 24)[number % 8]
+        y = x ^ ((y << bits | y >> 32 - bits) & most)
+        if number % 4 == 3:
+            group = number // 4 + 1
+            x, y = (x + key[group % 3]) & most, (y + key[(group + 1) % 3] + group) & most
+    return x, y
+
+
+def _random_bits(key, shape, dtype):
+    hashes = [_threefry(key, number >> 32, number & 0xFFFFFFFF) for number in range(int(np.prod(shape)))]
+    return np.array([x ^ y if dtype == np.uint32 else x << 32 | y for x, y in hashes], dtype).reshape(shape)
+
+
 def _col2im(x, size, strides, padding, dilations):
     rank = len(size)
     blocks = x.reshape(x.shape[0], -1, int(np.prod(x.shape[2 + rank:])))
@@ -240,6 +259,7 @@ ORACLES = {
     "tanh": _onnx("Tanh", runtime=True),
     "erf": scipy.special.erf,
     "erfc": scipy.special.erfc,
+    "erfinv": lambda x: scipy.special.erfinv(x).astype(x.dtype),
     "lgamma": lambda x: np.where(np.isinf(x), np.inf, scipy.special.gammaln(x)).astype(x.dtype),
     "sigmoid": scipy.special.expit,
     "silu": lambda x: x * scipy.special.expit(x),
@@ -336,6 +356,8 @@ ORACLES = {
     "squeeze": lambda x, axis: _i64("Squeeze")(x, axis),
     "broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "arange": _arange,
+    "random_bits": _random_bits,
+    "fold_in": lambda key, data: np.array(_threefry(key, 0, data), np.uint32),
     "col2im": _col2im,
     "dynamic_broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "tile": lambda x, repeats: _i64("Tile")(x, repeats),

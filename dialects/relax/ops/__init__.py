@@ -13,6 +13,7 @@ from legato.dialects.relax.ops import (  # noqa: F401
     norm,
     pool,
     quantized,
+    random,
     reduce,
     reshape,
     select,

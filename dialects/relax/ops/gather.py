@@ -199,7 +199,7 @@ class OneHot(RelaxOp, name="one_hot"):
     indices = Operand(INTEGER)
     depth = OneSize()
     axis = Int(-1)
-    dtype = DType("f32")
+    dtype = DType(np.dtype(np.float32))
 
     @staticmethod
     def result_type(indices: TensorType, depth, axis, dtype) -> TensorType:

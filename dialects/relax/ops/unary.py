@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from legato.core.erfinv import PIECES
 from legato.dialects.relax.attributes import Float, Str
 from legato.dialects.relax.family import define, example
 from legato.dialects.relax.op import BOOL, FLOAT, INTEGER, NUMBER, Operand
@@ -36,6 +37,17 @@ def _finite_lgamma(x: float) -> float:
 
 
 _lgamma = np.frompyfunc(_finite_lgamma, 1, 1)
+
+
+def erfinv(x: np.ndarray) -> np.ndarray:
+    """The inverse of ``erf``: infinite at -1 and 1, NaN beyond."""
+    wide = x.astype(np.float64)
+    w = -np.log((1 - wide) * (1 + wide))
+    root, slope, begin = np.sqrt(w), np.full_like(w, np.nan), -np.inf
+    for piece in PIECES[64]:
+        slope = np.where((w > begin) & (w <= piece.end), np.polyval(piece.powers, (root if piece.of_root else w) - piece.center), slope)
+        begin = piece.end
+    return np.where(np.abs(wide) == 1, wide * np.inf, wide * slope).astype(x.dtype)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -86,6 +98,7 @@ _unary("acosh", "Inverse hyperbolic cosine.", np.arccosh)
 _unary("atanh", "Inverse hyperbolic tangent.", np.arctanh)
 _unary("erf", "Gauss's error function.", erf)
 _unary("erfc", "1 - erf(x), exact where erf is near 1.", erfc)
+_unary("erfinv", "The inverse of erf: inf at 1, -inf at -1, NaN beyond.", erfinv)
 _unary("lgamma", "The logarithm of the gamma function's absolute value: inf at the poles 0, -1, ...", lgamma)
 
 _unary("sigmoid", "1 / (1 + exp(-x)).", sigmoid)

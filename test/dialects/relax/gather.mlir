@@ -42,6 +42,13 @@ func.func @one_hot(%arg0: tensor<?x?xi32, #relax.dims<["n", "m"]>>) -> tensor<3x
   return %0 : tensor<3x?x?xi32, #relax.dims<[3, "n", "m"]>>
 }
 
+// CHECK-LABEL: @one_hot_by_default(
+// CHECK: "relax.one_hot"(%arg0) {depth = 3 : i64} : (tensor<2xi64>) -> tensor<2x3xf32>
+func.func @one_hot_by_default(%arg0: tensor<2xi64>) -> tensor<2x3xf32> {
+  %0 = "relax.one_hot"(%arg0) {depth = 3 : i64} : (tensor<2xi64>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
 // CHECK-LABEL: @one_hot_2(
 // CHECK: "relax.one_hot"(%arg0) {depth = 3 : i64, dtype = f32} : (tensor<?x?xi64, #relax.dims<["n", "m"]>>) -> tensor<?x?x3xf32, #relax.dims<["n", "m", 3]>>
 func.func @one_hot_2(%arg0: tensor<?x?xi64, #relax.dims<["n", "m"]>>) -> tensor<?x?x3xf32, #relax.dims<["n", "m", 3]>> {

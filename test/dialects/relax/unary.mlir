@@ -161,6 +161,13 @@ func.func @erfc(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf
   return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
 }
 
+// CHECK-LABEL: @erfinv(
+// CHECK: "relax.erfinv"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+func.func @erfinv(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {
+  %0 = "relax.erfinv"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
+  return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
+}
+
 // CHECK-LABEL: @lgamma(
 // CHECK: "relax.lgamma"(%arg0) : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
 func.func @lgamma(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>> {

@@ -184,6 +184,14 @@ func.func @erfc(%x: tensor<2xi32>) {
 
 // -----
 
+func.func @erfinv(%x: tensor<2xi32>) {
+  // expected-error@+1 {{'relax.erfinv' op operand 'x' must have float elements, has i32}}
+  %0 = "relax.erfinv"(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  return
+}
+
+// -----
+
 func.func @lgamma(%x: tensor<2xi32>) {
   // expected-error@+1 {{'relax.lgamma' op operand 'x' must have float elements, has i32}}
   %0 = "relax.lgamma"(%x) : (tensor<2xi32>) -> tensor<2xi32>

@@ -283,10 +283,10 @@ def test_remainders_are_printed_as_they_are_read():
     assert "a = R.mod(x, y)" in text and "b = R.floor_mod(x, y)" in text
 
 
-OWN = {"constant", "concat", "lrn", "depth_to_space", "space_to_depth", "log2", "log10", "log1p", "expm1", "erfc", "lgamma", "reciprocal", "elu", "celu", "softsign",
+OWN = {"constant", "concat", "lrn", "depth_to_space", "space_to_depth", "log2", "log10", "log1p", "expm1", "erfc", "erfinv", "lgamma", "reciprocal", "elu", "celu", "softsign",
        "hard_sigmoid", "hard_swish", "mish", "thresholded_relu", "matmul_integer", "conv2d_integer",
        "dynamic_broadcast_to", "matmul_quantized", "matmul_float8", "matmul_turned", "size_of", "name_sizes", "bitcast", "arg_max_pool1d", "arg_max_pool2d", "arg_max_pool3d",
-       "arange", "col2im", "non_max_suppression", "roi_align", "roi_pool", "gather_weighted"}  # TVM has these otherwise, or not at all
+       "arange", "col2im", "non_max_suppression", "roi_align", "roi_pool", "gather_weighted", "random_bits", "fold_in"}  # TVM has these otherwise, or not at all
 
 
 def test_every_op_of_relax_is_reached():

@@ -8,8 +8,8 @@ from generic_samples import DTYPES, dtypes_of, values
 from one_op import Case, failures
 from thoroughly import first_of
 
-UNARY = """exp log sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma log2 log10
-log1p expm1 sigmoid relu silu gelu leaky_relu elu selu celu softplus softsign hard_sigmoid hard_swish mish
+UNARY = """exp log sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc erfinv lgamma log2
+log10 log1p expm1 sigmoid relu silu gelu leaky_relu elu selu celu softplus softsign hard_sigmoid hard_swish mish
 thresholded_relu abs negative sign square ceil floor round trunc reciprocal isnan isinf isfinite logical_not bitwise_not""".split()
 BINARY = """add subtract multiply divide floor_divide power maximum minimum mod equal not_equal less less_equal greater greater_equal
 logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift prelu""".split()

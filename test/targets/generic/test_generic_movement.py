@@ -107,6 +107,16 @@ def number_cases():
             yield Case("arange", [values((), dtype), values((), dtype)], {"shape": [size]})
 
 
+def random_cases():
+    key = np.array([0x13198A2E, 0x03707344], np.uint32)
+    for dtype in ("ui32", "ui64"):
+        for shape in ((), (0, 3), (300,), (3, 5, 7), (2, 64)):
+            yield Case("random_bits", [key], {"shape": list(shape), "dtype": dtype})
+        yield Case("random_bits", [key], {"shape": ["n", 3, "m"], "dtype": dtype}, symbols={"n": 5, "m": 40})
+        yield Case("random_bits", [key], {"shape": [40], "dtype": dtype}, constants=[0])
+    yield Case("fold_in", [key, np.array(0xFFFFFFFF, np.uint32)])
+
+
 def block_cases():
     for dtype in dtypes_of("col2im"):
         yield Case("col2im", [values((2, 1, 3, 4), dtype)], {"size": [5], "strides": [1], "padding": [1, 0], "dilations": [1]})
@@ -222,8 +232,8 @@ def scatter_cases():
     )
 
 
-CASES = [reshape_cases, permute_cases, broadcast_cases, number_cases, block_cases, slice_cases, pad_cases, space_cases, gather_cases,
-         scatter_cases]
+CASES = [reshape_cases, permute_cases, broadcast_cases, number_cases, random_cases, block_cases, slice_cases, pad_cases, space_cases,
+         gather_cases, scatter_cases]
 
 
 @pytest.mark.parametrize("cases", CASES)
