@@ -75,7 +75,8 @@ class CompiledGraph:
         outputs: Sequence[Any] = ()
         if self._graph.computes:
             executable, inputs = self._model(arguments)
-            outputs = result_tensors(executable(*[_passable(self._graph.tensor(arguments[i])) for i in inputs]))
+            seed = {name: torch.empty((), dtype=torch.int64).random_() for name in executable.defaults}     # by torch's own generator
+            outputs = result_tensors(executable(*[_passable(self._graph.tensor(arguments[i])) for i in inputs], **seed))
             outputs = self._graph.received(outputs)
         results = [result(arguments, outputs) for result in self._graph.results]
         arguments.clear()

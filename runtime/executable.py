@@ -27,14 +27,14 @@ _item = tvm_ffi.get_global_func("ffi.ArrayGetItem")
 class Executable:
     """A compiled model: ``exe(x)``, ``exe(x, mask)`` or ``exe(ids=x, mask=m)``.
 
-    Arguments are numpy arrays, or CPU tensors that support DLPack (torch, JAX). The result is a numpy array, or a tuple of them for
-    several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. Inputs that have a
-    default (``defaults``) may be left out. A sequence of an ONNX model is a list of arrays of fixed length, and an optional without a
-    value None, in both directions. A model for a GPU takes host arrays, which it copies, and tensors of its device; with one of these, its
-    results are tensors of the device. Raises TypeError for a wrong number or type of arguments or a wrong element type, ValueError for a
-    wrong shape; the message names the argument, what was expected and what was given. numpy arrays that are not contiguous, not aligned or
-    not in native byte order are copied; such tensors of other libraries are rejected. torch's lazy negation is applied; arrays with masked
-    elements are rejected.
+    Arguments are numpy arrays, or CPU tensors that support DLPack (torch, JAX), and ints for integers without dimensions. The result is a
+    numpy array, or a tuple of them for several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns
+    torch tensors. Inputs that have a default (``defaults``) may be left out. A sequence of an ONNX model is a list of arrays of fixed
+    length, and an optional without a value None, in both directions. A model for a GPU takes host arrays, which it copies, and tensors of
+    its device; with one of these, its results are tensors of the device. Raises TypeError for a wrong number or type of arguments or a
+    wrong element type, ValueError for a wrong shape; the message names the argument, what was expected and what was given. numpy arrays
+    that are not contiguous, not aligned or not in native byte order are copied; such tensors of other libraries are rejected. torch's lazy
+    negation is applied; arrays with masked elements are rejected.
 
     Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls, and so is that of large
     results (64 KB and more) once nobody holds them: of at most four of each output.
@@ -128,12 +128,21 @@ class Executable:
         return tuple(map(passable, args))
 
     def _resolved(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments as memory that holds their values; ValueError where there is none."""
+        """The arguments as memory that holds their values; ValueError where there is none. An int is an integer without dimensions."""
         try:
-            return tuple(resolved(args))
+            return tuple(resolved([self._number(number, arg) if type(arg) is int else arg for number, arg in enumerate(args)]))
         except ValueError as error:
             number = next(i for i, arg in enumerate(args) if np.ma.is_masked(arg))
             raise ValueError(f"main: argument {number}{self._named(number)} {error}") from None
+
+    def _number(self, number: int, value: int) -> Any:
+        """An int as an array of the input's type, where that holds it."""
+        if number < len(self.inputs) and not self.inputs[number].shape and self.inputs[number].dtype.kind in "iu":
+            bounds, parameter = np.iinfo(self.inputs[number].dtype), self.inputs[number]
+            if not bounds.min <= value <= bounds.max:
+                raise TypeError(f"main: argument {number} '{parameter.name}' must be {parameter}, but {value} was given")
+            return np.array(value, parameter.dtype)
+        return value
 
     def _refusal(self, args: Sequence[Any], error: Exception) -> Exception:
         """The error for arguments that the compiled function did not take; one that names the argument where tvm-ffi's does not."""

@@ -20,7 +20,7 @@ from legato.dialects.relax.markers import CONSTANT_INPUTS, DEFAULT, INPUT_FORMS,
 from legato.dialects.relax.type_index import indexed_types
 from legato.frontends.onnx.broadcasting import agreed_sizes
 from legato.frontends.onnx.entry import Entry, op
-from legato.frontends.onnx.forms import Inputs, Shapes, is_sequence, outputs, rows
+from legato.frontends.onnx.forms import Inputs, ModelForm, Shapes, is_sequence, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
 from legato.frontends.onnx.importer import Importer
 from legato.frontends.onnx.initialized import Initialized, Overridable
@@ -61,6 +61,9 @@ def from_onnx(
     ``legato.onnx_op`` registers them for all imports of the process. ``overridable``: the names of initializers that calls of the compiled
     model may give another value, or True for all that the model lists among its inputs, too, which are constants otherwise. They become
     the last inputs, each with its initializer as the default.
+
+    A model whose nodes draw random numbers gets one more input behind all others, the integer ``random_seed``, 0 by default: calls with the
+    same seed draw the same numbers.
 
     Arguments and results carry the model's names (``relax.name``); ops have the names of their nodes as locations.
 
@@ -125,10 +128,11 @@ def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: 
                 names = ", ".join(form.name for form in forms)
                 raise LegatoError(f"{label} has no tensors among its outputs ({names}): there is nothing to compute")
             _return(function, [value.name for value, _ in returned], [value.emit(importer.emitter) for _, value in returned])
-            for name, attribute in ((INPUT_FORMS, rows(inputs.forms)), (OUTPUT_FORMS, rows(forms))):
+            made = importer.random.default(weights)
+            for name, attribute in ((INPUT_FORMS, rows([*inputs.forms, *map(ModelForm, made)])), (OUTPUT_FORMS, rows(forms))):
                 if attribute is not None:
                     function.attributes[name] = attribute
-            _mark_initialized(function, defaults, initialized.constants)
+            _mark_initialized(function, defaults | made, initialized.constants)
     LOGGER.info("%s: %d nodes, opset %s, %d weights of %.1f MB", label, len(graph.node), opsets.get("", "none"), len(weights),
                 weights.nbytes / 1e6)
     return Module(module, weights)

@@ -20,6 +20,7 @@ from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.objection import objection_to
 from legato.frontends.onnx.ops.refusals import REASONS, reason_of
 from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, TryAgain, Undecided
+from legato.frontends.onnx.random_keys import RandomKeys
 from legato.frontends.onnx.reader import OLDEST_OPSET, ModelSource, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.schema_checks import check_arity, check_attribute_types, check_defined, check_references
 from legato.frontends.onnx.scope import Scope
@@ -44,6 +45,7 @@ class Importer:
         self._initializers = Initializers(source)
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
         self.expansion = Expansion(source.label)
+        self.random = RandomKeys(emitter.function, self._given(source.proto.graph))
         self._schema = cache(functions.schema_of)
 
     def add_functions(self, protos: Sequence[onnx.FunctionProto]) -> None:
@@ -205,6 +207,7 @@ class Importer:
             load=self._initializers.value,
             body=lambda graph: self.body(graph, scope),
             expansion=self.expansion,
+            random=self.random,
         )  # fmt: skip
         results = _folded(entry, node)
         if results is None:

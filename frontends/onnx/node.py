@@ -14,6 +14,7 @@ from legato.dialects.relax.requirements import Requirement, require_here
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.random_keys import RandomKeys
 from legato.frontends.onnx.schema_checks import FIELDS, check_type
 from legato.frontends.onnx.values import WIDENED, ComputedValue, ConstantValue, Emitter, Value, elements, size_array
 
@@ -41,14 +42,15 @@ class OnnxNode:
         load: Callable[[TensorProto | SparseTensorProto, str], ConstantValue],
         body: Callable[[GraphProto], Body],
         expansion: Expansion,
+        random: RandomKeys,
     ):
         """``used``: for each output, whether anything reads it; ``load`` makes a tensor a constant; ``body`` makes a subgraph a
-        function whose calls import it at the insertion point; ``expansion`` bounds these calls."""
+        function whose calls import it at the insertion point; ``expansion`` bounds these calls; ``random`` makes keys."""
         self.op_type, self.version, self.used = proto.op_type, version, list(used)
         self.name = next((name for name in proto.output if name), proto.op_type)  # name of constants created for this node
         self.label = node_name(proto)  # for messages of calls
         self._inputs, self._attributes, self._emitter, self._load = list(inputs), attributes, emitter, load
-        self.body, self.expansion = body, expansion
+        self.body, self.expansion, self.random = body, expansion, random
         self._read_inputs: set[int] = set()
         self._read_attributes: set[str] = set()
 

@@ -23,7 +23,10 @@ def most_steps(node: OnnxNode) -> Value | None:
     that with an integer that no step changes; None where the body has no such condition."""
     body = _Body(node.graph("body"), len(node))
     for counter, stop, more in body.limits():
+        drawn = node.random.made
         stop, step = _evaluated(node, [stop, body.steps[counter]])
+        if node.random.made != drawn:   # random numbers, which are others in each step
+            continue
         start, added = node.value(2 + counter), step.known()
         integers = all(kind(value.dtype) in ("int", "uint") and _is_one(value) for value in (start, stop, step))
         if integers and added is not None and added.dtype != object and added.item() > 0:

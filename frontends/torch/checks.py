@@ -77,6 +77,7 @@ def check_written(graph: "torch.fx.Graph", label: str) -> None:
           for place, axis in enumerate("hw")),
         (aten._native_batch_norm_legit.default, "training", _among(False)),
         (aten._native_batch_norm_legit_functional.default, "training", _among(False)),
+        (aten.scaled_dot_product_attention.default, "dropout_p", _among(0.0)),
         (aten.scatter_reduce.two, "reduce", _among("sum", "prod", "amin", "amax")),
     ]
     for node in graph.nodes:

@@ -124,10 +124,10 @@ def test_scan(attributes):
 def test_scans_that_are_refused():
     proto, _ = running_sum(scan_output_axes=[0])
     refuses(proto, "scan_output_axes = [0]: expected 2 values")
-    proto.graph.node[0].attribute[0].g.node[1].op_type = "Bernoulli"
+    proto.graph.node[0].attribute[0].g.node[1].op_type = "StringNormalizer"
     del proto.graph.node[0].attribute[0].g.node[1].input[1]
     del proto.graph.node[0].attribute[-1]
-    assert len(refuses(proto, "next (Bernoulli, opset 16): random numbers", kind=UnsupportedError).problems) == 1  # not once a step
+    assert len(refuses(proto, "next (StringNormalizer, opset 16): strings", kind=UnsupportedError).problems) == 1  # not once a step
 
 
 def counting(condition: str = "going", limit=5, going=True, opset: int = 16):

@@ -34,9 +34,9 @@ def test_a_model_without_gaps():
 
 
 def gapped():
-    """Random numbers; behind them, by types that ONNX infers, another; then one of an unknown domain, whose type nothing says."""
-    nodes = [node("RandomNormalLike", "x", "r", "/noise"), node("Bernoulli", "r", "b", "/drop"), node("Mul", "b x", "m", "/mul"),
-             node("Fused", "m", "f", "/fused", domain="acme"), node("Relu", "f", "g", "/relu"),
+    """An attribute that ONNX lacks; behind it, by types that it infers, another; then one of an unknown domain, whose type nothing says."""
+    nodes = [node("Softmax", "x", "r", "/noise", temperature=2.0), node("Sigmoid", "r", "b", "/drop", slope=2.0),
+             node("Mul", "b x", "m", "/mul"), node("Fused", "m", "f", "/fused", domain="acme"), node("Relu", "f", "g", "/relu"),
              node("Fused", "g", "h", "/again", domain="acme"), node("StringNormalizer", "s", "t", "/text"),
              node("Relu", "x", "z", "/other")]
     text = helper.make_tensor_value_info("s", TensorProto.STRING, [2])
@@ -46,7 +46,7 @@ def gapped():
 def test_all_gaps_at_once():
     report = legato.onnx_report(gapped())
     assert not report.is_complete
-    assert rows(report) == {"acme.Fused": (2, 2), "Bernoulli": (1, 1), "RandomNormalLike": (1, 1), "input": (0, 1),
+    assert rows(report) == {"acme.Fused": (2, 2), "Softmax": (1, 1), "Sigmoid": (1, 1), "input": (0, 1),
                             "StringNormalizer": (1, 1), "Relu": (2, 0), "Mul": (1, 0)}
     assert [problem.name for one in report.gaps for problem in one.problems if one.nodes] == [
         "/fused", "/again", "/drop", "/noise", "/text"]
@@ -60,7 +60,7 @@ def test_all_gaps_at_once():
 def test_what_is_behind_a_gap_is_checked_by_its_type():
     """A reshape that does not fit is found behind a node that cannot be imported, and is no gap of its own where sizes are not known."""
     fixed = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])
-    nodes = [node("RandomNormalLike", "x", "r", "/noise"), node("Reshape", "r shape", "y", "/reshape")]
+    nodes = [node("Softmax", "x", "r", "/noise", temperature=2.0), node("Reshape", "r shape", "y", "/reshape")]
     report = legato.onnx_report(model(nodes, [fixed], ("y",), constants={"shape": np.array([3, -1])}))
     assert rows(report)["Reshape"] == (1, 1) and report.behind == ()
     other = model([nodes[0], node("Reshape", "r shape", "y", "/reshape")], [fixed], ("y",), constants={"shape": np.array([4, 2])})

@@ -221,11 +221,6 @@ class Branches(nn.Module):
         return x if x.sum() > 0 else -x
 
 
-class Random(nn.Module):
-    def forward(self, x):
-        return x + torch.rand_like(x)
-
-
 class Fixed(nn.Module):
     def forward(self, x):
         return x + torch.ones(4, 3)
@@ -252,7 +247,6 @@ def test_refusals():
         (nn.Sequential(Factors()).eval(), (x,), legato.LegatoError, r"no translation of '0/_linalg_svd' \(aten._linalg_svd.default\)"),
         (Statistics().eval(), (x,), legato.LegatoError, r"makes an output 'getitem_1' of the sizes \[3\], which is \[0\]"),
         (nn.Linear(3, 3).eval(), (), legato.LegatoError, "torch cannot export Linear.*missing a required argument"),
-        (Random().eval(), (x,), legato.UnsupportedError, "Random asks for.*rand_like.*random numbers"),
     ):
         with pytest.raises(error, match=f"(?s){text}"):
             legato.from_torch(model, args)

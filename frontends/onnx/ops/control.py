@@ -1,12 +1,8 @@
-"""Conditionals known at import, and ops that do nothing at inference."""
-import numpy as np
-
+"""Conditionals."""
 from legato.core.mlir import ir
-from legato.dialects import relax
-from legato.frontends.onnx import branches, carried, run_time
+from legato.frontends.onnx import branches, carried
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
-from legato.frontends.onnx.problems import Refused
 from legato.frontends.onnx.values import SizeEquality, Value
 
 
@@ -54,27 +50,4 @@ def _decided(node, then: Body, other: Body) -> tuple[Value, ...]:
     return tuple(carried.values_of(common, results))
 
 
-@op("Dropout", 7, 10, 12, 13, 22)
-def dropout(node):
-    """Dropout: the input; the mask is true everywhere."""
-    node.ignore("seed")
-    if node.version < 12:
-        node.ignore("ratio")
-    elif node.by_data(2):
-        trains = relax.reshape(node.x(2), shape=[1])
-        if node.given(1):
-            trains = relax.logical_and(trains, relax.not_equal(node.x(1), node.literal(0, node.dtype(1))))
-        run_time.symbols(node, relax.negative(relax.astype(trains, dtype=run_time.I64)), "training_mode")   # a call that trains is an error
-    elif node.given(2) and node.scalar(2, "the training_mode") and (not node.given(1) or node.scalar(1, "the ratio") != 0):
-        raise Refused("training_mode = 1 is not supported")
-    node.ignore_input(1)
-    if not any(node.used[1:]):
-        return node.value(0)
-    dtype = np.dtype(np.bool_) if node.version >= 10 else node.dtype()
-    sizes = node.dims()
-    if all(isinstance(size, int) for size in sizes):
-        return node.value(0), np.broadcast_to(np.ones((), dtype), sizes)
-    return node.value(0), relax.broadcast_to(node.literal(1, dtype), shape=sizes)
-
-
-ENTRIES = (if_, dropout)
+ENTRIES = (if_,)

@@ -70,7 +70,8 @@ def _results_of_step(node, body: Body, number: ir.Value, states: LoopStates, ten
     """The condition, the tensors of the new states and the slices that the body gives for the number of a step and the tensors of the
     states."""
     going, count = ConstantValue(node.name, np.array(True)), states.count
-    following, *results = body([ComputedValue(number), going, *states.given(tensors)])
+    with node.random.step(number):
+        following, *results = body([ComputedValue(number), going, *states.given(tensors)])
     if len(results) != len(node.used):
         raise Malformed(f"its body gives {len(results) + 1} values; a condition, {count} states and {len(node.used) - count} outputs are "
                         "expected")
@@ -165,7 +166,8 @@ def _unrolled_loop(node):
         while condition and (most is None or step < most):
             check_steps(step + 1)
             number = ConstantValue(node.name, np.array(step, np.int64))
-            following, *results = body([number, ConstantValue(node.name, np.array(True)), *carried])
+            with node.random.step(step):
+                following, *results = body([number, ConstantValue(node.name, np.array(True)), *carried])
             if len(results) != len(made) + states:
                 raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {outputs} outputs are "
                                 "expected")

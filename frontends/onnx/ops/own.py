@@ -4,4 +4,4 @@ from legato.frontends.onnx.ops.unary import named
 DOMAIN = "legato"
 
 ENTRIES = tuple(named(op_type, (1,), op_type.lower(), domain=DOMAIN) for op_type in (
-    "Erfc", "Expm1", "Lgamma", "Log10", "Log1p", "Log2", "Trunc"))
+    "Erfc", "Erfinv", "Expm1", "Lgamma", "Log10", "Log1p", "Log2", "Trunc"))

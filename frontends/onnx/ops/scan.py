@@ -51,7 +51,8 @@ def _scan_at_run_time(node, body: Body, values: list[Value], states: int, axes: 
 
     def step(turn: regions.Turn, carried: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
         parts = [regions.slice_at(x, turn.left if back else turn.index) for x, back in zip(scanned, backwards)]
-        results = body([ComputedValue(x) for x in (*carried, *parts)])
+        with node.random.step(turn.number):
+            results = body([ComputedValue(x) for x in (*carried, *parts)])
         if len(results) != len(node.used):
             raise Malformed(f"its body gives {len(results)} values; {states} states and {len(output_axes)} scanned outputs are expected")
         emitted = [node.emit(result) for result in results]
@@ -89,7 +90,8 @@ def _batches(node, body: Body, values: list[Value], states: int):
     examples = []
     for number in range(size):
         own = [slice_of(node, value, 0, number) for value in values]
-        carried, made = _scanned(node, body, own[:states], own[states:], [0] * (len(values) - states), backwards)
+        with node.random.step(number):
+            carried, made = _scanned(node, body, own[:states], own[states:], [0] * (len(values) - states), backwards)
         examples.append([*carried, *(_valued(stack_of(node, parts, 0)) for parts in made)])
     return tuple(stack_of(node, list(results), 0) for results in zip(*examples))
 
@@ -104,7 +106,9 @@ def _scanned(node, body: Body, carried: list[Value], inputs: list[Value], axes: 
     with node.expansion.loop(count, len(node.graph("body").node)):
         for step in range(count):
             places = [count - 1 - step if back else step for back in backwards]
-            results = body([*carried, *(slice_of(node, value, axis, place) for value, axis, place in zip(inputs, axes, places))])
+            slices = (slice_of(node, value, axis, place) for value, axis, place in zip(inputs, axes, places))
+            with node.random.step(step):
+                results = body([*carried, *slices])
             if len(results) != len(node.used):
                 raise Malformed(f"its body gives {len(results)} values; {states} states and {len(made)} scanned outputs are expected")
             carried = results[:states]

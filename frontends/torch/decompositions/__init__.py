@@ -26,6 +26,7 @@ from legato.frontends.torch.decompositions.placing import PLACING
 from legato.frontends.torch.decompositions.pools import POOLS
 from legato.frontends.torch.decompositions.products import PRODUCTS
 from legato.frontends.torch.decompositions.quantization import QUANTIZATION
+from legato.frontends.torch.decompositions.random import RANDOM
 from legato.frontends.torch.decompositions.recurrent import RECURRENT
 from legato.frontends.torch.decompositions.reductions import REDUCTIONS
 from legato.frontends.torch.decompositions.repeats import REPEATS
@@ -44,7 +45,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return joined(FLAGS, WIDENED, AVERAGES, COMPLEX, NUMBERS, EMPTY, {
         **ACTIVATIONS, **ALIASES, **BAGS, **BESSEL, **CONVOLUTIONS, **DIVISION, **ELEMENTWISE, **EXPERTS, **EXPONENTIALS,
         **INTEGERS, **LAYERS, **LOSSES, **MATRICES, **ORDER, **OWN, **PADDING, **PLACING, **POOLS, **PRODUCTS, **QUANTIZATION,
-        **RECURRENT, **REDUCTIONS, **REPEATS, **RESIZING, **SAMPLING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
+        **RANDOM, **RECURRENT, **REDUCTIONS, **REPEATS, **RESIZING, **SAMPLING, **SCANS, **SPECIAL, **ZETA, **of_transformers()})
 
 
 def joined(*tables: Decompositions) -> dict[Any, Callable[..., Any]]:

@@ -6,7 +6,7 @@ import torch  # pyright: ignore[reportMissingImports]
 
 from legato.frontends.onnx.ops.own import DOMAIN
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 
 
 def _own(op_type: str) -> Callable[[Any], Any]:
@@ -25,6 +25,7 @@ def _trunc(x: Any) -> Any:
 
 OWN = {
     aten.erfc.default: _own("Erfc"),
+    **dict.fromkeys((aten.erfinv.default, prims.erf_inv.default), _own("Erfinv")),
     aten.expm1.default: _own("Expm1"),
     aten.lgamma.default: _own("Lgamma"),
     aten.log10.default: _own("Log10"),

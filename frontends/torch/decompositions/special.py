@@ -14,7 +14,7 @@ aten, prims = torch.ops.aten, torch.ops.prims
 DIGAMMA = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
 TRIGAMMA = (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)    # z T(z) / x beyond 1/x + 1/(2x^2), likewise
 FAR = 10
-# of the inverse error function: first guesses of Giles' kind, as in torch, which Halley's method makes exact
+# of the inverse error function: first guesses, which Halley's method makes exact
 NEAR_ABOVE, NEAR_BELOW = (-0.140543331, 0.914624893, -1.645349621, 0.886226899), (0.012229801, -0.329097515, 1.442710462, -2.118377725, 1.0)
 TAIL_ABOVE, TAIL_BELOW = (1.641345311, 3.429567803, -1.624906493, -1.970840454), (1.6370678, 3.5438892, 1.0)
 ERFCX_FAR, ERFCX_TERMS = {torch.float32: 5.0, torch.float64: 10.0}, 12
@@ -74,23 +74,6 @@ def trigamma(x: Any) -> Any:
 
 
 @in_floats
-def _erfinv(y: Any) -> Any:
-    """The inverse error function by Halley's method, of erfc near 1; NaN beyond 1."""
-    size = y.abs()
-    square, rest = y * y, 1 - size
-    root = (-(rest / 2).log()).sqrt()
-    near = size <= 0.7
-    x = torch.where(near, size * polynomial(square, NEAR_ABOVE) / polynomial(square, NEAR_BELOW),
-                    polynomial(root, TAIL_ABOVE) / polynomial(root, TAIL_BELOW))
-    for _ in range(2):
-        over = torch.where(near, x.erf() - size, rest - x.erfc())
-        step = over / (2 / math.sqrt(math.pi) * (-x * x).exp())
-        x = x - step / (1 + x * step)
-    x = torch.where(size == 1, torch.inf, torch.where(size > 1, torch.nan, x))
-    return torch.where(y < 0, -x, torch.where(y == 0, y, x))
-
-
-@in_floats
 def _ndtri(p: Any) -> Any:
     """The inverse of the normal distribution: that of erfc for the lesser of p and 1 - p, by Halley's method; NaN beyond 0 and 1."""
     tail = torch.where(p > 0.5, 1 - p, p)
@@ -129,7 +112,6 @@ def _erfcx(x: Any) -> Any:
 
 SPECIAL = {
     **dict.fromkeys((aten.digamma.default, prims.digamma.default), digamma),
-    **dict.fromkeys((aten.erfinv.default, prims.erf_inv.default), _erfinv),
     **dict.fromkeys((aten.special_ndtri.default, prims.ndtri.default), _ndtri),
     **dict.fromkeys((aten.special_erfcx.default, prims.erfcx.default), _erfcx),
 }
