@@ -42,7 +42,7 @@ class RandomKeys:
             self._steps.pop()
 
     def key(self, seed: float | None) -> ir.Value:
-        """A key at the insertion point, for one node. ``seed``: its attribute."""
+        """A key at the insertion point, for one node. ``seed``: its attribute, a float; an int of Dropout, which has two words."""
         if self._of_model is None:
             self._of_model = self._of_seed()
         self.made += 1
@@ -50,7 +50,9 @@ class RandomKeys:
             self._count += 1
             key = _folded(self._of_model, self._count)
         else:
-            key = _folded(_folded(self._of_model, OF_SEEDS), int(np.float32(seed).view(U32)))
+            key = _folded(self._of_model, OF_SEEDS)
+            for word in (seed >> 32, seed) if isinstance(seed, int) else (int(np.float32(seed).view(U32)),):
+                key = _folded(key, word)
         for number in self._steps:
             key = _folded(key, number)
         return key

@@ -102,6 +102,15 @@ def test_a_node_with_a_seed_draws_the_same_beside_other_nodes():
     assert len({*a, *b, *c}) == 12
 
 
+def test_the_seed_of_dropout_is_an_integer():
+    masks = []
+    for seed in (0, 1, 1 << 32):
+        constants = {"r": np.float32(0.5), "t": np.array(True)}
+        nodes = [node("Relu", "x", "y"), node("Dropout", "y r t", "z m", seed=seed)][seed == 1:]
+        masks.append(compiled(model(nodes, [value("y" if seed == 1 else "x", X)], ["m"], constants=constants))(X))
+    assert all(abs(np.mean(a == b) - 0.5) < 0.03 for a, b in ((masks[0], masks[1]), (masks[1], masks[2]), (masks[0], masks[2])))
+
+
 def looping(trips: int | None, seed: dict) -> tuple[onnx.ModelProto, list[np.ndarray]]:
     """A loop of three steps, and as many of a loop in it, each of which draws two numbers. ``trips``: None for a number at run time."""
     flag, number, two = (helper.make_tensor_value_info("", code, dims) for code, dims in

@@ -26,7 +26,8 @@ BITS_OF_HALVES = {np.dtype(np.float16): (7, 10), np.dtype(ml_dtypes.bfloat16): (
 
 
 def _key(node: OnnxNode) -> ir.Value:
-    return node.random.key(node.number("seed") if node.has("seed") else None)
+    seed = node.integer if node.op_type == "Dropout" else node.number
+    return node.random.key(seed("seed") if node.has("seed") else None)
 
 
 def unit(key: ir.Value, shape: Sequence[Size], dtype: np.dtype) -> ir.Value:
