@@ -16,7 +16,7 @@ from legato.dialects.relax.types import TensorType
 
 NAME_OF_SEED = "random_seed"
 OF_SEEDS = 0    # the number that leads to the keys of nodes with the attribute seed; those of the others begin behind it
-U32, U64, I64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
+U64, I64 = np.dtype(np.uint64), np.dtype(np.int64)
 
 
 class RandomKeys:
@@ -42,7 +42,7 @@ class RandomKeys:
             self._steps.pop()
 
     def key(self, seed: float | None) -> ir.Value:
-        """A key at the insertion point, for one node. ``seed``: its attribute, a float; an int of Dropout, which has two words."""
+        """A key at the insertion point, for one node. ``seed``: its attribute, a float, or an int of Dropout."""
         if self._of_model is None:
             self._of_model = self._of_seed()
         self.made += 1
@@ -50,9 +50,8 @@ class RandomKeys:
             self._count += 1
             key = _folded(self._of_model, self._count)
         else:
-            key = _folded(self._of_model, OF_SEEDS)
-            for word in (seed >> 32, seed) if isinstance(seed, int) else (int(np.float32(seed).view(U32)),):
-                key = _folded(key, word)
+            bits = seed if isinstance(seed, int) else int(np.float32(seed).view(np.uint32))
+            key = _folded(_folded(self._of_model, OF_SEEDS), bits)
         for number in self._steps:
             key = _folded(key, number)
         return key
@@ -62,7 +61,7 @@ class RandomKeys:
         return {} if self.name is None else {self.name: weights.add(self.name, np.zeros((), I64))}
 
     def _of_seed(self) -> ir.Value:
-        """The key of the seed, at the begin of main: its upper and its lower word, as ``jax.random.key`` makes it."""
+        """The key of the seed, at the begin of main: its bits, as ``jax.random.key`` makes it."""
         self.name, number = NAME_OF_SEED, 0
         while self.name in self._taken:
             number += 1
@@ -75,10 +74,9 @@ class RandomKeys:
             self._function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, self._function.type.results))
             self._function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
             with ir.InsertionPoint.at_block_begin(block):
-                bits = relax.reshape(relax.astype(seed, dtype=U64), shape=[1])
-                return relax.astype(relax.right_shift(bits, relax.constant(np.array([32, 0], U64))), dtype=U32)
+                return relax.astype(seed, dtype=U64)
 
 
 def _folded(key: ir.Value, number: "ir.Value | int") -> ir.Value:
-    data = relax.astype(number, dtype=U32) if isinstance(number, ir.Value) else relax.constant(np.array(number % (1 << 32), U32))
+    data = relax.astype(number, dtype=U64) if isinstance(number, ir.Value) else relax.constant(np.array(number % (1 << 64), U64))
     return relax.fold_in(key, data)

@@ -193,11 +193,12 @@ def _arange(start, step, shape):
     return onnx_op("Add", [start, onnx_op("Mul", [onnx_op("Range", [zero, count, one], runtime=True), step], runtime=True)], runtime=True)
 
 
-def _threefry(key, high, low):
+def _threefry(key, count):
     """Threefry-2x32 with 20 rounds, round by round on Python's integers, as the paper has it."""
-    key, most = [int(word) for word in key], (1 << 32) - 1
+    most = (1 << 32) - 1
+    key, (high, low) = ([int(number) >> 32, int(number) & most] for number in (key, count))
     key.append(0x1BD11BDA ^ key[0] ^ key[1])
-    x, y = (int(high) + key[0]) & most, (int(low) + key[1]) & most
+    x, y = (high + key[0]) & most, (low + key[1]) & most
     for number in range(20):
         x, bits = (x + y) & most, (13, 15, 26, 6, 17, 29, 16, 24)[number % 8]
         y = x ^ ((y << bits | y >> 32 - bits) & most)
@@ -208,8 +209,12 @@ def _threefry(key, high, low):
 
 
 def _random_bits(key, shape, dtype):
-    hashes = [_threefry(key, number >> 32, number & 0xFFFFFFFF) for number in range(int(np.prod(shape)))]
-    return np.array([x ^ y if dtype == np.uint32 else x << 32 | y for x, y in hashes], dtype).reshape(shape)
+    hashes = [_threefry(key, number) for number in range(int(np.prod(shape)))]
+    return np.array([x ^ y if dtype == np.uint32 else _joined(x, y) for x, y in hashes], dtype).reshape(shape)
+
+
+def _joined(high, low):
+    return np.array(high << 32 | low, np.uint64)
 
 
 def _col2im(x, size, strides, padding, dilations):
@@ -357,7 +362,7 @@ ORACLES = {
     "broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "arange": _arange,
     "random_bits": _random_bits,
-    "fold_in": lambda key, data: np.array(_threefry(key, 0, data), np.uint32),
+    "fold_in": lambda key, data: _joined(*_threefry(key, data)),
     "col2im": _col2im,
     "dynamic_broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "tile": lambda x, repeats: _i64("Tile")(x, repeats),

@@ -43,7 +43,7 @@ def random_operands(rng, cls, sizes):
         shape = base if not types else rng.choices(shapes, [5, 4, 1, 1])[0]
         kinds = operand.kinds if operand is not None else {"float"}
         integer = np.int8 if cls.OPERATION_NAME.endswith("_integer") else np.int64
-        dtypes = {"float": np.float32, "int": integer, "uint": np.uint32, "bool": np.bool_, "narrow": ml_dtypes.float8_e4m3fn}
+        dtypes = {"float": np.float32, "int": integer, "uint": np.uint64, "bool": np.bool_, "narrow": ml_dtypes.float8_e4m3fn}
         dtype = next(d for k, d in dtypes.items() if k in kinds)
         types.append(TensorType(tuple(shape), np.dtype(dtype)))
     return types

@@ -82,6 +82,12 @@ def test_a_model_that_draws_nothing_has_no_seed():
     assert [one.name for one in exe.inputs] == ["x"]
 
 
+def test_a_draw_is_part_of_the_kernel_that_reads_it():
+    exe = compiled(model([node("RandomNormalLike", "x", "z"), node("Add", "x z", "y")], [value("x", X, ["n", 100])], ["y"]))
+    assert len(exe.explain().kernels) == 2      # the key is the other one
+    np.testing.assert_array_equal(exe(X)[:7], exe(X[:7]) - X[:7] + X[:7])
+
+
 def test_names_of_the_model_are_kept():
     """An input of the seed's name, and one that is a list."""
     sequence = helper.make_tensor_sequence_value_info("random_seed", TensorProto.FLOAT, [40, 100])

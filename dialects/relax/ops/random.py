@@ -11,7 +11,6 @@ import numpy as np
 
 from legato.core.dtypes import spelling
 from legato.core.errors import ElementTypeError, InferenceError
-from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import DType, Shape
 from legato.dialects.relax.dims import Size
 from legato.dialects.relax.op import Operand, RelaxOp
@@ -22,7 +21,7 @@ PARITY = 0x1BD11BDA     # makes the third word of the key, so that a key of zero
 GROUPS = 5              # of four rounds, each with a part of the key added behind
 
 UNSIGNED = frozenset({"uint"})
-U32 = np.dtype(np.uint32)
+U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 
 def threefry(key: Sequence, count: Sequence, add, xor, rotate, constant) -> tuple:
@@ -38,36 +37,50 @@ def threefry(key: Sequence, count: Sequence, add, xor, rotate, constant) -> tupl
     return a, b
 
 
-def _hashed(key: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return threefry(key, (high, low), np.add, np.bitwise_xor,
-                    lambda x, bits: (x << np.uint32(bits)) | (x >> np.uint32(32 - bits)), np.uint32)
+def _hashed(key: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def rotate(x: np.ndarray, bits: int) -> np.ndarray:
+        return (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
+
+    return threefry(_words(key), _words(count), np.add, np.bitwise_xor, rotate, np.uint32)
 
 
-def _check_key(key: TensorType) -> None:
-    if key.rank != 1 or key.dtype != U32 or not assume_equal(key.dims[0], 2, "the number of words of a key"):
-        raise InferenceError(f"operand 'key' must be two words, tensor<2xui32>, is {list(key.dims)} of {spelling(key.dtype)}")
+def _words(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The higher and the lower half."""
+    return (x >> np.uint64(32)).astype(U32), x.astype(U32)
+
+
+def _joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    return high.astype(U64) << np.uint64(32) | low
+
+
+def _check_scalars(**operands: TensorType) -> None:
+    for name, operand in operands.items():
+        if operand.dtype != U64:
+            raise ElementTypeError(f"operand '{name}' must have ui64 elements, has {spelling(operand.dtype)}")
+        if operand.rank != 0:
+            raise InferenceError(f"operand '{name}' must be a scalar, has {list(operand.dims)}")
 
 
 class RandomBits(RelaxOp, name="random_bits"):
     """Random bits, the same for the same key on every target.
 
-    An element of 64 bits is the hash Threefry-2x32 (20 rounds) of its number in row-major order, in two words of which the first is the
-    higher one; an element of 32 bits is the exclusive or of these words. They are the bits of `jax.random.bits`.
+    An element of 64 bits is the hash Threefry-2x32 (20 rounds) of its number in row-major order; one of 32 bits is the exclusive or of the
+    hash's halves. They are the bits of `jax.random.bits`, whose keys are two words, here the higher and the lower half of one.
 
     ```mlir
-    %y = "relax.random_bits"(%key) {shape = #relax.dims<["n", 64]>, dtype = ui32}
-        : (tensor<2xui32>) -> tensor<?x64xui32, #relax.dims<["n", 64]>>
+    %y = "relax.random_bits"(%key) {shape = #relax.dims<["n", 64]>, dtype = ui64}
+        : (tensor<ui64>) -> tensor<?x64xui64, #relax.dims<["n", 64]>>
     ```
     """
 
-    key = Operand(UNSIGNED, "two words; `fold_in` makes others of it")
+    key = Operand(UNSIGNED, "a scalar; `fold_in` makes others of it")
     shape = Shape()
     dtype = DType(U32)
 
     @staticmethod
     def result_type(key: TensorType, shape: Sequence[Size], dtype: np.dtype) -> TensorType:
-        _check_key(key)
-        if dtype not in (U32, np.uint64):
+        _check_scalars(key=key)
+        if dtype not in (U32, U64):
             raise ElementTypeError(f"attribute 'dtype' is {spelling(dtype)}, expected ui32 or ui64")
         if any(isinstance(size, int) and size < 0 for size in shape):
             raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
@@ -75,19 +88,18 @@ class RandomBits(RelaxOp, name="random_bits"):
 
     @staticmethod
     def compute(key, shape, dtype):
-        counts = np.arange(prod(shape), dtype=np.uint64).reshape(shape)
-        high, low = _hashed(key, (counts >> np.uint64(32)).astype(U32), counts.astype(U32))
-        return high ^ low if dtype == U32 else high.astype(np.uint64) << np.uint64(32) | low
+        high, low = _hashed(key, np.arange(prod(shape), dtype=U64).reshape(shape))
+        return high ^ low if dtype == U32 else _joined(high, low)
 
 
 class FoldIn(RelaxOp, name="fold_in"):
     """Another key for random numbers, made of a key and a number.
 
-    It is both words of the hash Threefry-2x32 (20 rounds) of `data`, as `jax.random.fold_in`. Keys made of different numbers give numbers
-    that are independent of each other.
+    It is the hash Threefry-2x32 (20 rounds) of `data`, as `jax.random.fold_in`. Keys made of different numbers give numbers that are
+    independent of each other.
 
     ```mlir
-    %y = "relax.fold_in"(%key, %number) : (tensor<2xui32>, tensor<ui32>) -> tensor<2xui32>
+    %y = "relax.fold_in"(%key, %number) : (tensor<ui64>, tensor<ui64>) -> tensor<ui64>
     ```
     """
 
@@ -96,11 +108,9 @@ class FoldIn(RelaxOp, name="fold_in"):
 
     @staticmethod
     def result_type(key: TensorType, data: TensorType) -> TensorType:
-        _check_key(key)
-        if data.rank != 0:
-            raise InferenceError(f"operand 'data' must be a scalar, has {list(data.dims)}")
-        return key.with_dims([2])
+        _check_scalars(key=key, data=data)
+        return key
 
     @staticmethod
     def compute(key, data):
-        return np.stack(_hashed(key, np.zeros((), U32), data))
+        return _joined(*_hashed(key, data))

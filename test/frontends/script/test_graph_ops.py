@@ -283,6 +283,25 @@ def test_remainders_are_printed_as_they_are_read():
     assert "a = R.mod(x, y)" in text and "b = R.floor_mod(x, y)" in text
 
 
+RANDOM = '''@R.function
+def main(seed: R.Tensor((), "uint64"), x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    key = R.fold_in(seed, R.const(5, "uint64"))
+    return key, R.random_bits(seed, shape=(n,)), R.random_bits(seed, shape=(n, 1), dtype="uint64"), R.erfinv(x)
+'''
+
+
+def test_random_bits_are_printed_as_they_are_read():
+    """Bits are those of jax.random.bits(jax.random.key(7), ...), by jax 0.10.2."""
+    text = print_script(parse(RANDOM))
+    key, short, long, x = legato.compile(parse(text))(np.array(7, np.uint64), np.float32([0, 0.5, -1]))
+    assert key == 3583082021 << 32 | 1947592014
+    np.testing.assert_array_equal(short, np.uint32([2895194379, 4185947648, 1300703658]))
+    np.testing.assert_array_equal(long, np.uint64([[15571024786774969728], [837714335556982463], [4150233810675416579]]))
+    np.testing.assert_allclose(x, [0, 0.4769362762, -np.inf], rtol=1e-6)
+    assert print_script(parse(text)) == text
+
+
 OWN = {"constant", "concat", "lrn", "depth_to_space", "space_to_depth", "log2", "log10", "log1p", "expm1", "erfc", "erfinv", "lgamma", "reciprocal", "elu", "celu", "softsign",
        "hard_sigmoid", "hard_swish", "mish", "thresholded_relu", "matmul_integer", "conv2d_integer",
        "dynamic_broadcast_to", "matmul_quantized", "matmul_float8", "matmul_turned", "size_of", "name_sizes", "bitcast", "arg_max_pool1d", "arg_max_pool2d", "arg_max_pool3d",

@@ -108,13 +108,13 @@ def number_cases():
 
 
 def random_cases():
-    key = np.array([0x13198A2E, 0x03707344], np.uint32)
+    key = np.array(0x13198A2E03707344, np.uint64)
     for dtype in ("ui32", "ui64"):
         for shape in ((), (0, 3), (300,), (3, 5, 7), (2, 64)):
             yield Case("random_bits", [key], {"shape": list(shape), "dtype": dtype})
         yield Case("random_bits", [key], {"shape": ["n", 3, "m"], "dtype": dtype}, symbols={"n": 5, "m": 40})
         yield Case("random_bits", [key], {"shape": [40], "dtype": dtype}, constants=[0])
-    yield Case("fold_in", [key, np.array(0xFFFFFFFF, np.uint32)])
+    yield Case("fold_in", [key, np.array(0xFFFFFFFFFFFF, np.uint64)])
 
 
 def block_cases():
