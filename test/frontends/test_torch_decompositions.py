@@ -87,6 +87,7 @@ TYPES = {
     "nonzero_of_numbers": lambda x: (torch.nonzero(x[0, 0] * 0 + 1), torch.nonzero(x[0, 1] > 1e9), x + 1),
     "bincount_of_weights": lambda x: tuple(torch.bincount(BYTES % 7, weights, most) for most in (0, 9) for weights in (
         x[0, :6].nan_to_num(1, 2, 3), x[0, :6].nan_to_num(1, 2, 3).half(), BYTES, None)),
+    "all_true": lambda x: (torch.ops.aten._is_all_true(x > -99), torch.ops.aten._is_any_true(x > 99)),
     "any_of_bytes": lambda x: (x > 0).to(torch.uint8).any(1),
     "all_of_bytes": lambda x: (BYTES.all(), (BYTES - 255).all(), BYTES[0].all(), (x > 0).to(torch.uint8).all(1), (x * 0 == 0).all(),
                                x[0, 0].all()),

@@ -19,6 +19,7 @@ CONTINUOUS = {
     "double": (lambda x: torch.rand(200, 100, dtype=torch.float64), 0.5, 1 / 12**0.5, 0, 1),
     "randn": (lambda x: torch.randn(200, 100), 0, 1, -6, 6),
     "randn_like": (torch.randn_like, 0, 1, -6, 6),
+    "generator": (lambda x: torch.randn((200, 100), generator=None), 0, 1, -6, 6),
     "half": (lambda x: torch.randn(200, 100, dtype=torch.float16), 0, 1, -6, 6),
     "normal": (lambda x: torch.normal(3.0, 2.0, (200, 100)), 3, 2, -9, 15),
     "means": (lambda x: torch.normal(x, 2.0) - x, 0, 2, -12, 12),

@@ -51,17 +51,17 @@ def unit(key: ir.Value, shape: Sequence[Size], dtype: np.dtype) -> ir.Value:
 
 def uniform(key: ir.Value, shape: Sequence[Size], dtype: np.dtype, low: float, high: float) -> ir.Value:
     """Floats from ``low`` to below ``high``."""
-    low, high = np.array(low, dtype), np.array(high, dtype)
+    first, end = np.array(low, dtype), np.array(high, dtype)
     with np.errstate(over="ignore"):
-        span = high - low
+        span = end - first
     values = unit(key, shape, dtype)
     if not np.isfinite(span.astype(F64)):   # of numbers so great that no float is as great as their difference
         rest = relax.subtract(relax.constant(np.ones((), dtype)), values)
-        values = relax.add(relax.multiply(rest, relax.constant(low)), relax.multiply(values, relax.constant(high)))
+        values = relax.add(relax.multiply(rest, relax.constant(first)), relax.multiply(values, relax.constant(end)))
     else:
-        values = _moved(values, span, low)
-    if low < high and not (low == 0 and high == 1):     # which rounding may reach
-        values = relax.minimum(values, relax.constant(np.nextafter(high, low)))
+        values = _moved(values, span, first)
+    if first < end and not (first == 0 and end == 1):     # which rounding may reach
+        values = relax.minimum(values, relax.constant(np.nextafter(end, first)))
     return values
 
 
@@ -213,8 +213,9 @@ def _ratio(node: OnnxNode) -> ir.Value | None:
 
 def _ones(node: OnnxNode, dtype: np.dtype):
     sizes = node.dims()
-    if all(isinstance(size, int) for size in sizes):
-        return np.broadcast_to(np.ones((), dtype), sizes)
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return np.broadcast_to(np.ones((), dtype), known)
     return relax.broadcast_to(node.literal(1, dtype), shape=sizes)
 
 

@@ -1,5 +1,5 @@
 """Random numbers that torch's exporter lacks or draws otherwise, in terms of uniform and normal ones."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
@@ -18,6 +18,14 @@ def _integers(low: Any, high: Any, size: Sequence[Any]) -> Any:
     for _ in range(2 if guard_or_false(high - low <= FEW) else 4):
         bits = bits * FEW + (torch.rand(size) * FEW).to(torch.int64)
     return (bits & torch.iinfo(torch.int64).max) % (high - low) + low
+
+
+def _without_generator(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """The overload with a generator, which is drawn without it."""
+    def drawn(given: Any, *, dtype: Any = None, **_: Any) -> Any:
+        return draw(given, dtype=dtype)
+
+    return drawn
 
 
 def _randint(high: Any, size: Sequence[Any], *, dtype: Any = torch.int64, **_: Any) -> Any:
@@ -79,6 +87,8 @@ def _rrelu(x: Any, noise: Any, lower: float = 1 / 8, upper: float = 1 / 3, train
 
 
 RANDOM = {
+    **{getattr(aten, draw.__name__).generator: _without_generator(draw)
+       for draw in (torch.rand, torch.randn, torch.rand_like, torch.randn_like) if "generator" in getattr(aten, draw.__name__).overloads()},
     **dict.fromkeys((aten.randint.default, aten.randint.generator), _randint),
     **dict.fromkeys((aten.randint.low, aten.randint.low_generator), _randint_from),
     **dict.fromkeys((aten.randint_like.default, aten.randint_like.generator), _randint_like),

@@ -89,6 +89,8 @@ REDUCTIONS = {
     aten.histc.default: _histogram,
     **dict.fromkeys((aten.any.default, aten.any.dim, aten.any.dims), _any),
     **dict.fromkeys((aten.all.default, aten.all.dim, aten.all.dims), _all),
+    aten._is_all_true.default: torch.all,
+    aten._is_any_true.default: torch.any,
     aten.prod.dim_int: _prod,
     aten.var.correction: _of_number(torch.var),
     aten.std.correction: _of_number(torch.std),

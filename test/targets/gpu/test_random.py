@@ -1,5 +1,5 @@
-"""Random numbers on GPUs: the same as on CPUs, normal ones up to the error of the logarithm. Products of the ranges here are exact, which nvvm
-adds without rounding them."""
+"""Random numbers on GPUs: the same as on CPUs, normal ones up to the error of the logarithm. The range's products are exact: nvvm rounds
+none."""
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
