@@ -7,6 +7,7 @@ from onnx_check import model, value
 from onnx_refusals import node, refuses
 
 import legato
+from legato.tools import legato_run
 
 X = np.random.default_rng(0).standard_normal((40, 100)).astype(np.float32)
 # uniform, uniform(-3, 5), normal of shape [2, 2] with jax.random.fold_in(jax.random.key(7), n) for n = 1, 2, ..., by jax 0.10.2 in x64
@@ -149,6 +150,28 @@ def test_each_step_of_loops_draws_other_numbers(trips, seed):
     assert numbers.shape == (count, count, 2) and len(np.unique(numbers)) == numbers.size
     np.testing.assert_allclose(numbers.sum((0, 1)), total, rtol=1e-6)
     np.testing.assert_array_equal(numbers, exe(*arguments)[1])
+
+
+def test_a_loop_until_a_drawn_number_has_no_known_bound():
+    """What it stacks has no room: the first draw, which an import could take for the bound, is not that of each step."""
+    nodes = [node("RandomUniformLike", "ten", "u"), node("Mul", "u ten", "end"), node("Cast", "end", "whole", to=TensorProto.INT64),
+             node("Add", "count one", "next"), node("Less", "next whole", "goes")]
+    number, flag = (helper.make_tensor_value_info("", code, []) for code in (TensorProto.INT64, TensorProto.BOOL))
+    named = [onnx.ValueInfoProto(name=name, type=of.type) for name, of in
+             (("i", number), ("going", flag), ("count", number), ("goes", flag), ("next", number))]
+    body = helper.make_graph(nodes, "body", named[:3], [*named[3:], helper.make_empty_tensor_value_info("end")])
+    constants = {"ten": np.float32(10), "one": np.array(1), "zero": np.array(0), "true": np.array(True)}
+    proto = model([helper.make_node("Loop", ["", "flag", "zero"], ["last", "ends"], body=body)], [value("flag", constants.pop("true"))],
+                  ["last", "ends"], constants=constants)
+    refuses(proto, "no number of steps that says how much room they take", kind=legato.UnsupportedError)
+
+
+def test_the_command_line_says_that_it_cannot_compare_draws(tmp_path, capsys):
+    onnx.save(model([node("RandomNormalLike", "x", "z"), node("Add", "x z", "y", "/add")], [value("x", X)], ["y"]), tmp_path / "m.onnx")
+    np.save(tmp_path / "seed.npy", np.array(5))
+    arguments = [str(tmp_path / "m.onnx"), "--random", "--check", "onnxruntime", "--input", f"random_seed={tmp_path / 'seed.npy'}"]
+    assert legato_run.main(arguments) == 1
+    assert "ABOVE 0.0001; the model draws random numbers, by 'random_seed': onnxruntime draws others" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("length", [3, 20])
