@@ -76,3 +76,19 @@ func.func @place(%x: tensor<?xf32, #relax.dims<["n"]>>) -> tensor<2xf32> {
   %0 = "relax.strided_slice"(%a) {begin = #relax.dims<["n"]>, end = #relax.dims<["n + 2"]>} : (tensor<5xf32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// Random bits of a known key are known; many of them are not stored.
+// CHECK-LABEL: func.func @bits
+// CHECK-DAG: "relax.constant"() {value = dense<[2895194379, 4185947648]> : tensor<2xui32>}
+// CHECK-DAG: %[[KEY:.*]] = "relax.constant"() {value = dense<15389220101028177230> : tensor<ui64>}
+// CHECK: "relax.random_bits"(%[[KEY]]) {shape = #relax.dims<[1024, 1024]>}
+func.func @bits() -> (tensor<2xui32>, tensor<1024x1024xui32>) {
+  %key = "relax.constant"() {value = dense<7> : tensor<ui64>} : () -> tensor<ui64>
+  %number = "relax.constant"() {value = dense<5> : tensor<ui64>} : () -> tensor<ui64>
+  %0 = "relax.random_bits"(%key) {shape = #relax.dims<[2]>} : (tensor<ui64>) -> tensor<2xui32>
+  %other = "relax.fold_in"(%key, %number) : (tensor<ui64>, tensor<ui64>) -> tensor<ui64>
+  %1 = "relax.random_bits"(%other) {shape = #relax.dims<[1024, 1024]>} : (tensor<ui64>) -> tensor<1024x1024xui32>
+  return %0, %1 : tensor<2xui32>, tensor<1024x1024xui32>
+}

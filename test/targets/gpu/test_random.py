@@ -10,8 +10,8 @@ from vulkan_driver import needs_vulkan
 import legato
 from legato.script import parse
 
-RUNS = {"vulkan": lambda module: legato.compile(module, "vulkan"), "nvvm": compiled}
-EACH = pytest.mark.parametrize("target", [pytest.param("vulkan", marks=needs_vulkan), "nvvm"])
+RUNS = {**{name: lambda module, name=name: legato.compile(module, name) for name in ("vulkan", "vulkan{int64=false}")}, "nvvm": compiled}
+EACH = pytest.mark.parametrize("target", [*(pytest.param(name, marks=needs_vulkan) for name in list(RUNS)[:2]), "nvvm"])
 BITS = '''@R.function
 def main(seed: R.Tensor((), "uint64"), x: R.Tensor(("n", 5), "float32")):
     n = T.int64()
