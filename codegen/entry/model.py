@@ -30,6 +30,8 @@ from legato.dialects.tir.markers import ARENA, CHIP, FRAME, FUNCTIONS, HELD, LAT
 from legato.passes.memory import signature
 from legato.passes.memory.signature import Boundary, BoundaryValue, donors, linear_axis, packed_functions, value_of
 
+MOST_SHOWN = 8      # inputs, in a message that lists them
+
 
 def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None, threads: int,
                is_checked: bool = False, flushes: bool = False) -> str:
@@ -83,7 +85,7 @@ def _frame_counts(main: ir.OpView) -> dict[str, int]:
 
 def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool, flushes: bool) -> list[str]:
     strings = Strings()
-    strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
+    strings.add(_signature(boundary.inputs))
     late = [text.value for text in main.attributes[LATE_SYMBOLS]] if LATE_SYMBOLS in main.attributes else []
     symbols = [*boundary.symbols, *late]
     inputs, axes, outputs, sizes = [], [], [], 1   # the first size is the arena's
@@ -120,6 +122,13 @@ def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool,
         table_text(Packed, "packed", packed), *(cuda_tables(main, boundary, strings) if is_for_cuda(main) else []),
         constant_text("legato.strings", strings.text),
     ]
+
+
+def _signature(inputs: Sequence[BoundaryValue]) -> str:
+    """What a call with another number of arguments is told; of many inputs the first ones."""
+    shown = [f"{value.name}: {value}" for value in inputs]
+    more = [f"and {len(shown) - MOST_SHOWN} more"] if len(shown) > MOST_SHOWN + 1 else []
+    return f"main({', '.join([*shown[:MOST_SHOWN], *more] if more else shown)})"
 
 
 def result_axes(shape: Sequence[Size]) -> list[signature.LinearAxis]:

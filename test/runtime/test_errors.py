@@ -39,6 +39,15 @@ def test_number_of_arguments(symbolic):
     assert said(symbolic, X, X, X) == f"TypeError: {signature} takes 2 arguments, but 3 given"
 
 
+def test_number_of_many_arguments():
+    """As a language model with a cache in each layer has them: its signature filled pages."""
+    type_ = "memref<2xf32>"
+    inputs = ", ".join(f'%x{number}: {type_} {{relax.name = "x{number}"}}' for number in range(40))
+    text = f"func.func @main({inputs}) -> {type_} {{ return %x39 : {type_} }}"
+    message = said(build(text), X)
+    assert message.endswith("x7: float32[2], and 32 more) takes 40 arguments, but 1 given") and message.count("float32") == 8
+
+
 @pytest.mark.parametrize("value, words", [
     (3, "an int"), (2.5, "a float"), (True, "a bool"), (None, "None"), ("text", "a str"), ("a longer text", "a str"),
     ([1.0, 2.0], "a list or tuple"), ({"x": 1}, "a dict"),
