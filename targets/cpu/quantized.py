@@ -42,7 +42,8 @@ def matmul(k, x, weight, scale, zero, out):
     on_matrices = pairs and fills_matrices(product, machine)
     in_bytes = quantized_bytes.takes(product, machine, k.attrs["rows_in_bytes"]) and not on_matrices
     few, pairs = few and not in_bytes, pairs and not in_bytes
-    if (few and not pairs) or not isinstance(rows, int):
+    unknown = not isinstance(rows, int) and not in_bytes
+    if (few and not pairs) or unknown:
         product.prepare()
     if in_bytes:
         k.moves_values(1 / LARGEST)
@@ -55,7 +56,7 @@ def matmul(k, x, weight, scale, zero, out):
             product.allocate(threads)
 
     def panel(thread: ir.Value | int, at: ir.Value) -> None:
-        if not isinstance(rows, int):
+        if unknown:
             product.one_or_many(at, partial(many, thread))
         elif few and not pairs:
             product.few_rows(at, rows)

@@ -1,36 +1,30 @@
-"""The loops of a product of several rows, rounded to bytes, with a weight of 4 or 8 bits, by instructions on bytes (AVX512-VNNI, AVX-VNNI).
+"""The loops of a product of rows, rounded to bytes, with a weight of 4 or 8 bits, by instructions on bytes.
 
-By a scale for each block of the weight, numbers of a row become -127 to 127. A word of a weight of 4 bits has the nibbles of eight rows of
-it: those at even and those at odd places are four bytes of each lane, which one instruction multiplies by four of the row and adds up.
-Of a weight of 8 bits, the bytes of four rows are shuffled into lanes.
-Rows that bytes cannot hold, for NaN, infinities or numbers that are all tiny, leave the product to floats.
+By a scale for each block of the weight, numbers of a row become -127 to 127; ``weight_bytes`` reads the weight and multiplies. Rows that
+bytes cannot hold, for NaN, infinities or numbers that are all tiny, leave the product to floats.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref, vector
 from legato.core.vector_loops import Size, Vectors, if_else, in_parts, loop, minus, plus, quotient, read, scratch, times, write
 from legato.dialects.relax.ops.quantized import WORD_BITS
-from legato.dialects.tir import intrinsics
 from legato.targets.cpu.dot_products import splat_of
-from legato.targets.cpu.integer_rows import BITS, LEAST, LOW, PARTS, PER, SIGNS, compare, is_normal, magnitudes, rounded, write_bytes
+from legato.targets.cpu.integer_rows import BITS, LEAST, PARTS, PER, compare, is_normal, magnitudes, rounded, write_bytes
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.quantized_loops import AHEAD, QuantizedProduct
+from legato.targets.cpu.quantized_loops import QuantizedProduct
 from legato.targets.cpu.threads import TYPICAL, WORTH_IT
+from legato.targets.cpu.weight_bytes import UNPACKED, WeightBytes
 
 LARGEST = 127       # of a row's integers
-BYTE_SIGNS = 0x80808080 - (1 << WORD_BITS)
-VECTORS = 2         # of columns in a tile
-LEAST_ROWS = {4: 3, 8: 2}   # by the weight's bits; for fewer, its bytes are what takes long
+VECTORS = 2         # of columns in a tile of many rows
 
 
 def takes(product: QuantizedProduct, machine: Machine, in_bytes: bool) -> bool:
     """Whether a product is made so: of rows that may be bytes, and a weight whose words instructions on bytes take."""
-    known = (product.bits == BITS or (product.bits == 8 and product.block % PER == 0)) and product.lanes in (8, 16)
-    enough = known and (not isinstance(product.rows, int) or product.rows >= LEAST_ROWS[product.bits])
-    return in_bytes and enough and machine.multiplies_bytes and machine.lanes(32) == product.lanes
+    known = product.bits == BITS or (product.bits == 8 and product.block % PER == 0)
+    return in_bytes and known and machine.has("avx2") and product.lanes in (8, 16) and machine.lanes(32) == product.lanes
 
 
 def row_tiles(rows: Size, most: int) -> tuple[int, ...]:
@@ -48,12 +42,11 @@ class QuantizedBytes:
         self.product, self.v, self.rows = product, product.v, product.rows
         self.i32 = ir.IntegerType.get_signless(WORD_BITS)
         self.narrow = Vectors(PER)
-        self.steps, self.half = product.block // PER, 1 << (product.bits - 1)
+        self.steps = product.block // PER
         self.true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
-        columns = list(range(0, product.width, self.v.lanes))
-        self.groups = [columns[at: at + VECTORS] for at in range(0, len(columns), VECTORS)]
-        most = (machine.registers - VECTORS * PARTS) // (2 * VECTORS)
-        self.tiles = row_tiles(self.rows, max(most, 1))
+        self.weight, self.registers = WeightBytes(product, machine), machine.registers
+        most = (machine.registers - VECTORS * PARTS) // VECTORS if product.bits == BITS else machine.registers // UNPACKED
+        self.tiles = row_tiles(self.rows, most // 2)
         product.allocate(threads)
         self.bytes = self._room(self.i32, product.depth // PER, PARTS)
         self.factors, self.sums = self._room(self.v.f32, product.blocks), self._room(self.i32, product.blocks)
@@ -112,9 +105,15 @@ class QuantizedBytes:
             loop(done, stop, rows, lambda row, rows=rows: self._tile(panel, row, rows))
             done = stop
 
+    def _groups(self, rows: int) -> list[list[int]]:
+        """The columns of a panel, by those that so many rows are multiplied by at once: of few rows by whole lines of the weight."""
+        columns = list(range(0, self.product.width, self.v.lanes))
+        many = next((size for size in (len(columns), UNPACKED) if 2 * rows * size <= self.registers), VECTORS)
+        return [columns[at: at + many] for at in range(0, len(columns), many)]
+
     def _tile(self, panel: ir.Value, row: ir.Value, rows: int) -> None:
         """The product of some rows."""
-        for columns in self.groups:
+        for columns in self._groups(rows):
             zeros = [self.v.splat(0)] * (rows * len(columns))
             totals = loop(0, self.product.blocks, 1, lambda b, *totals, columns=columns: self._block(panel, b, row, columns, totals), zeros)
             for at, total in enumerate(totals):
@@ -125,21 +124,23 @@ class QuantizedBytes:
         product, v, many = self.product, self.v, len(columns)
         first = times(b, self.steps)
         given = [read(self.sums, plus(row, i), b) for i in range(len(totals) // many)]
-        half = arith.ConstantOp(self.i32, -self.half).result
-        starts = [v.spread(arith.muli(one, half)) for one in given]      # since that is added to the weight
+        less = arith.ConstantOp(self.i32, -self.weight.above).result
+        starts = [v.spread(arith.muli(one, less)) for one in given]
 
         def word(s: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             found = list(sums)
-            read_parts = self._nibbles if product.bits == BITS else self._bytes
-            parts = read_parts(panel, b, s, columns)
-            for at in range(len(found)):
-                i, j = divmod(at, many)
-                for part in range(PARTS):
-                    factor = v.spread(read(self.bytes, plus(row, i), plus(first, s), part))
-                    found[at] = intrinsics.build("dot4_u8s8", parts[j][part], factor, found[at])
+            for start in range(0, many, UNPACKED):
+                group = columns[start: start + UNPACKED]
+                parts = self.weight.read(panel, b, s, group)
+                for i in range(len(totals) // many):
+                    factors = [v.spread(read(self.bytes, plus(row, i), plus(first, s), part)) for part in range(PARTS)]
+                    for j, one in enumerate(parts, i * many + start):
+                        found[j] = self.weight.add_products(one, factors, found[j])
             return found
 
         sums = loop(0, self.steps, 1, word, [starts[at // many] for at in range(len(totals))])
+        size = min(many, UNPACKED)
+        sums = [one for at in range(0, len(sums), size) for one in self.weight.in_order(sums[at: at + size])]
         zeros = [None if product.zero is None else product.per_block(product.zero, panel, b, column) for column in columns]
         scales = [product.per_block(product.scale, panel, b, column) for column in columns]
         found = []
@@ -151,30 +152,3 @@ class QuantizedBytes:
             factor = v.spread(read(self.factors, plus(row, i), b))
             found.append(vector.FMAOp(arith.mulf(value, scales[j]), factor, total).result)
         return found
-
-    def _nibbles(self, panel: ir.Value, b: ir.Value, s: ir.Value, columns: list[int]) -> list[list[ir.Value]]:
-        """The integers + ``half`` of a word of each column, a byte each: those of even and those of odd rows."""
-        product, found = self.product, []
-        product.fetch(product.weight, columns, panel, b, plus(s, max(AHEAD // product.row_bytes, 1)))
-        for column in columns:
-            words = self.v.load(product.weight, panel, b, s, column)
-            given, low = arith.xori(words, splat_of(words.type, SIGNS)), splat_of(words.type, LOW)
-            found.append([arith.andi(given, low), arith.andi(arith.shrui(given, splat_of(words.type, BITS)), low)])
-        return found
-
-    def _bytes(self, panel: ir.Value, b: ir.Value, s: ir.Value, columns: list[int]) -> list[list[ir.Value]]:
-        """The integers + ``half`` of ``PER`` rows of each column, a byte each: those of the first and of the other half of the rows."""
-        product, first = self.product, times(s, PER)
-        for row in range(0, PER, max(LINE // product.row_bytes, 1)):
-            product.fetch(product.weight, columns, panel, b, plus(plus(first, row), max(AHEAD // product.row_bytes, 1)))
-        return [[self._four_rows(panel, b, plus(first, part * PER // PARTS), column) for part in range(PARTS)] for column in columns]
-
-    def _four_rows(self, panel: ir.Value, b: ir.Value, first: Size, column: int) -> ir.Value:
-        """The bytes of four rows, those of a column in one lane."""
-        lanes = self.v.lanes
-        rows = [self.v.load(self.product.weight, panel, b, plus(first, row), column) for row in range(4)]
-        low, high = (vector.ShuffleOp(one, other, [row * lanes + lane for lane in range(lanes) for row in range(2)]).result
-                     for one, other in (rows[:2], rows[2:]))
-        order = [pair * 2 * lanes + 2 * lane + byte for lane in range(lanes) for pair in range(2) for byte in range(2)]
-        words = vector.BitCastOp(self.v.of(self.i32), vector.ShuffleOp(low, high, order).result).result
-        return arith.xori(words, splat_of(words.type, BYTE_SIGNS))

@@ -205,12 +205,13 @@ class QuantizedProduct:
         for at, total in enumerate(totals):
             self.store(total, at // len(columns), panel, columns[at % len(columns)])
 
-    def fetch(self, buffer: ir.Value, columns: Sequence[Size], *outer: Size) -> None:
-        """Fetches the lines that these columns are in, if the weight is large. Behind its end that does no harm."""
+    def fetch(self, buffer: ir.Value, columns: Sequence[Size], *outer: Size, near: bool = True) -> None:
+        """Fetches the lines that these columns are in, if the weight is large: to the first-level cache, or if not ``near`` to the second.
+        Behind its end that does no harm."""
         if self.is_large:
             for column in columns:
                 if not isinstance(column, int) or column * element_bytes(buffer.type.element_type) % LINE == 0:
-                    memref.PrefetchOp(buffer, [*map(value_of, outer), value_of(column)], False, 3, True)
+                    memref.PrefetchOp(buffer, [*map(value_of, outer), value_of(column)], False, 3 if near else 2, True)
 
     def _below(self, zero: ir.Value | None) -> ir.Value:
         """What the integers that are summed exceed their differences from the zero by."""
