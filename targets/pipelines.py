@@ -92,7 +92,8 @@ def cpu_stages(target: "Target") -> Stages:
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
-                  "relax-slice-parts,relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-turn-few-columns{target=%s},"
+                  "relax-repeat-elements,relax-slice-parts,"
+                  "relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-turn-few-columns{target=%s},"
                   "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}tir-fuse-slices,{FUSE % ''},{COLLAPSE},"

@@ -33,6 +33,7 @@ PASSES: dict[str, str] = {
     "relax-unit-axes-first": "passes.graph.unit_axes_first:UnitAxesFirst",
     "relax-turn-weights": "passes.graph.turn_weights:TurnWeights",
     "relax-narrow-indices": "passes.graph.narrow_indices:NarrowIndices",
+    "relax-repeat-elements": "passes.graph.repeat_elements:RepeatElements",
     "relax-slice-parts": "passes.graph.slice_parts:SliceParts",
     "relax-weigh-rows": "passes.graph.weigh_rows:WeighRows",
     "relax-expand-constants": "passes.graph.expand_constants:ExpandConstants",

@@ -144,12 +144,11 @@ def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: floa
         for a in axes:
             sizes[a.axis] = sizes[a.axis] * round(a.scale) if a.count is None else a.count
         return relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
-    for a in _in_order(axes, node.rank()):
-        if a.scale == 1 and a.count in (None, a.size) and rule.coordinates != "tf_crop_and_resize":
-            continue
-        if a.count is None:
-            x = _repeated(x, a)
-            continue
+    changed = [a for a in axes if rule.coordinates == "tf_crop_and_resize" or a.scale != 1 or a.count not in (None, a.size)]
+    repeated = {a.axis: round(a.scale) for a in changed if a.count is None}
+    if repeated:
+        x = repeated_along(x, repeated)
+    for a in _in_order([a for a in changed if a.count is not None], node.rank()):
         found, dtype = rule.neighbours(a.size, a.count, a.scale, a.roi), relax.TensorType.of(x.type).dtype
         if found.outside.any():
             outsides.append(found.outside.reshape([-1] + [1] * (node.rank() - 1 - a.axis)))
@@ -166,7 +165,7 @@ def _in_order(axes: list[_ResizedAxis], rank: int) -> list[_ResizedAxis]:
     """The axes in the order in which they take least: the tensor is transposed for its last one, best where the others are short."""
     others = [a for a in axes if a.axis != rank - 1]
     last = [a for a in axes if a.axis == rank - 1]
-    return [*last, *others] if sum(math.log(a.scale) for a in others) > 0 else [*others, *last]
+    return [*last, *others[::-1]] if sum(math.log(a.scale) for a in others) > 0 else [*others, *last]
 
 
 def _blended(node, x: ir.Value, found: Neighbours, axis: int, dtype: np.dtype) -> ir.Value:
@@ -195,11 +194,15 @@ def _repeats(rule: ResizeRule, a: _ResizedAxis) -> bool:
     return found.tolist() == np.repeat(np.arange(sample), times).tolist()
 
 
-def _repeated(x: ir.Value, a: _ResizedAxis) -> ir.Value:
-    """x with each element of an axis repeated."""
-    times, sizes = round(a.scale), list(relax.TensorType.of(x.type).dims)
-    spread = relax.broadcast_to(relax.expand_dims(x, axis=[a.axis + 1]), shape=[*sizes[: a.axis + 1], times, *sizes[a.axis + 1 :]])
-    return relax.reshape(spread, shape=[*sizes[: a.axis], sizes[a.axis] * times, *sizes[a.axis + 1 :]])
+def repeated_along(x: ir.Value, times: dict[int, int]) -> ir.Value:
+    """x with each element of some axes repeated so many times."""
+    sizes = list(relax.TensorType.of(x.type).dims)
+    units, spread, whole = [], [], []
+    for axis, size in enumerate(sizes):
+        units += [size, 1] if axis in times else [size]
+        spread += [size, times[axis]] if axis in times else [size]
+        whole.append(size * times.get(axis, 1))
+    return relax.reshape(relax.broadcast_to(relax.reshape(x, shape=units), shape=spread), shape=whole)
 
 
 def _known(node, rule: ResizeRule, axes: list[int], scales: list[float], counts: list[int | None] | None = None,

@@ -266,3 +266,29 @@ def test_elements_several_times(target):
         given = [values(shape, dtype) for _, dtype in cases]
         for (count, _), x, found in zip(cases, given, net.run(*given), strict=True):
             assert np.array_equal(found, np.repeat(x[..., 0], count, axis=1)), (shape, count)
+
+
+@pytest.mark.parametrize("target", [*TARGETS.values(), "llvm{threads=2}"], ids=[*TARGETS, "two threads"])
+def test_rows_and_elements_several_times(target):
+    """Of known and of free sizes: rows of whole vectors, of overlapping ones, and of parts of one; a single row, along no axis."""
+    def repeat(net: Net, c: int | str, h: int | str, w: int | str, rows: int, count: int, dtype: str) -> None:
+        spread = net.op("relax.reshape", [net.input((c, h, w), dtype)], shape=[c, h, 1, w, 1])
+        spread = net.op("relax.broadcast_to", [spread], shape=[c, h, rows, w, count])
+        whole = [c, f"{h} * {rows}", f"{w} * {count}"] if free else [c, h * rows, w * count]
+        net.output(net.op("relax.reshape", [spread], shape=whole))
+
+    cases = (((2, 3, 40), 2, 2, "f32"), ((3, 2, 19), 3, 4, "f64"), ((1, 4, 7), 2, 3, "i16"), ((70, 9, 33), 2, 2, "i32"))
+    for free in (False, True):
+        net = Net(target)
+        for number, (shape, rows, count, dtype) in enumerate(cases):
+            repeat(net, *([f"{name}{number}" for name in "chw"] if free else shape), rows, count, dtype)
+        row = net.op("relax.broadcast_to", [net.input(("m" if free else 21, 1))], shape=["m" if free else 21, 2])
+        net.output(net.op("relax.reshape", [row], shape=["m * 2" if free else 42]))
+        lines = [values((21, 1)), *(values((size, 1)) for size in (3, 16, 0) if free)]
+        for line, less in zip(lines, (0, 14, 16, 19)):
+            arrays = [values((*shape[:-1], max(shape[-1] - less, 0)), dtype) for shape, _, _, dtype in cases]
+            *found, single_row = net.run(*arrays, line)
+            assert np.array_equal(single_row, np.repeat(line, 2))
+            for (shape, rows, count, _), x, one in zip(cases, arrays, found, strict=True):
+                assert np.array_equal(one, x.repeat(rows, 1).repeat(count, 2)), (shape, less, free)
+        assert str(net.lowered("scheduled")).count("vector.shuffle") > 10
