@@ -33,6 +33,7 @@ from legato.targets.cpu.topk_by_sorting import RULES as CPU_TOPK_BY_SORTING
 from legato.targets.cpu.topk_in_columns import RULES as CPU_TOPK_IN_COLUMNS
 from legato.targets.cpu.topk_in_registers import RULES as CPU_TOPK_IN_REGISTERS
 from legato.targets.cpu.topk_of_any_length import RULES as CPU_TOPK_OF_ANY_LENGTH
+from legato.targets.cpu.topk_of_wide_elements import RULES as CPU_TOPK_OF_WIDE_ELEMENTS
 from legato.targets.cpu.weighted_rows import RULES as CPU_WEIGHTED_ROWS
 from legato.targets.cpu.winograd import choose_winograd
 from legato.targets.generic import RULES as GENERIC_RULES
@@ -130,7 +131,7 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *
                                                    *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_REPEATED_ELEMENTS,
                                                    *CPU_SCATTER, *CPU_TAKE_IN_VECTORS, *CPU_TOPK,
                                                    *CPU_TOPK_BY_HALVES, *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,
-                                                   *CPU_TOPK_OF_ANY_LENGTH,
+                                                   *CPU_TOPK_OF_ANY_LENGTH, *CPU_TOPK_OF_WIDE_ELEMENTS,
                                                    *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),
               options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
                        "matmul-precision": None, "flush-denormals": None, "check-bounds": None, "fill-memory": None},

@@ -15,6 +15,7 @@ class Keys:
 
     def __init__(self, kind: Element, largest: bool) -> None:
         self.kind, self.largest = kind.wide, largest
+        self.bits = 32 if self.kind.bits <= 32 else 64      # of ranks: keys are made of those of 32
 
     def key(self, value: ir.Value, number: ir.Value) -> ir.Value:
         """The key of an element with an index."""
@@ -45,22 +46,22 @@ class Keys:
         return number if number.type == wanted else arith.trunci(wanted, number)
 
     def rank(self, value: ir.Value) -> ir.Value:
-        """i32 that are ordered as elements, or vectors of them."""
-        i32 = _like(value.type, ir.IntegerType.get_signless(32))
+        """Integers of ``bits`` that are ordered as elements, or vectors of them."""
+        ranks, most = _like(value.type, ir.IntegerType.get_signless(self.bits)), (1 << self.bits - 1) - 1
         if self.kind.is_float and element_of(value.type) != self.kind.type:
             value = arith.extf(_like(value.type, self.kind.type), value)
         if self.kind.is_float:
             zero = constant(value.type, 0.0)
             value = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, value, zero), zero, value)
-            bits = arith.bitcast(i32, value)
-            flipped = arith.andi(arith.shrsi(bits, constant(i32, 31)), constant(i32, (1 << 31) - 1))
+            bits = arith.bitcast(ranks, value)
+            flipped = arith.andi(arith.shrsi(bits, constant(ranks, self.bits - 1)), constant(ranks, most))
             is_nan = arith.cmpf(arith.CmpFPredicate.UNO, value, value)
-            rank = arith.select(is_nan, constant(i32, (1 << 31) - 1), arith.xori(bits, flipped))
-        elif self.kind.bits == 32:
-            rank = arith.xori(value, constant(i32, -(1 << 31))) if self.kind.is_unsigned else value
+            rank = arith.select(is_nan, constant(ranks, most), arith.xori(bits, flipped))
+        elif self.kind.bits == self.bits:
+            rank = arith.xori(value, constant(ranks, -most - 1)) if self.kind.is_unsigned else value
         else:
-            rank = arith.extui(i32, value) if self.kind.is_unsigned else arith.extsi(i32, value)
-        return rank if self.largest else arith.xori(rank, constant(i32, -1))
+            rank = arith.extui(ranks, value) if self.kind.is_unsigned else arith.extsi(ranks, value)
+        return rank if self.largest else arith.xori(rank, constant(ranks, -1))
 
 
 def in_vectors(kind: Element) -> bool:

@@ -5,7 +5,8 @@ the lane before. Vectors of elements none of which beats the worst so far are pa
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math, vector
@@ -59,7 +60,7 @@ class BestOfRow:
         return places
 
     def _of(self, x: ir.Value, at: list[ir.Value]) -> list[ir.Value]:
-        size, width = dim(x, x.type.rank - 1), 2 * self.lanes
+        size, width, (none, unbeaten) = dim(x, x.type.rank - 1), 2 * self.lanes, self._none()
         bits = ir.IntegerType.get_signless(width)
 
         def lowest(lanes: Size) -> ir.Value:
@@ -69,47 +70,53 @@ class BestOfRow:
 
         def offer(number: ir.Value, *carried: ir.Value, inside: Size = width) -> Sequence[ir.Value]:
             """The carried keys, the worst of them last, with those of a vector that are better. ``inside``: the lanes that it has."""
-            first, worst = times(number, width), carried[-1]
+            first, best, worst = times(number, width), carried[:len(none)], carried[len(none):]
             elements = read_vector(x, [*at, first], width, self.kind.const(0), inside == width)
-            is_better = vector.BitCastOp(ir.VectorType.get([1], bits), self.keys.beat(elements, worst)).result
-            found = vector.ExtractOp(is_better, [], [0]).result
-            is_free = arith.cmpi(arith.CmpIPredicate.eq, worst, constant(self.key, FREE))
+            better, is_free = self._beat(elements, worst)
+            found = vector.ExtractOp(vector.BitCastOp(ir.VectorType.get([1], bits), better).result, [], [0]).result
             found = arith.andi(arith.select(is_free, constant(bits, -1), found), lowest(inside))
 
             def enter(_: ir.Value, left: ir.Value, *best: ir.Value) -> Sequence[ir.Value]:
                 place = plus(first, arith.index_castui(ir.IndexType.get(), math.CountTrailingZerosOp(left).result))
-                key = self.keys.key(read(extract(x, [*at, place]), self.kind), place)
-                return [arith.andi(left, arith.subi(left, constant(bits, 1))), *self._entered(best, key)]
+                entered = self._entered(best, read(extract(x, [*at, place]), self.kind), place)
+                return [arith.andi(left, arith.subi(left, constant(bits, 1))), *entered]
 
             def entered() -> Sequence[ir.Value]:
                 number = arith.index_castui(ir.IndexType.get(), math.CtPopOp(found).result)
-                best = looped(number, [found, *carried[:-1]], enter)[1:]
-                return [*best, self._last(best)]
+                entered = looped(number, [found, *best], enter)[1:]
+                return [*entered, *self._worst(entered)]
 
             return when(arith.cmpi(arith.CmpIPredicate.ne, found, constant(bits, 0)), carried, entered)
 
-        nothing = constant(self.type, FREE)
-        found: Sequence[ir.Value] = [*[nothing] * -(-self.count // self.lanes), constant(self.key, FREE)]
+        found: Sequence[ir.Value] = [*none, *unbeaten]
         whole = quotient(size, width)
         found = looped(whole, found, offer)
         rest = minus(size, times(whole, width))
         if rest != 0:
             found = offer(index_value(whole), *found, inside=rest)
-        return list(found[:-1])
+        return list(found[:len(none)])
 
-    def _entered(self, best: Sequence[ir.Value], key: ir.Value) -> list[ir.Value]:
-        """Keys in order, with one more and without the last."""
-        new = vector.BroadcastOp(self.type, key).result
-        moved = [range(-1, self.lanes - 1), *[range(self.lanes - 1, 2 * self.lanes - 1)] * (len(best) - 1)]
-        before = [best[0], *best[:-1]]
-        found = []
-        for mine, other, lanes in zip(best, before, moved, strict=True):
-            if other is mine:
-                shifted = vector.ShuffleOp(mine, new, [self.lanes, *lanes[1:]]).result
-            else:
-                shifted = vector.ShuffleOp(other, mine, list(lanes)).result
-            found.append(arith.maxsi(mine, arith.minsi(shifted, new)))
-        return found
+    def _none(self) -> tuple[list[ir.Value], list[ir.Value]]:
+        """The best keys of no elements, and the worst of them."""
+        return [constant(self.type, FREE)] * -(-self.count // self.lanes), [constant(self.key, FREE)]
+
+    def _worst(self, best: Sequence[ir.Value]) -> list[ir.Value]:
+        return [self._last(best)]
+
+    def _beat(self, elements: ir.Value, worst: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
+        """Which elements of a vector beat the worst so far, and whether that is none."""
+        return self.keys.beat(elements, worst[0]), arith.cmpi(arith.CmpIPredicate.eq, worst[0], constant(self.key, FREE))
+
+    def _entered(self, best: Sequence[ir.Value], value: ir.Value, place: ir.Value) -> list[ir.Value]:
+        """Keys in order, with that of one more element and without the last."""
+        new = vector.BroadcastOp(self.type, self.keys.key(value, place)).result
+        return [arith.maxsi(mine, arith.minsi(shifted, new)) for mine, shifted in zip(best, self._moved_on(best, new), strict=True)]
+
+    def _moved_on(self, best: Sequence[ir.Value], new: ir.Value) -> Iterator[ir.Value]:
+        """Vectors, each lane of which is the one before it; the first is one of ``new``."""
+        yield vector.ShuffleOp(best[0], new, [self.lanes, *range(self.lanes - 1)]).result
+        for other, mine in pairwise(best):
+            yield vector.ShuffleOp(other, mine, list(range(self.lanes - 1, 2 * self.lanes - 1))).result
 
     def _last(self, best: Sequence[ir.Value]) -> ir.Value:
         vector_, lane = divmod(self.count - 1, self.lanes)

@@ -1,5 +1,5 @@
 """topk of rows around vectors, of ties, NaNs and zeros of both signs, in all element types, against numpy's stable sort."""
-from itertools import cycle
+from itertools import cycle, product
 
 import ml_dtypes
 import numpy as np
@@ -60,6 +60,27 @@ def test_elements_of_64_bits(target, kind):
              for shape, axis in (((40,), 0), ((100, 3), 0), ((2, 33, 5), 1), ((2, 1000), 1))
              for k, largest in ((shape[axis], True), (shape[axis], False), (shape[axis] // 2 + 1, True))]
     check(TARGETS[target], cases)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_few_elements_of_64_bits(target):
+    """In vectors, of rows of any length: the numbers that the least and the greatest element of each type have are those of no element."""
+    cases = []
+    for at, (dtype, (length, k)) in enumerate(product((np.float64, np.int64, np.uint64), ((3, 1), (7, 7), (16, 4), (1000, 3), (1000, 11)))):
+        x = numbers((3, length), np.dtype(dtype), ("all", "few", "special")[at % 3])
+        least, most = (-np.inf, np.nan) if dtype is np.float64 else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        x[0, ::2], x[1] = (least, most)[at % 2], (most, least)[at % 2]
+        cases.append((x, k, 1, at % 2 == 0))
+    check(TARGETS[target], cases)
+    check(TARGETS[target], [(x, k, 1, not largest) for x, k, _, largest in cases])
+    net = Net(TARGETS[target])
+    for name, dtype in enumerate(("f64", "i64")):
+        net.output(net.op("relax.topk", [net.input(("r", f"n{name}"), dtype)], k=3, axis=1, largest=True))
+    for lengths in ((3, 40), (17, 5)):
+        arrays = [numbers((2, n), np.dtype(dtype), "few") for n, dtype in zip(lengths, (np.float64, np.int64), strict=True)]
+        for x, found in zip(arrays, net.run(*arrays), strict=True):
+            np.testing.assert_array_equal(found, best(x, 3, 1, True))
+    assert str(net.lowered("scheduled")).count("vector.shuffle") >= 4
 
 
 SORTED = [(n, k) for n in (16, 17, 31, 33, 63, 65, 127, 256, 500, 1025) for k in (-(-n // 4), n)]
