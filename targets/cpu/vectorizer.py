@@ -66,9 +66,17 @@ class Vectorizer:
         if self.fits(nest, extent):
             return 0
         if extent < 0:
-            return widest
+            return widest if len(nest.iterator_types) == 1 else self._of_unknown_row(nest, widest)
         widest = min(widest, power_of_two_below(extent))
         return widest // 2 if extent % widest and extent % (widest // 2) == 0 and widest // 2 >= self.lanes(nest) * 4 else widest
+
+    def _of_unknown_row(self, nest: StructuredOp, widest: int) -> int:
+        """The tile size of rows that may be short: the rest of each is written under masks, which takes long without AVX-512. Functions
+        take less time of two registers than of one, whose instructions wait for each other."""
+        if self.machine.has("avx512vl"):
+            return widest
+        is_cheap = all(name.startswith(("arith.", "linalg.", "math.absf")) for name in nest.body_names)
+        return min(self.lanes(nest) * (1 if is_cheap else 2), widest)
 
     def unmasked_strip(self, nest: StructuredOp, extent: int, registers: int) -> int:
         """As ``strip``, avoiding masked accumulators: prefers sizes that divide the extent or leave a power of two."""

@@ -105,6 +105,21 @@ def test_broadcasts(target):
         assert np.array_equal(found, expected), case
 
 
+def test_rows_of_a_length_that_the_call_knows():
+    """Masks, which take long without AVX-512, are for what a register leaves of a row, or two where functions are computed."""
+    net = Net("llvm{cpu=x86-64-v3}")
+    added = net.op("relax.add", [net.input(("n", "m")), net.input((1, "m"))])
+    net.output(added)
+    net.output(net.op("relax.exp", [net.op("relax.multiply", [net.input(("a", "b")), net.input(("a", 1))])]))
+    for rows, length in ((3, 0), (2, 5), (5, 8), (3, 21), (2, 40), (3, 100)):
+        arrays = [values(shape, seed=seed) for seed, shape in enumerate(((rows, length), (1, length), (rows, length), (rows, 1)))]
+        x, y = net.run(*arrays)
+        assert np.array_equal(x, arrays[0] + arrays[1]), length
+        np.testing.assert_allclose(y, np.exp(arrays[2] * arrays[3]), rtol=2e-6)
+    text = str(net.lowered("scheduled"))
+    assert "vector<16xf32>" in text and "vector<64xf32>" not in text
+
+
 DTYPE_CASES = (
     [("relax.add", t, np.add) for t in ("f64", "f16", "bf16", "i8", "i16", "i32", "i64")]
     + [("relax.maximum", t, np.maximum) for t in ("f32", "f64", "i8", "i64")]
