@@ -1,4 +1,6 @@
 """Det, compiled, beside numpy: sizes that are known and that only a call knows, singular and empty matrices, pivots in every place."""
+import re
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -10,10 +12,14 @@ RNG = np.random.default_rng(3)
 SIZES = (0, 1, 2, 3, 4, 5, 8, 33)
 
 
-def compiled(shape, dtype=np.float32):
+def imported(shape, dtype=np.float32):
     graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"], "area")], "g", [value("x", np.empty(0, dtype), shape)],
                               [helper.make_empty_tensor_value_info("y")])
-    return legato.compile(legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)))
+    return legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10))
+
+
+def compiled(shape, dtype=np.float32):
+    return legato.compile(imported(shape, dtype))
 
 
 def matrices(size, dtype=np.float32):
@@ -45,6 +51,17 @@ def test_determinants_of_matrices_of_known_size(size):
     exe = compiled(["batch", size, size])
     assert_determinants(exe, matrices(size), 1e-5)
     assert exe(np.empty((0, size, size), np.float32)).shape == (0,)
+
+
+def test_a_step_writes_what_is_left_of_the_matrices_where_it_is():
+    """Columns that are cleared are left out after a quarter of the steps each; two steps read and write two buffers in turns, so that
+    matrices are copied for the last of an odd number alone, if only the call knows it."""
+    for shape, columns, copies in ((["b", 33, 33], (33, 24, 15, 6), 0), (["b", "n", "n"], ("?",), 1)):
+        lowered = str(legato.lower(imported(shape), "llvm", last="bufferized"))
+        main = lowered[lowered.index("func.func @main("): lowered.index("func.func @main_sizes(")]
+        for number in columns:
+            assert f"memref<{number}x?x{shape[-1] if number != '?' else number}xf32>" in main
+        assert len(re.findall(r"memref.copy .*: memref<[0-9?]+x\?x[0-9?]+xf32> to", main)) == copies
 
 
 def test_a_determinant_of_half_precision():

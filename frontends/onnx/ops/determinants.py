@@ -1,7 +1,8 @@
 """Determinants, by Gaussian elimination with pivots."""
 import numpy as np
 
-from legato.core.mlir import ir
+from legato.core.ir_helpers import index
+from legato.core.mlir import arith, ir
 from legato.dialects import relax
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.elimination import square_matrices
@@ -9,6 +10,7 @@ from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import OnnxNode
 
 UNROLLED = 4   # columns up to which each step is code of its own, on what is left of the matrix
+PARTS, LEAST_PART = 4, 8    # of the columns: a loop for each works on what is left, and has so many steps at least
 
 
 @op("Det", 11, 22)
@@ -19,24 +21,43 @@ def det(node):
     if isinstance(rows, int) and rows <= UNROLLED:
         return relax.reshape(_unrolled(node, x, found, rows), shape=batch)
     # the column of a step comes first: a matrix and its transpose have the same determinant
-    left = relax.broadcast_to(relax.constant(np.True_), shape=list(relax.TensorType.of(x.type).dims[:2]))
-    states = [relax.permute_dims(x, axes=[2, 0, 1]), found, left]
+    x = relax.permute_dims(x, axes=[2, 0, 1])
+    left = relax.broadcast_to(relax.constant(np.True_), shape=list(relax.TensorType.of(x.type).dims[1:]))
 
-    def turn(at: regions.Turn, before: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
-        return list(_step(node, at, *before)), []
+    states, part = [x, found, left], max(LEAST_PART, -(-rows // PARTS)) if isinstance(rows, int) else rows
+    for done in range(0, rows, part) if isinstance(rows, int) else (0,):
+        if done:    # the columns that are cleared are read no more
+            states[0] = relax.strided_slice(states[0], begin=[part], end=[rows - done + part], axes=[0])
+        states = _cleared(node, min(part, rows - done) if isinstance(rows, int) else rows, states)
+    return relax.reshape(states[1], shape=batch)
 
-    (_, found, _), _ = regions.loop(node.emitter, rows, states, turn)
-    return relax.reshape(found, shape=batch)
+
+def _cleared(node: OnnxNode, steps: relax.dims.Size, states: list[ir.Value]) -> list[ir.Value]:
+    """The states after so many steps, two at a time: the second one writes the matrices where the first one read them, and a loop of single
+    ones would copy them."""
+    def two_steps(at: regions.Turn, states: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+        first = arith.MulIOp(at.index, index(2)).result
+        return _step(node, arith.AddIOp(first, index(1)).result, *_step(node, first, *states)), []
+
+    def last_step(at: regions.Turn, states: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+        last = relax.dims.materialize(steps - 1, node.emitter.function)
+        return _step(node, last, *states), []
+
+    if steps != 1:
+        states, _ = regions.loop(node.emitter, steps // 2, states, two_steps)
+    if isinstance(steps, int) and steps % 2:
+        return _step(node, index(steps - 1), *states)
+    return states if isinstance(steps, int) else regions.loop(node.emitter, steps % 2, states, last_step)[0]
 
 
-def _step(node: OnnxNode, at: regions.Turn, x: ir.Value, found: ir.Value, left: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Clears a column, x [columns, matrices, rows], in the rows that are ``left`` but for its pivot's, and multiplies what is found by the
-    pivot. Rows stay where they are: the pivot's would change places with those in front of it that are left, each of which changes the
-    sign."""
+def _step(node: OnnxNode, place: ir.Value, x: ir.Value, found: ir.Value, left: ir.Value) -> list[ir.Value]:
+    """Clears the column at a place, x [columns, matrices, rows], in the rows that are ``left`` but for its pivot's, and multiplies what is
+    found by the pivot. Rows stay where they are: the pivot's would change places with those in front of it that are left, each of which
+    changes the sign."""
     one, minus, zero = (node.literal(value, node.dtype()) for value in (1, -1, 0))
     shape = relax.TensorType.of(x.type).dims
     row = relax.expand_dims(run_time.counted(shape[2]), axis=[0])         # [1, rows]
-    column = regions.slice_at(x, at.index)
+    column = regions.slice_at(x, place)
     best = relax.argmax(relax.where(left, relax.abs(column), minus), axis=1, keepdims=True)       # [matrices, 1]
     pivot = relax.gather_elements(column, best, axis=1)
     in_front = relax.logical_and(left, relax.less(row, best))
@@ -45,7 +66,7 @@ def _step(node: OnnxNode, at: regions.Turn, x: ir.Value, found: ir.Value, left: 
     factor = relax.where(left, relax.divide(column, relax.where(relax.equal(pivot, zero), one, pivot)), zero)
     pivots = relax.gather_elements(x, relax.broadcast_to(best, shape=[*shape[:2], 1]), axis=2)
     x = relax.subtract(x, relax.multiply(pivots, relax.expand_dims(factor, axis=[0])))
-    return x, relax.multiply(found, relax.multiply(relax.squeeze(pivot, axis=[1]), sign)), left
+    return [x, relax.multiply(found, relax.multiply(relax.squeeze(pivot, axis=[1]), sign)), left]
 
 
 def _unrolled(node: OnnxNode, x: ir.Value, found: ir.Value, rows: int) -> ir.Value:

@@ -17,13 +17,14 @@ def in_memory_of(argument: ir.BlockArgument, value: ir.Value, last: ir.Operation
     else bufferization decides, and copies what it cannot prove."""
     if value == argument:
         return argument
-    _compute_in(argument, value)
+    compute_in(argument, value)
     with ir.InsertionPoint(last), last.location:
         return bufferization.MaterializeInDestinationOp(argument.type, value, argument).result
 
 
-def _compute_in(argument: ir.BlockArgument, value: ir.Value) -> None:
-    """Gives a call that makes the value the argument as its output, if that was empty and all readers of the argument come before."""
+def compute_in(argument: ir.BlockArgument, value: ir.Value, store: ir.Operation | None = None) -> None:
+    """Gives a call that makes the value the argument as its output, if that was empty and all readers of the argument come before, but for
+    a ``store`` of the value."""
     if isinstance(value.owner, ir.Block) or value.owner.name != "func.call":
         return
     call = value.owner.operation
@@ -33,7 +34,8 @@ def _compute_in(argument: ir.BlockArgument, value: ir.Value) -> None:
     if call.block != block or isinstance(output.owner, ir.Block) or output.owner.name != "tensor.empty" or output.type != argument.type:
         return
     order = {op.operation: number for number, op in enumerate(block.operations)}
-    if all(order[_in_block(reader, block)] < order[call.operation] for reader in _readers(argument, block)):
+    readers = (_in_block(reader, block) for reader in _readers(argument, block) if reader != store)
+    if all(order[reader] < order[call] for reader in readers):
         call.operands[place] = argument
 
 

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from legato.core.ir_helpers import find, terminator
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import tir
+from legato.passes.memory.bufferize.donated import compute_in
 from legato.passes.memory.bufferize.reads import VIEWS
 
 STORE = "bufferization.materialize_in_destination"
 
 
 def own_states(function: func.FuncOp) -> None:
-    """Stores nothing that a loop inside computes in the state's own memory, and copies what lies in other states before the first store.
+    """Stores nothing that a loop inside computes in the state's own memory, computes there what a step makes once it has read the state,
+    and copies what lies in other states before the first store.
 
     Bufferization takes both for conflicts that it cannot avoid.
     """
@@ -35,6 +37,8 @@ def _separate_states(block: ir.Block, found: list[ir.Operation]) -> None:
     dropped: list[ir.Operation] = []
     for op in found:
         value, into = op.operands
+        if into in states:
+            compute_in(ir.BlockArgument(into), value, op)
         begins = set(_begins(value)) & states
         if into in begins and tir.is_tied(value, into) and (value == into or _is_read_by_one(into, op)):
             op.results[0].replace_all_uses_with(value)

@@ -41,3 +41,27 @@ func.func @exchanged(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index) -> (tensor
   }
   return %r#0, %r#1 : tensor<?xf32>, tensor<?xf32>
 }
+
+// A state is computed in its memory by a call that comes after all that read it, and not by one that reads it.
+// CHECK-LABEL: func.func @computed
+// CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}})
+// CHECK: %[[E:.*]] = tensor.empty
+// CHECK: %[[F:.*]] = func.call @k(%[[A]], %[[E]])
+// CHECK: func.call @k(%[[F]], %[[A]])
+// CHECK: %[[H:.*]] = tensor.empty
+// CHECK: %[[G:.*]] = func.call @k(%[[B]], %[[H]])
+// CHECK: bufferization.materialize_in_destination %[[G]] in %[[B]]
+func.func @computed(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index) -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (tensor<?xf32>, tensor<?xf32>) {
+    %e = tensor.empty(%n) : tensor<?xf32>
+    %0 = func.call @k(%a, %e) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %1 = func.call @k(%0, %e) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %2 = func.call @k(%b, %e) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %3 = bufferization.materialize_in_destination %1 in %a : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    %4 = bufferization.materialize_in_destination %2 in %b : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %3, %4 : tensor<?xf32>, tensor<?xf32>
+  }
+  return %r#0, %r#1 : tensor<?xf32>, tensor<?xf32>
+}
