@@ -1,7 +1,8 @@
 """tir-lower-copies: copies of strided buffers become loops around contiguous copies; upstream would call a library function.
 
 A contiguous part of static size is a ``memcpy``, or a few vectors: LLVM stores those that it makes of a short one out of order, which takes
-a third more time where memory is the limit. One of dynamic size is copied by vectors, with a mask for the rest.
+a third more time where memory is the limit. One of dynamic size is copied by vectors, the last of which is under a mask, or on CPUs without
+AVX-512, where masks take long, overlaps the one before it.
 """
 from collections import Counter
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 MANY = 16       # copies in a function
 FEW = range(2, 9)   # vectors of a memcpy that LLVM makes instructions of
+SHORTEST = 4    # elements of a vector: fewer are copied one by one
 UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
@@ -205,28 +207,52 @@ class Copy:
                 self.vectors([*places, around.induction_variable])
                 scf.YieldOp([])
             return
+        lanes, size = self.machine.lanes(bits_of(self.source.type.element_type)), self.size(last)
+        if self.machine.has("avx512bw"):
+            self.vectors_and_part(places, size, lanes)
+        else:
+            self.overlapping(places, size, lanes)
+
+    def vectors_and_part(self, places: list[ir.Value], size: ir.Value, lanes: int) -> None:
+        """Copies a row by vectors, the last under a mask."""
         element = self.source.type.element_type
-        bits = bits_of(element)
-        lanes = self.machine.lanes(bits)
         type_ = ir.VectorType.get([lanes], element)
-        size = self.size(last)
         whole = arith.subi(size, arith.remui(size, index(lanes)))
-        around = scf.ForOp(index(0), whole, index(lanes))
+        self.steps(places, whole, lanes)
+        mask = vector.CreateMaskOp(ir.VectorType.get([lanes], ir.IntegerType.get_signless(1)), [arith.subi(size, whole)]).result
+        zero = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, zero_of(element))).result
+        value = vector.MaskedLoadOp(type_, self.source, [*places, whole], mask, zero).result
+        vector.MaskedStoreOp(self.target, [*places, whole], mask, value)
+
+    def overlapping(self, places: list[ir.Value], size: ir.Value, lanes: int) -> None:
+        """Copies a row by vectors, of which the last begins where it ends with the row; a shorter one by shorter vectors."""
+        either = scf.IfOp(arith.cmpi(arith.CmpIPredicate.uge, size, index(lanes)), has_else=True)
+        with ir.InsertionPoint(either.then_block):
+            last = arith.subi(size, index(lanes))
+            self.steps(places, last, lanes)
+            self.piece_at([*places, last], lanes)
+            scf.YieldOp([])
+        with ir.InsertionPoint(either.else_block):
+            if lanes // 2 >= SHORTEST:
+                self.overlapping(places, size, lanes // 2)
+            else:
+                self.steps(places, size, 1)
+            scf.YieldOp([])
+
+    def steps(self, places: list[ir.Value], end: ir.Value, lanes: int) -> None:
+        """Copies the elements of a row up to one, so many at a time."""
+        around = scf.ForOp(index(0), end, index(lanes))
         with ir.InsertionPoint(around.body):
-            at = [*places, around.induction_variable]
-            vector.StoreOp(vector.LoadOp(type_, self.source, at).result, self.target, at)
+            self.piece_at([*places, around.induction_variable], lanes)
             scf.YieldOp([])
-        if self.machine.has("avx512bw") or (self.machine.has("avx2") and bits >= 32):
-            mask = vector.CreateMaskOp(ir.VectorType.get([lanes], ir.IntegerType.get_signless(1)), [arith.subi(size, whole)]).result
-            zero = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, zero_of(element))).result
-            value = vector.MaskedLoadOp(type_, self.source, [*places, whole], mask, zero).result
-            vector.MaskedStoreOp(self.target, [*places, whole], mask, value)
-            return
-        rest = scf.ForOp(whole, size, index(1))
-        with ir.InsertionPoint(rest.body):
-            at = [*places, rest.induction_variable]
+
+    def piece_at(self, at: list[ir.Value], lanes: int) -> None:
+        """Copies neighbouring elements."""
+        if lanes == 1:
             memref.StoreOp(memref.LoadOp(self.source, at).result, self.target, at)
-            scf.YieldOp([])
+        else:
+            type_ = ir.VectorType.get([lanes], self.source.type.element_type)
+            vector.StoreOp(vector.LoadOp(type_, self.source, at).result, self.target, at)
 
 
 def zero_of(element: ir.Type) -> ir.Attribute:

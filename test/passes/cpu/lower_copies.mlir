@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --tir-lower-copies=target=llvm{cpu=x86-64-v3} | filecheck %s
 // RUN: legato-opt %s --tir-lower-copies=target=llvm{cpu=x86-64-v2} | filecheck %s --check-prefix=V2
+// RUN: legato-opt %s --tir-lower-copies=target=llvm{cpu=x86-64-v4} | filecheck %s --check-prefix=V4
 
 // Rows of a strided buffer are copied one by one: each is one memcpy.
 // CHECK-LABEL: func.func @rows(
@@ -49,16 +50,24 @@ func.func @bits(%x: memref<100xi1>, %y: memref<100xi1>) {
   return
 }
 
-// Rows of a size known at run time only are copied by vectors, their end under a mask where the CPU has masks.
+// Rows of a size known at run time only are copied by vectors: their end under a mask with AVX-512, else by a vector that ends there, or by
+// shorter ones where rows are shorter.
 // CHECK-LABEL: func.func @dynamic(
+// CHECK: arith.cmpi uge, %[[SIZE:.*]], %c8
+// CHECK: %[[LAST:.*]] = arith.subi %[[SIZE]], %c8
+// CHECK: scf.for %{{.*}} to %[[LAST]]
 // CHECK: vector.load {{.*}} vector<8xf32>
-// CHECK: vector.store
-// CHECK: vector.maskedload
-// CHECK: vector.maskedstore
+// CHECK: vector.load %{{.*}}[%{{.*}}, %[[LAST]]] {{.*}} vector<8xf32>
+// CHECK: vector.load {{.*}} vector<4xf32>
+// CHECK-NOT: mask
+// CHECK: memref.store
 // V2-LABEL: func.func @dynamic(
 // V2: vector.load {{.*}} vector<4xf32>
 // V2-NOT: mask
 // V2: memref.store
+// V4-LABEL: func.func @dynamic(
+// V4: vector.maskedload {{.*}} vector<16xf32>
+// V4: vector.maskedstore
 func.func @dynamic(%x: memref<4x?xf32, strided<[?, 1], offset: ?>>, %y: memref<4x?xf32>) {
   memref.copy %x, %y : memref<4x?xf32, strided<[?, 1], offset: ?>> to memref<4x?xf32>
   return
