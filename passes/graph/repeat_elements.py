@@ -44,7 +44,7 @@ def rows_and_elements(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     x, rank = inner.operands[0], inner.operands[0].type.rank
     rows, elements = (repeats(r, one, rank - axis) for axis, one in ((2, op), (1, inner)))
     sizes = list(dims(x.type))
-    if rows is None or elements is None or UNKNOWN in sizes or dtype_of(x).kind not in KINDS or sizes[-1] < SHORTEST:
+    if rows is None or elements is None or UNKNOWN in sizes or dtype_of(x).kind not in KINDS or x.type.shape[-1] < SHORTEST:
         return None
     *outer, height, width = sizes
     units = relax.reshape(x, [*outer, height, 1, width, 1])
