@@ -34,7 +34,7 @@ def compute_in(argument: ir.BlockArgument, value: ir.Value, store: ir.Operation 
     if call.block != block or isinstance(output.owner, ir.Block) or output.owner.name != "tensor.empty" or output.type != argument.type:
         return
     order = {op.operation: number for number, op in enumerate(block.operations)}
-    readers = (_in_block(reader, block) for reader in _readers(argument, block) if reader != store)
+    readers = (_in_block(reader, block) for reader in _readers(argument, block) if store is None or reader != store)
     if all(order[reader] < order[call] for reader in readers):
         call.operands[place] = argument
 
