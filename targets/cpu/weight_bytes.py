@@ -47,7 +47,8 @@ class WeightBytes:
             return sums
         halves = self.v.lanes // 2
         low = [*range(halves), *range(self.v.lanes, self.v.lanes + halves)]
-        pairs = [[vector.ShuffleOp(*sums[at: at + 2], [place + half for place in low]).result for half in (0, halves)] for at in (0, 2)]
+        pairs = [[vector.ShuffleOp(sums[at], sums[at + 1], [place + half for place in low]).result for half in (0, halves)]
+                 for at in (0, 2)]
         if self.v.lanes == 2 * BLOCK:
             return [pairs[at][half] for half in range(2) for at in range(2)]
         even = [place + first for first in range(0, 2 * self.v.lanes, 2 * BLOCK) for place in range(BLOCK)]

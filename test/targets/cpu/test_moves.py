@@ -282,7 +282,8 @@ def test_rows_and_elements_several_times(target):
     for free in (False, True):
         net = Net(target)
         for number, (shape, rows, count, dtype) in enumerate(cases):
-            repeat(net, *([f"{name}{number}" for name in "chw"] if free else shape), rows, count, dtype)
+            c, h, w = [f"{name}{number}" for name in "chw"] if free else shape
+            repeat(net, c, h, w, rows, count, dtype)
         row = net.op("relax.broadcast_to", [net.input(("m" if free else 21, 1))], shape=["m" if free else 21, 2])
         net.output(net.op("relax.reshape", [row], shape=["m * 2" if free else 42]))
         lines = [values((21, 1)), *(values((size, 1)) for size in (3, 16, 0) if free)]
