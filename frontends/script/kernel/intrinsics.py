@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.core.mlir import arith, math
+from legato.dialects.tir.intrinsics import INTRINSICS
 from legato.dialects.tir.intrinsics import build as tir_intrinsic
 from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.arithmetic import binary, compare, negate
@@ -63,7 +64,11 @@ def operator(op: str, *ops: str) -> ScalarFunction:
 
 def of_tir(name: str) -> ScalarFunction:
     """An op of the tir dialect on floats, for what math lacks."""
+    names = INTRINSICS[f"tir.{name}"].OPERANDS
+
     def build(*operands: Any) -> Scalar:
+        if len(operands) != len(names):
+            raise Misuse(f"T.{name} takes {len(names)} ({', '.join(names)}), not {len(operands)}")
         first, *rest = operands
         for other in rest:
             first, _ = meet(first, other)

@@ -49,6 +49,7 @@ FUNCTIONS: dict[str, ScalarFunction | Form] = {
     "nearbyint": rounding(math.RoundEvenOp), "round": rounding(math.RoundEvenOp),
     "copysign": of_two_floats(math.CopySignOp), "fmod": of_two_floats(arith.RemFOp),
     "hypot": of_tir("hypot"), "nextafter": of_tir("nextafter"), "ldexp": ScalarFunction(intrinsics.ldexp),
+    "lgamma": of_tir("lgamma"), "tgamma": of_tir("tgamma"),
     "fma": ScalarFunction(intrinsics.fused_multiply_add, ("math.fma",)),
     "isnan": ScalarFunction(intrinsics.is_nan), "isinf": ScalarFunction(intrinsics.is_infinite),
     "isfinite": ScalarFunction(intrinsics.is_finite),

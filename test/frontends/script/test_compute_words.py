@@ -83,6 +83,8 @@ def test_python_cannot_choose(body):
     (lambda A: lambda i: A[i + 1], "the indices of 'A' on axis 0 go from 1 to 6"),
     (lambda A: lambda i: T.sum(A[K], axis=K) + 1, "a reduction is the whole body of a compute"),
     (lambda A: lambda i: T.erf(i), "a float is wanted here, not index"),
+    (lambda A: lambda i: T.lgamma(A[i], A[i]), r"T.lgamma takes 1 \(x\), not 2"),
+    (lambda A: lambda i: T.hypot(A[i]), r"T.hypot takes 2 \(x, y\), not 1"),
 ])
 def test_errors_stand_at_the_users_line(body, message):
     with pytest.raises(legato.LegatoError, match=message) as error:
