@@ -1,4 +1,4 @@
-"""bench.tokens: its models run in all three ways, and give the same logits."""
+"""bench.tokens: its models run in all ways, and give the same logits."""
 import pytest
 from thoroughly import thorough
 
@@ -12,4 +12,4 @@ def test_a_small_model(monkeypatch, capsys, weights):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
     assert [line[0] for line in lines] == ["1", "9"]
     for line in lines:
-        assert all(float(one) > 0 for one in line[1:4]) and float(line[4]) < 1e-2, line
+        assert all(float(one) > 0 for one in line[1:5]) and float(line[5]) < 1e-2, line
