@@ -122,6 +122,14 @@ def without_units(buffer: ir.Value) -> ir.Value:
     return memref.SubViewOp(reduced, buffer, [], sizes, [], [0] * type_.rank, shape, [1] * type_.rank).result
 
 
+def of_one_shape(*buffers: ir.Value) -> list[ir.Value]:
+    """Buffers of equal sizes, of which the types of some may not say what those of others do, with all of them in their types."""
+    shape = [max(sizes) for sizes in zip(*(one.type.shape for one in buffers))]     # DYNAMIC is less than any size
+    return [one if list(one.type.shape) == shape else
+            memref.CastOp(ir.MemRefType.get(shape, one.type.element_type, one.type.layout, one.type.memory_space), one).result
+            for one in buffers]
+
+
 def flat(buffer: ir.Value) -> ir.Value:
     """A contiguous buffer as one of rank 1."""
     type_ = buffer.type
@@ -143,6 +151,7 @@ class Copy:
     """Builds one copy at the insertion point."""
 
     def __init__(self, source: ir.Value, target: ir.Value, machine: CpuMachine):
+        source, target = of_one_shape(source, target)
         self.source, self.target, self.machine = without_units(source), without_units(target), machine
         self.rank = self.source.type.rank
         self.dense = max(dense_from(self.source.type), dense_from(self.target.type))

@@ -186,3 +186,14 @@ func.func @not_many(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %m: index) 
   memref.copy %x, %part : memref<?xf32> to memref<?xf32, strided<[1], offset: ?>>
   return
 }
+
+// Sizes that the type of one buffer says hold for the other: five vectors.
+// CHECK-LABEL: func.func @one_says_the_sizes(
+// CHECK: memref.cast %{{.*}} : memref<?x?xf32> to memref<1x40xf32>
+// CHECK-COUNT-5: vector.store
+// CHECK-NOT: vector.store
+// CHECK-NOT: memref.copy
+func.func @one_says_the_sizes(%x: memref<1x40xf32>, %y: memref<?x?xf32>) {
+  memref.copy %x, %y : memref<1x40xf32> to memref<?x?xf32>
+  return
+}
