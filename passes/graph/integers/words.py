@@ -33,8 +33,8 @@ class Integers(Protocol):
     def high(self) -> int: ...
 
     def write(self, panels: np.ndarray, less: int, bits: int, order: np.ndarray | None) -> None:
-        """Writes the integers less one, which are signed ones of ``bits``, to panels of zeros [panels, blocks, words, width], their rows
-        in this order (None: theirs)."""
+        """Writes the integers less ``less``, which are signed ones of ``bits``, to panels [panels, blocks, words, width], their rows in
+        this order (None: theirs). Columns of the last panel that there are not stay as they are."""
 
 
 class Whole:
