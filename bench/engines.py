@@ -34,7 +34,8 @@ def onnxruntime_run(path: Path, inputs: Inputs, threads: int, precision: str) ->
 
 def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run | None:
     """A call of OpenVINO's CPU plugin, in the given precision: by itself it computes f32 models in bf16 where the CPU has that, all of
-    their ops, and those of f16 too where the CPU has no arithmetic of f16. None where it is not installed.
+    their ops, and those of f16 too where the CPU has no arithmetic of f16; and it rounds what weights of few bits are multiplied by to
+    bytes, unless it is told not to. None where it is not installed.
 
     ``ONEDNN_MAX_CPU_ISA=AVX2`` limits oneDNN alone: products of f32 without an activation are MLAS's, which uses AVX-512 all the same
     (``gemm_mlas_f32`` in the plugin's profile), unless CPUID hides it."""
@@ -44,6 +45,8 @@ def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Ru
         return None
     hint = "f32" if precision == "int8" else precision    # of what is not quantized
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    if precision != "int8":
+        settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
     core = openvino.Core()
     compiled = core.compile_model(str(path), "CPU", settings)
     if precision == "f16" and compiled.get_property("INFERENCE_PRECISION_HINT") == openvino.Type.bf16:

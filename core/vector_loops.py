@@ -271,26 +271,26 @@ def joined(combine: Callable[[ir.Value, ir.Value], ir.Value], values: Sequence[i
     return result
 
 
-def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None], begin: Callable[[], None] | None = None) -> None:
-    """Runs ``body(item, thread)`` for each item, in equal parts on the threads. ``begin`` builds what each thread does first: buffers that
-    are allocated there are its own."""
+def in_parts(count: Size, threads: int, body: Callable[[ir.Value, Size], None], begin: Callable[[Size], None] | None = None) -> None:
+    """Runs ``body(item, thread)`` for each item, in equal parts on the threads. ``begin(thread)`` builds what each thread does first:
+    buffers that are allocated there are its own."""
     if threads == 1:
         if begin is not None:
-            begin()
+            begin(0)
         loop(0, count, 1, lambda item: body(item, 0))
         return
     part = rounded_up(count, threads)
 
     def run(thread: ir.Value) -> None:
         if begin is not None:
-            begin()
+            begin(thread)
         first = least(times(thread, part), count)
         loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
 
     on_threads(threads, run)
 
 
-def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], None], begin: Callable[[], None] | None = None) -> None:
+def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], None], begin: Callable[[Size], None] | None = None) -> None:
     """Runs ``body(item, thread)`` for each item. A thread takes items of a part of its own, as in ``in_parts``, which are those that it
     took in the kernel before; then what others have not begun, so that one that is held up does fewer. ``begin``: as there."""
     i64 = ir.IntegerType.get_signless(64)
@@ -302,7 +302,7 @@ def in_turns(count: Size, threads: int, body: Callable[[ir.Value, ir.Value], Non
 
     def run(thread: ir.Value) -> None:
         if begin is not None:
-            begin()
+            begin(thread)
 
         def take(others: ir.Value) -> None:
             whose = remainder(plus(thread, others), threads)

@@ -55,8 +55,6 @@ class ColumnLoops:
 
     def build(self) -> None:
         """Builds all loops."""
-        if self.rows is not None:
-            self.rows.empty()
         images = self.source.type.shape[0]
         count = images if images >= 0 else memref.DimOp(self.source, value_of(0)).result
         parts = -(-self.across[0].count // self.counts[0]) if self.across else 1
@@ -69,7 +67,7 @@ class ColumnLoops:
                 first[0] = least(times(part, self.counts[0]), self.across[0].count - self.counts[0])
             ColumnPart(self, image, group, first, thread).build()
 
-        in_parts(times(count, self.groups * parts), self.threads, build_part)
+        in_parts(times(count, self.groups * parts), self.threads, build_part, None if self.rows is None else self.rows.empty)
 
 
 class ColumnPart:

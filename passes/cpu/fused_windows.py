@@ -124,7 +124,7 @@ def build_loops(form: FusedForm, machine: CpuMachine, buffers: Buffers) -> None:
         image, rest = quotient(number, panels * chunks), remainder(number, panels * chunks)
         made[0].build_part(value_of(image), quotient(rest, panels), remainder(rest, panels))
 
-    in_parts(times(images, panels * chunks), threads, part, lambda: made.append(FusedLoops(form, machine, buffers, chunks)))
+    in_parts(times(images, panels * chunks), threads, part, lambda _: made.append(FusedLoops(form, machine, buffers, chunks)))
 
 
 class FusedLoops(DepthwiseLoops):

@@ -16,7 +16,8 @@ from legato.passes.cpu.sized_axes import SizedAxis
 
 class KeptRows:
     """The memory of rows, made at the insertion point. ``columns``: the windows along a row; ``border``: a vector of what lies around the
-    image; ``shape``: how many rows there are, as the dimensions of their places; ``whole``: rows are kept as they are."""
+    image; ``shape``: how many rows there are, as the dimensions of their places, the first the threads; ``whole``: rows are kept as they
+    are."""
 
     def __init__(self, vectors: Vectors, columns: WindowAxis | SizedAxis, border: ir.Value, *shape: Size, whole: bool = False):
         self.vectors, self.columns, self.border = vectors, columns, border
@@ -32,20 +33,21 @@ class KeptRows:
         self.shape: list[Size] = [*shape, stride]
         self.memory = scratch(*self.shape, self.width, element=border.type.element_type)
 
-    def empty(self) -> None:
-        """Writes the border everywhere."""
+    def empty(self, thread: Size) -> None:
+        """Writes the border to all rows of a thread."""
         lanes, last = self.vectors.lanes, minus(self.width, self.vectors.lanes)
 
         def row(number: ir.Value) -> None:
             places: list[Size] = []
             left: Size = number
-            for size in reversed(self.shape):
+            for size in reversed(self.shape[1:]):
                 places.insert(0, remainder(left, size))
                 left = quotient(left, size)
+            places.insert(0, thread)
             loop(0, plus(last, 1), lanes, lambda at: self.vectors.store(self.border, self.memory, *places, at))
             self.vectors.store(self.border, self.memory, *places, last)
 
-        loop(0, reduce(times, self.shape), 1, row)
+        loop(0, reduce(times, self.shape[1:]), 1, row)
 
     def keep(self, row: Sequence[Size], values: Sequence[ir.Value], start: Size) -> None:
         """Writes neighbouring vectors of a row of the image, of which the first begins at column ``start``, a multiple of ``group``."""

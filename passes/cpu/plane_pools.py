@@ -113,7 +113,6 @@ class PoolLoops:
 
     def build(self) -> None:
         """Builds all loops."""
-        self.rows.empty()
         parts = rounded_up(self.across[0].count, self.counts[0]) if self.across else 1
 
         def build_part(number: ir.Value, thread: Size) -> None:
@@ -124,7 +123,7 @@ class PoolLoops:
             image, channel = quotient(plane, self.form.channels), remainder(plane, self.form.channels)
             PoolPart(self, [image, channel], first, thread).build()
 
-        in_parts(times(times(images_of(self.source), self.form.channels), parts), self.threads, build_part)
+        in_parts(times(times(images_of(self.source), self.form.channels), parts), self.threads, build_part, self.rows.empty)
 
     def _first(self, part: Size) -> Size:
         """Where a part begins: the last one, of known sizes, where it has as many positions as others."""

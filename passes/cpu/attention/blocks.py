@@ -66,7 +66,7 @@ class AttentionBlocks:
             self._allocate()
             loop(0, count, 1, lambda item: self._item(item, batch, blocks))
         else:
-            in_turns(count, self.tiles.threads, lambda item, _: self._item(item, batch, blocks), self._allocate)
+            in_turns(count, self.tiles.threads, lambda item, _: self._item(item, batch, blocks), lambda _: self._allocate())
 
     def _allocate(self) -> None:
         """Allocates the scratch buffers of a thread."""

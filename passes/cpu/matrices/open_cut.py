@@ -51,7 +51,7 @@ class OpenCut:
             begin()
             loop(0, times(chunks, by_panels), 1, lambda number: share(number, 0))
         else:
-            in_turns(times(chunks, by_panels), self.threads, share, begin)
+            in_turns(times(chunks, by_panels), self.threads, share, lambda _: begin())
 
     def time(self, rows: int) -> float:
         """Of a thread."""

@@ -74,7 +74,7 @@ class ProductCut:
                 first = times(number, at_once)
                 self._chunks(thread, times(first, self.chunk), least(times(plus(first, at_once), self.chunk), self.tiles), body)
 
-            in_turns(-(-chunks // at_once), self.threads, turn, begin)
+            in_turns(-(-chunks // at_once), self.threads, turn, lambda _: begin())
         elif self.threads > 1:
             def part(thread: ir.Value) -> None:
                 begin()

@@ -59,7 +59,7 @@ class WinogradBlocks:
         """Builds all loops."""
         if self.whole_blocks:
             blocks = rounded_up(self.sizes.segments, self.tiles.segments)
-            self._each(times(self.groups, blocks), partial(self._block, blocks), self._allocate)
+            self._each(times(self.groups, blocks), partial(self._block, blocks), lambda _: self._allocate())
         else:
             self._allocate()
             loop(0, self.sizes.segments, self.tiles.segments, self._shared_block)
@@ -72,7 +72,7 @@ class WinogradBlocks:
         if self.whole_blocks:
             self.inputs.allocate_columns()
 
-    def _each(self, count: Size, body: Callable[[ir.Value, Size], None], begin: Callable[[], None] | None = None) -> None:
+    def _each(self, count: Size, body: Callable[[ir.Value, Size], None], begin: Callable[[Size], None] | None = None) -> None:
         in_parts(count, self.tiles.threads, body, begin)
 
     def _block(self, blocks: Size, item: ir.Value, _: Size) -> None:
@@ -104,7 +104,7 @@ class WinogradBlocks:
             self.outputs.build(self.products, panel, panel, self.sizes.segment(first, remainder(number, count)))
 
         self._each(times(count, self.inputs.chunks), lambda item, _: self.inputs.transform(first, item),
-                   self.inputs.allocate_columns)
+                   lambda _: self.inputs.allocate_columns())
         self._each(self.panels * self.points, product)
         self._each(times(count, self.panels), output)
 

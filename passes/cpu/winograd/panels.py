@@ -67,8 +67,9 @@ class WinogradPanels:
             loop(0, inputs.channels, tiles.channels, lambda channel: self._channels(number, channel, rows))
             loop(0, count, 1, lambda at: self.outputs.build(self.products, 0, number, self.sizes.segment(first, at)))
 
-        in_parts(times(count, inputs.chunks), tiles.threads, lambda item, _: inputs.transform(first, item), inputs.allocate_columns)
-        in_parts(self.panels, tiles.threads, panel, self._allocate)
+        in_parts(times(count, inputs.chunks), tiles.threads, lambda item, _: inputs.transform(first, item),
+                 lambda _: inputs.allocate_columns())
+        in_parts(self.panels, tiles.threads, panel, lambda _: self._allocate())
 
     def _channels(self, panel: Size, channel: ir.Value, rows: Size) -> None:
         """Adds the products of some channels, from one on."""
