@@ -22,6 +22,17 @@ def test_diagonals(equation, symbolic):
     np.testing.assert_allclose(exe(*arrays), np.einsum(equation, *arrays), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("equation", ["i,j->ji", "ij,jk->kij", "...i,...j->j...i", "ij,k,ik->jki", "i,->i"])
+def test_products_without_a_sum_are_elementwise(equation, symbolic):
+    letters = [term.replace("...", "k") for term in equation.partition("->")[0].split(",")]
+    arrays = [np.random.default_rng(0).standard_normal([SIZES[letter] for letter in term]).astype(np.float32) for term in letters]
+    inputs = [value(f"x{n}", array, list(term) if symbolic else None) for n, (term, array) in enumerate(zip(letters, arrays, strict=True))]
+    module = legato.from_onnx(model([helper.make_node("Einsum", [one.name for one in inputs], ["y"], equation=equation)], inputs, ["y"]))
+    assert "relax.matmul" not in str(module)
+    np.testing.assert_allclose(legato.compile(module)(*arrays), np.einsum(equation, *arrays), rtol=1e-6)
+
+
 def test_a_diagonal_of_two_sizes_is_refused():
     x = np.zeros((3, 4), np.float32)
     diagonal = helper.make_node("Einsum", ["x"], ["y"], equation="ii->i")

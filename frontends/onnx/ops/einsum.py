@@ -87,8 +87,12 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _product(a: _Term, b: _Term, keep: str) -> _Term:
-    """The product, summed over the letters that are not kept: a matrix product, batched over the letters that both have and keep."""
+    """The product, summed over the letters that are not kept: a matrix product, batched over the letters that both have and keep, or an
+    elementwise one, where both keep all."""
     a, b = a.summed(keep + b.letters), b.summed(keep + a.letters)
+    if all(letter.isdigit() or letter in keep for letter in a.letters + b.letters):
+        letters = "".join(sorted({*a.letters, *b.letters}, key=lambda letter: (keep.find(letter), letter)))
+        return _Term(relax.multiply(a.ordered(letters), b.ordered(letters)), letters)
     shared = [letter for letter in a.letters if letter in b.letters]
     batch = "".join(letter for letter in dict.fromkeys(a.letters + b.letters) if letter.isdigit() or (letter in shared and letter in keep))
     inner = "".join(letter for letter in shared if letter not in batch)

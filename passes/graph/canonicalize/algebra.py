@@ -122,6 +122,14 @@ def where(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     return None if known is None else (a if known else b)
 
 
+def outer_product(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """A matrix product of a column by a row, whose sums have one term: an elementwise product, which fuses with what is around it."""
+    x, y = op.operands
+    same = x.type.element_type == y.type.element_type == op.results[0].type.element_type
+    ones = same and min(x.type.rank, y.type.rank) >= 2 and x.type.shape[-1] == y.type.shape[-2] == 1
+    return relax.multiply(x, y) if ones else None
+
+
 PATTERNS = (
     ("add subtract multiply divide power", neutral),
     ("add multiply", reassociate),
@@ -134,4 +142,5 @@ PATTERNS = (
     ("relu clip", relu_then_clip),
     ("astype", astype),
     ("where", where),
+    ("matmul", outer_product),
 )
