@@ -1,4 +1,5 @@
-"""argmax and argmin along the last axis: each lane of a long vector keeps the best of its elements; at the end the lanes are compared.
+"""argmax and argmin along the last axis: each lane of a long vector keeps the best of its elements; at the end the first of the best lanes
+is found. Threads share the rows.
 
 The last vector of a row overlaps the one before it, if the row is no multiple of vectors: what is compared twice has one index. Of a row
 whose size only the call knows, it is read under a mask, and short ones of such a size are compared by vectors across rows.
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, scf, tensor, vector
-from legato.core.vector_loops import part
 from legato.targets.builders.element import Element, boolean
 from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import Size, dims, plus, quotient
@@ -19,13 +19,13 @@ from legato.targets.builders.structured import collapse, expand, looped
 from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.dot_products import splat_of
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk_rows import by_first_that_fits
-from legato.targets.generic.topk import rows
+from legato.targets.cpu.topk_rows import by_first_that_fits, each_row
 from legato.targets.rule import kernel
 
 REGISTERS = 4   # of a vector: comparisons that do not wait for each other
 FEWEST = 4      # lanes
 I32 = 32
+WORTH_IT = 1 << 16  # elements from which on threads pay
 LIMIT = 1 << 31     # elements of a row whose places fit
 SHORT = 32          # elements of a row, of a number that only the call knows, from which on vectors go along it
 
@@ -42,11 +42,10 @@ def arg_reduction(k, x, out):
     order = _Contest(kind, k.name == "relax.argmax", k.attrs["select_last"])
     lanes = REGISTERS * k.machine.lanes(I32)
 
-    def row(at: list[ir.Value], result: ir.Value) -> ir.Value:
-        there = [*at, *([index_value(0)] if out.type.rank == x.type.rank else [])]
-        return tensor.InsertOp(place(at), result, there).result
+    def row(x: ir.Value, at: list[ir.Value], result: ir.Value) -> ir.Value:
+        return tensor.InsertOp(place(x, at), result, [*at, index_value(0)]).result
 
-    def place(at: list[ir.Value]) -> ir.Value:
+    def place(x: ir.Value, at: list[ir.Value]) -> ir.Value:
         if isinstance(size, int):
             return position_of(_LineUp(x, at, size, min(lanes, 1 << size.bit_length() - 1), I32))
         short = arith.cmpi(arith.CmpIPredicate.slt, size, index_value(LIMIT))
@@ -60,7 +59,11 @@ def arg_reduction(k, x, out):
         return Element(ir.IntegerType.get_signless(made.bits)).cast(made.best_place(order), position)
 
     def all_rows(out: ir.Value) -> ir.Value:
-        return rows(dims(x)[:-1], [], out, row)
+        if out.type.rank == x.type.rank:
+            return each_row(k.machine, x, out, axis, row, WORTH_IT)
+        axes = [[at] for at in range(axis)]
+        axes[-1:] = [[*last, axis] for last in axes[-1:]]
+        return collapse(each_row(k.machine, x, expand(out, axes, [*dims(x)[:-1], 1]), axis, row, WORTH_IT), axes)
 
     k.writes_all()
     if isinstance(size, int) or x.type.rank == 1 or not k.machine.masks(I32):
@@ -131,7 +134,7 @@ class _LineUp:
             best, places = after(first, best, places, here, arith.cmpi(arith.CmpIPredicate.slt, here, end))
         elif size % lanes:
             best, places = after(index_value(size - lanes), best, places, arith.addi(numbers, splat_of(of_places, size - lanes)))
-        return order.of_lanes(best, places)[1]
+        return order.place_of_best(best, places)
 
 
 def counted(type_: ir.VectorType) -> ir.Value:
@@ -151,15 +154,23 @@ class _Contest:
         """Whether an element replaces the best one before it."""
         return self._beats(value, best, self.select_last)
 
-    def of_lanes(self, best: ir.Value, places: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The best element of a vector's lanes, and its index."""
-        while (lanes := best.type.shape[0]) > 1:
-            (a, b), (at_a, at_b) = ([part(v, at, lanes // 2) for at in (0, lanes // 2)] for v in (best, places))
-            later = arith.CmpIPredicate.sgt if self.select_last else arith.CmpIPredicate.slt
-            equal = arith.andi(arith.cmpi(later, at_b, at_a), self._not(self._beats(a, b, False)))
-            wins = arith.ori(self._beats(b, a, False), equal)
-            best, places = arith.select(wins, b, a), arith.select(wins, at_b, at_a)
-        return vector.ExtractOp(best, [], [0]).result, vector.ExtractOp(places, [], [0]).result
+    def place_of_best(self, elements: ir.Value, places: ir.Value) -> ir.Value:
+        """The first, or last, of the places of the best element among a vector's lanes."""
+        numbers, unordered = elements, None
+        if self.kind.is_float:
+            unordered = arith.cmpf(arith.CmpFPredicate.UNO, elements, elements)
+            numbers = arith.select(unordered, vector.BroadcastOp(elements.type, self.kind.const(self.worst)).result, elements)
+        sign = "f" if self.kind.is_float else "ui" if self.kind.is_unsigned else "si"
+        best = reduced(f"{'max' if self.is_max else 'min'}{'num' if sign == 'f' else ''}{sign}", numbers)
+        everywhere = vector.BroadcastOp(elements.type, best).result
+        if unordered is None:
+            wins = arith.cmpi(arith.CmpIPredicate.eq, elements, everywhere)
+        else:
+            equal = arith.cmpf(arith.CmpFPredicate.OEQ, elements, everywhere)
+            wins = arith.select(reduced("or", unordered), unordered, equal)
+        last = self.select_last
+        others = -1 if last else (1 << places.type.element_type.width - 1) - 1
+        return reduced("maxsi" if last else "minsi", arith.select(wins, places, splat_of(places.type, others)))
 
     def _beats(self, a: ir.Value, b: ir.Value, or_equals: bool) -> ir.Value:
         if not self.kind.is_float:
@@ -170,9 +181,11 @@ class _Contest:
         found = arith.andi(arith.cmpf(beyond, a, b), arith.cmpf(predicate.ORD, b, b))     # a NaN is beyond
         return arith.ori(found, arith.cmpf(predicate.UNO, a, a)) if or_equals else found
 
-    @staticmethod
-    def _not(condition: ir.Value) -> ir.Value:
-        return arith.xori(condition, splat_of(condition.type, -1))
+
+def reduced(kind: str, lanes: ir.Value) -> ir.Value:
+    """The reduction of a vector's lanes, none of which is a NaN, to one."""
+    fast = {"fastmath": arith.FastMathFlags.nnan} if isinstance(lanes.type.element_type, ir.FloatType) else {}
+    return vector.ReductionOp(lanes.type.element_type, ir.Attribute.parse(f"#vector.kind<{kind}>"), lanes, **fast).result
 
 
 RULES = arg_reduction

@@ -1,4 +1,4 @@
-"""Rows of topk, which threads share, and the choice of a way when their sizes are known."""
+"""Rows of topk and of places, which threads share, and the choice of a way when their sizes are known."""
 from collections.abc import Callable, Sequence
 from math import prod
 
@@ -17,9 +17,9 @@ Row = Callable[[ir.Value, list[ir.Value], ir.Value], ir.Value]
 Way = Callable[[ir.Value], ir.Value]    # to the places of all rows, from an output that is filled
 
 
-def each_row(machine: Machine, x: ir.Value, out: ir.Value, axis: int, row: Row) -> ir.Value:
+def each_row(machine: Machine, x: ir.Value, out: ir.Value, axis: int, row: Row, worth_it: int = WORTH_IT) -> ir.Value:
     """``out`` after ``row(x, at, out)`` for the index ``at`` of each row of x along an axis: without the axis. Threads share the rows
-    along the longest of the other axes, each with slices of x and ``out``."""
+    along the longest of the other axes, each with slices of x and ``out``, from so many elements on."""
     others = [a for a in range(x.type.rank) if a != axis]
 
     def all_rows(x: ir.Value, out: ir.Value) -> ir.Value:
@@ -28,7 +28,7 @@ def each_row(machine: Machine, x: ir.Value, out: ir.Value, axis: int, row: Row) 
     lengths = {a: 1 if x.type.is_dynamic_dim(a) else x.type.shape[a] for a in others}
     longest = max(lengths, key=lambda a: lengths[a], default=None)
     work = prod(size for size in dims(x) if isinstance(size, int))
-    if machine.threads < 2 or longest is None or lengths[longest] < ROWS * machine.threads or work < WORTH_IT:
+    if machine.threads < 2 or longest is None or lengths[longest] < ROWS * machine.threads or work < worth_it:
         return all_rows(x, out)
     part = dims(out)
     part[longest] = max(ROWS, -(-lengths[longest] // (PIECES * machine.threads)))

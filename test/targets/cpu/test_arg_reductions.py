@@ -109,3 +109,17 @@ def test_rows_of_a_length_that_the_call_knows(target, op):
         for (dtype, last), x, found in zip(cases, arrays, executable(*arrays), strict=True):
             np.testing.assert_array_equal(np.asarray(found), right(op, x, last), err_msg=f"{op} {size} {dtype.__name__} last={last}")
     assert "vector<" in str(net.lowered("scheduled").operation)
+
+
+def test_threads_share_the_rows():
+    net, x = Net("llvm{threads=3}", first=None), RNG.integers(-9, 9, (2, 37, 900)).astype(np.float32)
+    cases = [(op, keepdims) for op in ("argmax", "argmin") for keepdims in (False, True)]
+    for op, keepdims in cases:
+        net.output(net.op(f"relax.{op}", [net.input(x.shape, "f32")], axis=-1, select_last=keepdims, keepdims=keepdims))
+    assert str(net.lowered("scheduled")).count("scf.forall (") == len(cases)
+    for (op, keepdims), found in zip(cases, net.run(*[x] * len(cases)), strict=True):
+        assert found.shape == ((2, 37, 1) if keepdims else (2, 37))
+        np.testing.assert_array_equal(np.reshape(found, -1), right(op, x.reshape(-1, 900), keepdims), err_msg=op)
+    one = Net("llvm{threads=3}", first=None)
+    one.output(one.op("relax.argmax", [one.input((70000,), "f32")], axis=0))
+    assert one.run(np.arange(70000, dtype=np.float32))[0] == 69999
