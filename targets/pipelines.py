@@ -50,7 +50,7 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
 VECTORS = ("tir-carry-nans{target=%s},tir-legalize-intrinsics{target=%s},tir-share-kernels,tir-flatten-transposes,tir-slice-transfers,"
            "tir-lower-vectors,tir-split-masks{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
-PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
+PREPARE = "tir-expand-readers,tir-hoist-row-math,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
 BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-nest-slices,tir-eliminate-empty-tensors,"
              "tir-drop-ties,tir-keep-partial-writes,"
@@ -92,7 +92,7 @@ def cpu_stages(target: "Target") -> Stages:
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
-                  "relax-repeat-elements,relax-slice-parts,"
+                  "relax-split-pool-axes,relax-repeat-elements,relax-slice-parts,"
                   "relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-turn-few-columns{target=%s},"
                   "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),

@@ -26,6 +26,9 @@ NAMED_KINDS = {"linalg.map": ELEMENTWISE, "linalg.broadcast": ELEMENTWISE, "lina
 WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
               "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_1d_nwc_wc",
               "linalg.depthwise_conv_2d_nhwc_hwc", "linalg.depthwise_conv_3d_ndhwc_dhwc")
+# of math, those that take an instruction or a few
+SHORT = ("math.absf", "math.absi", "math.ceil", "math.copysign", "math.ctpop", "math.floor", "math.fma", "math.isfinite", "math.isinf",
+         "math.isnan", "math.isnormal", "math.round", "math.roundeven", "math.rsqrt", "math.sqrt", "math.trunc")
 # ops of a body that the vectorizer takes, besides math and arith
 VECTORIZABLE = ("linalg.index", "linalg.yield")
 # of integers: not defined for a divisor of 0
@@ -123,6 +126,11 @@ class StructuredOp:
     def body_names(self) -> list[str]:
         """The names of the body's ops."""
         return [o.name for o in self.body]
+
+    @staticmethod
+    def takes_long(op: ir.Operation) -> bool:
+        """Whether an op of a body is a function that takes as long as many additions: all of ``math`` but for those below."""
+        return op.name.startswith("math.") and op.name not in SHORT
 
     @cached_property
     def arithmetic(self) -> set[str]:

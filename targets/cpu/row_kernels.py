@@ -4,10 +4,12 @@ A nest that no other reads, a *root*, is tiled along the loops that all reductio
 are computed inside of the tile: a row, or a strip of columns, stays in registers and the first-level cache.
 """
 from functools import partial
+from math import prod
 
 from legato.analysis.indices.tensor_sizes import TensorSizes
 from legato.analysis.structured import StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import dims_in
+from legato.analysis.structured.vector_loops import vector_loop
 from legato.analysis.structured.work import argument_shapes
 from legato.core.mlir import ir
 from legato.dialects.relax.dim import Size
@@ -198,6 +200,9 @@ class Rows:
         shared, inner, v, extents = inside[root], root.out_loops[-1], self.vectorizer, self.extents[root]
         sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(extents)]
         if inner not in shared:
+            row = max((i for i, size in enumerate(sizes) if size), default=None)
+            if row is not None and any(of_rows(nest, inside[nest]) for nest in inside):
+                sizes[row] = self.rows_at_once(root, row, shared)
             return sizes
         widest = max(inside, key=lambda n: n.bits)
         beside = positions_beside(root, extents, inside)
@@ -212,6 +217,15 @@ class Rows:
         sizes[beside] = whole if not filtered and whole * used >= CHAINS else best_divisor(extents[beside], most)
         return sizes
 
+    def rows_at_once(self, root: StructuredOp, row: int, shared: set[int]) -> int:
+        """So many rows as a vector has lanes, if they stay in the first cache until they are written; else one."""
+        extents, lanes = self.extents[root], self.vectorizer.lanes(root)
+        elements = prod(extent for loop, extent in enumerate(extents) if loop not in shared)
+        static = all(extent >= 0 for loop, extent in enumerate(extents) if loop not in shared)
+        if not static or lanes * elements * root.bits // 8 > self.vectorizer.machine.l1_bytes:
+            return 1
+        return lanes if extents[row] < 0 else min(lanes, extents[row])
+
     def body(self, root: StructuredOp, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
         """Tiles every nest inside of ``loop`` for vectors."""
         v, beside = self.vectorizer, positions_beside(root, self.extents[root], inside)
@@ -221,9 +235,15 @@ class Rows:
                 extents[l] = sizes[r] or self.extents[root][r]
             again = partial(v.script.match, attribute=self.tags[nest], within=loop)
             if beside is None or limit or not nest.steps_plainly(place[root.out_loops[-1]]):
-                cut(v, again(), nest, extents, limit)
+                cut(v, again(), nest, extents, limit if vector_loop(nest) in place.values() else None)
             else:
                 v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)
+
+
+def of_rows(nest: StructuredOp, place: dict[int, int]) -> bool:
+    """Whether a nest computes what takes long, once for each row."""
+    alone = all(extent == 1 or loop in place.values() for loop, extent in enumerate(nest.extents))
+    return nest.parallel and alone and any(map(StructuredOp.takes_long, nest.body))
 
 
 def positions_beside(root: StructuredOp, extents: list[int], inside: Places) -> int | None:

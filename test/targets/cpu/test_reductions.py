@@ -1,4 +1,5 @@
 """Reductions, row kernels, and what stands around them in one kernel."""
+import re
 
 import numpy as np
 import pytest
@@ -130,6 +131,24 @@ def test_softmax(target):
         right += [softmax(x.astype(np.float64) / 2, axis), np.log(softmax(x.astype(np.float64), axis))]
     for i, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
         assert np.allclose(found, expected, rtol=2e-5, atol=2e-6), SOFTMAX[i // 2]
+
+
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_logarithms_of_several_rows_at_once(target):
+    """Of as many as a vector has lanes, of those that are left, of a number that the call knows; rows as wide as the cache one by one."""
+    net, arrays, right = Net(target), [], []
+    for rows, columns in ((37, 32), (16, 20), (5, 33), (20, 3000), ("n", 40), ("m", 17)):
+        x = values((35 if rows == "n" else 3 if rows == "m" else rows, columns), 3)
+        x[1, 2:] = -np.inf
+        x[2, -1] = np.nan
+        net.output(net.op("relax.log_softmax", [net.input((rows, columns))], axis=1))
+        arrays.append(x)
+        with np.errstate(divide="ignore"):
+            right.append(np.log(softmax(x.astype(np.float64), 1)))
+    lowered = str(net.lowered("scheduled"))
+    assert len(re.findall(r"math.log %\w+ : vector", lowered)) >= 5
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=4e-6)
 
 
 def test_softmax_of_extremes():

@@ -118,6 +118,25 @@ def test_maxima_of_halves(target, dtype):
     assert str(net.lowered("llvm")).count("llvm.intr.umax") >= 4
 
 
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
+def test_maxima_along_columns_then_rows(target):
+    """Through the whole pipeline, which makes two of each pool."""
+    net, arrays, right = Net(target, first=None), [], []
+    cases = [((5, 5), (2, 2, 2, 2), (1, 1), "known"), ((4, 6), (0, 3, 1, 2), (2, 1), "known"), ((5, 4), (4, 0, 0, 3), (1, 2), "free")]
+    for kernel, padding, dilations, sizes in cases:
+        for channels in (3, 16, 40):
+            x = values((2, 13, 11, channels), channels)
+            x[0, 2, 3], x[1, 7:, :4] = np.nan, -np.inf
+            shape = x.shape if sizes == "known" else ("n", "h", "w", channels)
+            net.output(net.op("relax.max_pool2d", [net.input(shape)], kernel=list(kernel), padding=list(padding), dilations=list(dilations),
+                              layout="NHWC"))
+            arrays.append(x)
+            right.append(taps(x, kernel, (1, 1), padding, dilations, -np.inf).max(0))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert str(net.lowered("relax")).count('"relax.max_pool2d"') == 2 * len(arrays)
+
+
 def test_dynamic_batch():
     net = Net()
     x = net.input(("n", 9, 9, 20))
