@@ -63,7 +63,7 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
 
 def _widths(columns: int | None, width: int, lanes: int, fills: bool) -> tuple[int, ...]:
     if columns is None:
-        return (width, *(narrower for narrower in (lanes, lanes // 4) if 1 < narrower < width), 1)
+        return (width, *(narrower for narrower in (lanes, lanes // 2, lanes // 4, lanes // 8) if 1 < narrower < width), 1)
     return ((width,) if columns >= width else ()) + (_filled(columns % width, lanes) if fills else binary(columns % width))
 
 

@@ -48,8 +48,8 @@ def test_the_last_columns_are_one_tile():
 
 
 def test_columns_of_unknown_number_end_in_a_vector_and_less():
-    assert choose(196, None, 16, 32).columns[-3:] == (16, 4, 1) and choose(196, None, 8, 16).columns[-3:] == (8, 2, 1)
-    assert choose(196, None, 16, 32, width=16).columns == (16, 4, 1)
+    assert choose(196, None, 16, 32).columns[-5:] == (16, 8, 4, 2, 1) and choose(196, None, 8, 16).columns[-4:] == (8, 4, 2, 1)
+    assert choose(196, None, 16, 32, width=16).columns == (16, 8, 4, 2, 1)
 
 
 def test_a_step_is_as_long_as_its_bottleneck():
