@@ -229,13 +229,14 @@ class Rows:
     def body(self, root: StructuredOp, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
         """Tiles every nest inside of ``loop`` for vectors."""
         v, beside = self.vectorizer, positions_beside(root, self.extents[root], inside)
+        of_columns = root.out_loops[-1] in inside[root]     # a limit: else it is one of rows
         for nest, place in inside.items():
             extents = list(nest.extents)
             for r, l in place.items():
                 extents[l] = sizes[r] or self.extents[root][r]
             again = partial(v.script.match, attribute=self.tags[nest], within=loop)
             if beside is None or limit or not nest.steps_plainly(place[root.out_loops[-1]]):
-                cut(v, again(), nest, extents, limit if vector_loop(nest) in place.values() else None)
+                cut(v, again(), nest, extents, limit if of_columns or vector_loop(nest) in place.values() else None)
             else:
                 v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)
 
