@@ -43,9 +43,9 @@ def cut_alone(vectorizer: Vectorizer, handle: str, nest: StructuredOp, shared: b
 
 
 def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extents: list[int], loops: set[int],
-          inner: int, crossing: int | None = None) -> tuple[str, str | None]:
-    """Tiles one of ``loops`` of the op behind ``handle`` for threads, where the work of ``nests`` is large enough. ``crossing``: the loop
-    that blocks are transposed with.
+          inner: int | None, crossing: int | None = None) -> tuple[str, str | None]:
+    """Tiles one of ``loops`` of the op behind ``handle`` for threads, where the work of ``nests`` is large enough. ``inner``: the loop that
+    is vectorized, if one is; ``crossing``: the loop that blocks are transposed with.
 
     Returns the op of a part and the parallel loop, or the op itself and None. Sets ``extents`` to those of a part.
     """

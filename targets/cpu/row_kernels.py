@@ -155,7 +155,9 @@ class Rows:
         """Tiles one root with its producers, into parts for threads first where that pays. Returns the tile's sizes."""
         s = self.vectorizer.script
         part = list(root.extents)
-        _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
+        # an element of the root for a whole row: parts need not be whole vectors of them
+        inner = root.out_loops[-1] if any(vector_loop(nest) in inside[nest].values() for nest in inside if not nest.parallel) else None
+        _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), inner)
         if around is not None:
             self.fuse(root, inside, handles, around)
             s.patterns("canonicalize", *self.resolved)

@@ -17,7 +17,7 @@ def work_of(nests: Sequence[StructuredOp]) -> int:
                for n in nests)
 
 
-def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grain: int, threads: int, work: int,
+def shared_part(extents: Sequence[int], loops: Collection[int], inner: int | None, grain: int, threads: int, work: int,
                 blocks: Mapping[int, int] = {}) -> tuple[int, int] | None:
     """The loop to split among threads, and the size of a part (0: its extent divided by the threads at run time); None for one thread.
 
@@ -46,9 +46,11 @@ def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grai
         block = blocks.get(last, 1)
         size = -(-LEAST_PART // each) if last in blocks else part
         return last, -(-size // block) * block
-    if inner in loops and extents[inner] < 0:
+    if inner is None or inner not in loops:
+        return None
+    if extents[inner] < 0:
         return inner, -(-part // grain) * grain
-    if pays and inner in loops and extents[inner] >= threads * grain:
+    if pays and extents[inner] >= threads * grain:
         part = -(-extents[inner] // (threads if extents[inner] < PIECES * threads * grain else PIECES * threads))
         return inner, -(-part // grain) * grain
     return None

@@ -151,6 +151,20 @@ def test_logarithms_of_several_rows_at_once(target):
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=4e-6)
 
 
+def test_threads_share_few_long_rows():
+    """Whose results, one of each row, fill no vectors for each thread, and are computed on: a mean's division, a logarithm."""
+    net, arrays, right = Net("llvm{threads=2}", first=None), [], []
+    for rows, columns in ((48, 4000), (21, 5000), ("n", 3000)):
+        x = values((19 if rows == "n" else rows, columns), 3)
+        net.output(net.op("relax.mean", [net.input((rows, columns))], axis=[1]))
+        net.output(net.op("relax.log", [net.op("relax.sum", [net.op("relax.exp", [net.input((rows, columns))])], axis=[1])]))
+        arrays += [x, x]
+        right += [x.astype(np.float64).mean(1), np.log(np.exp(x.astype(np.float64)).sum(1))]
+    assert str(net.lowered("scheduled")).count("scf.forall (") >= len(arrays)
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_softmax_of_extremes():
     """A row of -inf but one, large numbers, and a NaN, which makes its row NaN and no other."""
     x = np.zeros((5, 40), np.float32)
