@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +26,7 @@ from legato.dialects.relax.markers import EXTERNAL, PACKED, SYMBOL
 from legato.dialects.relax.markers import OPS as CALL_OPS
 from legato.dialects.tir.markers import OUT, STAND_IN
 
-TERMINATORS = {"func.return", "scf.yield", "scf.condition", "cf.br", "cf.cond_br"}
+TERMINATORS = {"func.return", "scf.yield", "scf.condition", "scf.reduce", "scf.forall.in_parallel", "cf.br", "cf.cond_br"}
 MOST_STEPS = 100_000   # ops of main that a run goes through, against loops that do not end
 
 
@@ -190,6 +191,14 @@ class Interpreter:
         if op.name == "scf.if":
             region = op.regions[0 if operands[0] else 1]
             return self._region(region, [], env, symbols)[0] if len(region.blocks) else []
+        if op.name == "scf.index_switch":
+            cases = [*op.attributes["cases"], int(operands[0])]     # the default's region is the first one
+            number = cases.index(int(operands[0])) + 1
+            return self._region(op.regions[number if number < len(cases) else 0], [], env, symbols)[0]
+        if op.name in ("scf.forall", "scf.parallel") and not len(op.results):
+            for at in product(*parallel_steps(op, operands)):
+                self._region(op.regions[0], list(at), env, symbols)
+            return []
         if op.name == "scf.for":
             lower, upper, step, *carried = operands
             for at in range(int(lower), int(upper), int(step)):
@@ -204,6 +213,17 @@ class Interpreter:
                     return values
                 carried = self._region(op.regions[1], values, env, symbols)[0]
         raise NotEvaluated(f"{describe(op)} stands in a graph function")
+
+
+def parallel_steps(op: ir.Operation, operands: Sequence[Any]) -> list[range]:
+    """The steps of each axis of an scf.forall or an scf.parallel."""
+    if op.name == "scf.parallel":
+        axes = len(operands) // 3
+        return [range(*map(int, operands[axis::axes])) for axis in range(axes)]
+    dynamic, unknown = iter(operands), ir.ShapedType.get_dynamic_size()
+    bounds = [[int(next(dynamic)) if number == unknown else number for number in op.attributes[name]]
+              for name in ("staticLowerBound", "staticUpperBound", "staticStep")]
+    return [range(*axis) for axis in zip(*bounds)]
 
 
 def numbered(key: str, number: int) -> str:

@@ -13,7 +13,7 @@ from legato.checking.launches import emulate_launches
 from legato.checking.vectors import lower_vectors
 from legato.core import fills
 from legato.core.halves import has_halves
-from legato.core.ir_helpers import everything, find
+from legato.core.ir_helpers import everything, find, next_op
 from legato.core.mlir import arith, ir
 from legato.core.upstream import run_on
 from legato.dialects.module import Module
@@ -100,5 +100,4 @@ def poison_allocations(module: Module) -> None:
 
 def after(op: ir.Operation) -> ir.InsertionPoint:
     """The insertion point after an op that is not the last of its block."""
-    operations = [one.operation for one in op.block.operations]
-    return ir.InsertionPoint(operations[operations.index(op) + 1])
+    return ir.InsertionPoint(next_op(op))

@@ -273,6 +273,10 @@ class TargetLike(Protocol):
         """The rules of the chain for a moment (and an op), best first, each with the target that has it."""
         ...
 
+    def on_one_thread(self) -> "TargetLike":
+        """The target for code that is one of several threads' own."""
+        ...
+
     def schedule(self, kernel: Any) -> str | None:
         """The transform script of a prim_func's schedule, or None; ``kernel``: its classification (``analysis.structured``)."""
         ...

@@ -105,6 +105,12 @@ def terminator(block: ir.Block) -> ir.Operation:
     return block.operations[len(block.operations) - 1].operation
 
 
+def next_op(op: ir.Operation) -> ir.Operation:
+    """The operation behind one that is not the last of its block."""
+    operations = [one.operation for one in op.block.operations]
+    return operations[operations.index(op) + 1]
+
+
 def ancestors(op: ir.Operation) -> list[ir.Operation]:
     """The ops that enclose ``op``, innermost first, up to its function."""
     found = []

@@ -34,9 +34,9 @@ class CallProfile:
     """One call of a kernel or packed function, over all runs.
 
     ``kernel``: its function; ``ops``: the graph ops that it computes, with the model's own names; ``seconds``: the median of a run's time
-    in it; ``share``: of the times of all calls and what is outside of them; ``flops``: arithmetic operations of a run in it; ``bytes``:
-    read and written; both None where they depend on data or are not known. ``count``: how often a run made the call (0 in a branch that
-    was not taken).
+    in it; ``share``: of the time of a run that nothing interrupts; those of calls that run side by side add up to more than it;
+    ``flops``: arithmetic operations of a run in it; ``bytes``: read and written; both None where they depend on data or are not known.
+    ``count``: how often a run made the call (0 in a branch that was not taken).
     """
 
     kernel: str
@@ -63,9 +63,10 @@ class Profile:
     """Where a model's time goes.
 
     ``calls``: in the order in which they run; ``seconds``: the median time of a run; ``other``: the median of a run's seconds outside of
-    all calls: checks of arguments, memory, copies; ``runs``: how many; ``symbols``: values of the symbolic sizes; ``threads``;
-    ``peaks``: None if they were not measured; ``events``: of the last run, as (number of the call, begin, end) in nanoseconds;
-    ``device``: the name of the GPU that runs the kernels, by whose clock they are timed, empty for a CPU.
+    all calls: checks of arguments, memory, copies; ``overlap``: what the calls' seconds add up to beyond the time in which one or more of
+    them ran, since threads run parts of main side by side, the median of runs; ``runs``: how many; ``symbols``: values of the symbolic
+    sizes; ``threads``; ``peaks``: None if they were not measured; ``events``: of the last run, as (number of the call, begin, end) in
+    nanoseconds; ``device``: the name of the GPU that runs the kernels, by whose clock they are timed, empty for a CPU.
 
     Medians are taken of each call by itself. On a machine with other work their sum may be far less than ``seconds``: each run is
     interrupted somewhere, but each call in few runs only.
@@ -80,11 +81,13 @@ class Profile:
     peaks: Peaks | None
     events: tuple[tuple[int, int, int], ...]
     device: str = ""
+    overlap: float = 0.0
 
     @property
     def undisturbed(self) -> float:
-        """The sum of the medians, of the calls and of what is outside of them, in seconds: a run that nothing interrupts."""
-        return sum(call.seconds for call in self.calls) + self.other
+        """The sum of the medians, of the calls and of what is outside of them, less their overlap, in seconds: a run that nothing
+        interrupts."""
+        return sum(call.seconds for call in self.calls) + self.other - self.overlap
 
     def table(self, limit: int | None = 40) -> str:
         """A table of the calls, the longest first; ``limit``: rows, None for all."""
@@ -105,8 +108,9 @@ class Profile:
     def json(self) -> dict[str, Any]:
         """The profile as a value for ``json.dumps``; times in seconds."""
         rows = [{**asdict(call), "gflops": call.gflops, "bandwidth": call.bandwidth} for call in self.calls]
-        return {"seconds": self.seconds, "other": self.other, "runs": self.runs, "symbols": dict(self.symbols), "threads": self.threads,
-                "device": self.device, "peaks": asdict(self.peaks) if self.peaks else None, "calls": rows}
+        return {"seconds": self.seconds, "other": self.other, "overlap": self.overlap, "runs": self.runs,
+                "symbols": dict(self.symbols), "threads": self.threads, "device": self.device,
+                "peaks": asdict(self.peaks) if self.peaks else None, "calls": rows}
 
     def chrome_trace(self) -> dict[str, Any]:
         """The last run in the Trace Event Format, for chrome://tracing and ui.perfetto.dev."""
@@ -130,7 +134,7 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     described = recorder.calls()
     records, function = recorder.instance(len(described))
     recording = executable.with_function(function)
-    times, whole = [], []
+    times, whole, busy = [], [], []
     events: list[tuple[int, int, int]] = []
     with device_records.recording() as noted:
         recording(*args, **named)
@@ -149,15 +153,17 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
             if noted.device:    # main makes one call, of the engine that runs the whole graph
                 described, events = tuple(noted.calls), on_device
             times.append(_by_call(events, len(described)))
+            busy.append(covered(events))
     device = cuda_figures().name if executable.signature.device == "cuda" else noted.device
     symbols = symbol_values(_shapes(executable, args, named))
-    other = max(0.0, median(all_ - sum(spent for _, spent in run) for all_, run in zip(whole, times)) / 1e9)
+    other = max(0.0, median(all_ - some for all_, some in zip(whole, busy)) / 1e9)
+    overlap = median(sum(spent for _, spent in run) - some for run, some in zip(times, busy)) / 1e9
     medians = [median(run[number][1] for run in times) / 1e9 for number in range(len(described))]
-    total = sum(medians) + other
+    total = sum(medians) + other - overlap
     calls = tuple(_call(one, spent, spent / total, times[-1][number][0], symbols)
                   for number, (one, spent) in enumerate(zip(described, medians)))
     return Profile(calls, median(whole) / 1e9, other, runs, symbols, executable.signature.threads, peaks, tuple(events),
-                   device)
+                   device, overlap)
 
 
 def measure_bandwidth(threads: int = 1, megabytes: int = 128, repeats: int = 5) -> float:
@@ -172,6 +178,15 @@ def measure_bandwidth(threads: int = 1, megabytes: int = 128, repeats: int = 5) 
             list(pool.map(lambda pair: np.copyto(*pair), arrays))
             best = min(best, time.perf_counter() - begin)
     return 2 * threads * (megabytes << 20) / best / 1e9
+
+
+def covered(events: Sequence[tuple[int, int, int]]) -> int:
+    """The nanoseconds in which one or more calls ran."""
+    found = last = 0
+    for _, begin, end in sorted(events, key=lambda event: event[1]):
+        found += max(end - max(begin, last), 0)
+        last = max(end, last)
+    return found
 
 
 def _by_call(events: Sequence[tuple[int, int, int]], count: int) -> list[tuple[int, int]]:

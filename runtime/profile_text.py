@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 HEADS = ("time", "share", "GFLOP/s", "of peak", "GB/s", "of memory", "kernel", "computes")
 SHOWN_OPS = 4
+LITTLE = 0.01       # of a run: less overlap of calls is not shown
 DISTURBED = 0.8     # of the median run that medians of its parts are, below which runs count as interrupted
 
 
@@ -21,6 +22,8 @@ def table(profile: Profile, limit: int | None) -> str:
     if rest:
         rows.append(_line(rest, profile.undisturbed, f"{len(ran) - len(shown)} more calls"))
     rows.append(_line(profile.other, profile.undisturbed, "outside of calls"))
+    if profile.overlap > LITTLE * profile.undisturbed:
+        rows.append(_line(-profile.overlap, profile.undisturbed, "of calls that ran beside others, on other threads"))
     if profile.peaks is None:
         rows = [(*row[:3], row[4], *row[6:]) for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -34,9 +37,12 @@ def trace(profile: Profile) -> dict[str, Any]:
     """The last run in the Trace Event Format; times in microseconds."""
     start = min((begin for _, begin, _ in profile.events), default=0)
     events = []
-    for number, begin, end in profile.events:
+    busy: list[int] = []    # until when each thread is, as far as calls tell
+    for number, begin, end in sorted(profile.events, key=lambda event: event[1]):
         call = profile.calls[number]
-        events.append({"name": ", ".join(call.ops) or call.kernel, "cat": "kernel", "ph": "X", "pid": 0, "tid": 0,
+        thread = next((number for number, until in enumerate(busy) if until <= begin), len(busy))
+        busy[thread:thread + 1] = [end]
+        events.append({"name": ", ".join(call.ops) or call.kernel, "cat": "kernel", "ph": "X", "pid": 0, "tid": thread,
                        "ts": (begin - start) / 1e3, "dur": (end - begin) / 1e3,
                        "args": {"kernel": call.kernel, "ops": list(call.ops), "flops": call.flops, "bytes": call.bytes}})
     return {"traceEvents": events, "displayTimeUnit": "ns"}

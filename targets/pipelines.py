@@ -88,11 +88,13 @@ def cpu_stages(target: "Target") -> Stages:
     many_rows = f"tir-split-many-rows{{{parts}}}," if parts else ""
     layouts = " norms=true" if rounded else " norms=true columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
+    loops = "relax-split-loops{target=%s}," if threads > 1 else ""
     entry = "tir-emit-entry{flush-denormals=true}" if target.options.get("flush-denormals") else "tir-emit-entry"
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
+    together = "tir-parallel-loops," if threads > 1 else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
-                  "relax-split-pool-axes,relax-repeat-elements,relax-slice-parts,"
+                  f"{loops}relax-split-pool-axes,relax-repeat-elements,relax-slice-parts,"
                   "relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-turn-few-columns{target=%s},"
                   "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
@@ -107,8 +109,8 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-channel-pools{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
-        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),{fill}tir-plan-memory,tir-lower-packed,"
-                       "tir-profile-main"),
+        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),{together}{fill}tir-plan-memory,"
+                       "tir-lower-packed,tir-profile-main"),
         ("llvm", f"tir-hoist-accumulators{{vectors=true}},tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
                  f"{down},{CLEAN},tir-check-lowered,tir-split-blocks,tir-mark-functions{{target=%s}},{entry}"),

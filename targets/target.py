@@ -139,6 +139,10 @@ class Target:
         machine = self.machine
         return machine if isinstance(machine, Gpu) else None
 
+    def on_one_thread(self) -> "Target":
+        """The target for code that is one of several threads' own: with the option ``threads=1``, where it has that option."""
+        return replace(self, options={**self.options, "threads": 1}) if self.options.get("threads", 1) != 1 else self
+
     def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""
         return next(self.schedules(kernel), None)

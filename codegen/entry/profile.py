@@ -1,7 +1,7 @@
 """What @main_profiled calls around each of its calls: a clock, and the records of a profile."""
 from legato.codegen.entry.abi import clock_gettime
 from legato.codegen.entry.layouts import Event, Events
-from legato.codegen.native.language import Words, stack
+from legato.codegen.native.language import Words, add_at, address, stack
 
 MONOTONIC = 1               # CLOCK_MONOTONIC of Linux, the clock of Python's time.perf_counter_ns
 SECOND = 1_000_000_000      # in nanoseconds
@@ -20,11 +20,12 @@ def begin(events: Events) -> int:
 
 
 def record(events: Events, call: int, begin: int) -> None:
-    """Notes that a call, by its number, began at a time and ended now. Calls beyond the room for them are only counted."""
+    """Notes that a call, by its number, began at a time and ended now. Calls beyond the room for them are only counted. Threads may note
+    calls at the same time."""
     end = clock()
-    if events.count < events.room:
-        row = Event(events.rows[events.count])
+    place = add_at(address(events.count), 1)
+    if place < events.room:
+        row = Event(events.rows[place])
         row.call = call
         row.begin = begin
         row.end = end
-    events.count += 1

@@ -50,6 +50,7 @@ TIR_PACKED = "tir.packed"          # the packed function's name
 DTYPES = "tir.dtypes"              # the element types of its tensors
 
 # On launches, loops and allocations
+SIDE_BY_SIDE = "tir.side_by_side"  # of a loop of main: the number of its group, whose loops do not depend on each other: threads run them
 LOADS_TOGETHER = "tir.loads_together"     # of a loop whose loads are to be on their way together, from its annotation loads_together
 RESIDENT_BLOCKS = "tir.resident_blocks"   # of a loop: the blocks of its kernel that a multiprocessor is to run at a time
 STAGES = "tir.stages"              # of a loop: the steps that have shared buffers of their own, from its annotation pipeline_stages

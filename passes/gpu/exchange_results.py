@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from legato.analysis.indices.forms import linear
 from legato.analysis.indices.linear import Linear
-from legato.core.ir_helpers import ancestors, body, find, index
+from legato.core.ir_helpers import ancestors, body, find, index, next_op
 from legato.core.mlir import arith, ir, scf, vector
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
@@ -182,7 +182,7 @@ class Exchange:
         """Stores 16 bytes behind the last pair, in the place of all."""
         first, last = self.pairs[0], self.pairs[-1]
         values = [self.value(one) for one in self.pairs]
-        following = after(last.op)
+        following = next_op(last.op)
         _, buffer, *places = first.store.operands
         with ir.InsertionPoint(following), last.op.location:
             x = thread(places[-1])
@@ -251,12 +251,6 @@ def swapped(pairs: Sequence[ir.Value], bits: Sequence[ir.Value], element: ir.Typ
             words[low], words[high] = arith.SelectOp(bit, got, words[low]).result, arith.SelectOp(bit, words[high], got).result
     together = vector.FromElementsOp(ir.VectorType.get([QUAD], i32), words).result
     return vector.BitCastOp(ir.VectorType.get([TOGETHER], element), together).result
-
-
-def after(op: ir.Operation) -> ir.Operation:
-    """The op behind another one."""
-    ops = [one.operation for one in op.block.operations]
-    return ops[ops.index(op) + 1]
 
 
 def put(value: ir.Value, buffer: ir.Value, places: Sequence[ir.Value]) -> None:

@@ -6,13 +6,13 @@ from typing import ClassVar
 from legato.analysis.kernel_text import same_kernels
 from legato.analysis.origins import kernel_origins
 from legato.analysis.structured.vector_loops import obstacles
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import func, ir
 from legato.core.records import KernelRecord
 from legato.core.upstream import run_script
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FORM_OF
+from legato.dialects.tir.markers import FORM_OF, SIDE_BY_SIDE
 from legato.dialects.tir.state import WRITTEN
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fit_windows import fit_windows
@@ -32,7 +32,8 @@ class ScheduleKernels(ModulePass):
 
     The scripts run inside of this pass, by upstream's transform interpreter: each transform script belongs to one kernel, or to few. Of
     kernels that differ only in numbers that they compute with, one is scheduled, and the others are copies of it with their numbers. Where
-    a script does not fold the linalg.unpack of a packed weight into its reads, another makes copies of it.
+    a script does not fold the linalg.unpack of a packed weight into its reads, another makes copies of it. Kernels of loops that run side
+    by side have schedules for one thread.
     """
 
     name: ClassVar[str] = "tir-schedule"
@@ -40,6 +41,7 @@ class ScheduleKernels(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
+        alone = target.on_one_thread()
         report = context.report.setdefault("schedule", {})
         with module.context, ir.Location.unknown():
             scripts: list[tuple[str, func.FuncOp]] = []
@@ -49,13 +51,16 @@ class ScheduleKernels(ModulePass):
                 if fit_windows(kernel) | order_inputs(kernel):
                     context.kernels.drop(kernel)
             groups = list(same_kernels(kernels, is_free))
+            own = called_side_by_side(module.module)
+            for names in ({kernel.name.value for kernel in same.kernels} for same in groups):
+                own -= set() if names <= own else names
             firsts = {other.name.value: same.kernels[0].name.value for same in groups for other in same.kernels[1:]}
             for kernel in kernels:
                 name = kernel.name.value
                 if name in firsts:
                     report[name] = report[firsts[name]]
                     continue
-                body = report[name] = target.schedule(context.kernels.of(kernel))
+                body = report[name] = (alone if name in own else target).schedule(context.kernels.of(kernel))
                 if any(op.name == "linalg.unpack" for op in context.kernels.of(kernel).ops):
                     packed.add(name)
                 if body:
@@ -69,6 +74,13 @@ class ScheduleKernels(ModulePass):
                     run_script(UNPACK, scheduled[name].operation, "the lowering of linalg.unpack")
             for one in shared:
                 one.end(scheduled)
+
+
+def called_side_by_side(module: ir.Module) -> set[str]:
+    """The kernels that nothing but loops of main calls which run side by side."""
+    calls = [(call.attributes["callee"].value, any(SIDE_BY_SIDE in op.attributes for op in ancestors(call)))
+             for call in find(module.operation, "func.call")]
+    return {callee for callee, _ in calls} - {callee for callee, is_inside in calls if not is_inside}
 
 
 def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str, str] | None = None) -> list[KernelRecord]:

@@ -183,6 +183,35 @@ func.func @main(%a: tensor<f32> {relax.name = "a"}) -> tensor<i1> {
     assert report.changed == 1 and not report.notes and not report.unchecked
 
 
+def test_loops_side_by_side_are_run_one_after_the_other():
+    module = legato.Module.parse("""
+func.func private @double(%x: memref<8xf32>, %y: memref<8xf32> {tir.out}) attributes {tir.prim_func} {
+  linalg.add ins(%x, %x : memref<8xf32>, memref<8xf32>) outs(%y : memref<8xf32>)
+  return
+}
+func.func @main(%x: memref<8xf32> {relax.name = "x"}) -> (memref<8xf32>, memref<8xf32>, memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %a = memref.alloc() : memref<8xf32>
+  %b = memref.alloc() : memref<8xf32>
+  %c = memref.alloc() : memref<8xf32>
+  scf.for %i = %c0 to %c3 step %c1 {
+    func.call @double(%x, %a) : (memref<8xf32>, memref<8xf32>) -> ()
+  } {tir.side_by_side = 0 : i64}
+  scf.for %i = %c0 to %c1 step %c1 {
+    memref.copy %x, %b : memref<8xf32> to memref<8xf32>
+    func.call @double(%b, %b) : (memref<8xf32>, memref<8xf32>) -> ()
+  } {tir.side_by_side = 0 : i64}
+  scf.for %i = %c0 to %c1 step %c1 {
+    memref.copy %x, %c : memref<8xf32> to memref<8xf32>
+  } {tir.side_by_side = 0 : i64}
+  return %a, %b, %c : memref<8xf32>, memref<8xf32>, memref<8xf32>
+}""")
+    report = legato.check(module, "tir-parallel-loops,func.func(scf-forall-to-parallel)", samples=1)
+    assert report.changed == 2 and not report.notes and not report.unchecked
+
+
 def test_views_of_the_arena_count_from_a_base_of_their_own():
     module = legato.Module.parse("""
 func.func @main(%a: tensor<6x4xf32> {relax.name = "a"}) -> tensor<4x3x2xf32> {

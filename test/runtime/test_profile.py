@@ -8,7 +8,7 @@ import tvm_ffi
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
-from legato.runtime.profile import Peaks
+from legato.runtime.profile import CallProfile, Peaks, Profile, covered
 from legato.runtime.sizes import evaluate, symbol_values
 from legato.script import R, T
 
@@ -61,6 +61,27 @@ def test_calls_have_names_work_and_times(executable, n):
     ends = [time for _, *times in profile.events for time in times]
     assert ends == sorted(ends)     # calls follow each other
     np.testing.assert_array_equal(executable(x), before)
+
+
+def test_calls_side_by_side_are_all_recorded():
+    """The two directions of a layer run on two threads."""
+    weights = {name: RNG.random((2, *shape), np.float32) - 0.5 for name, shape in {"w": (256, 64), "r": (256, 64)}.items()}
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="/lstm", hidden_size=64, direction="bidirectional")
+    proto = model([node], {"x": (TensorProto.FLOAT, [20, 4, 64])}, {"y": (TensorProto.FLOAT, [20, 2, 4, 64])}, weights)
+    profile = legato.profile(legato.compile(legato.from_onnx(proto), "llvm{threads=2}"), np.ones((20, 4, 64), np.float32), runs=3,
+                             peaks=False)
+    steps = [call for call in profile.calls if call.count == 20]
+    assert len(steps) >= 4 and len(profile.events) == 20 * len(steps) + len(profile.calls) - len(steps)
+    assert profile.overlap >= 0 and sum(call.share for call in profile.calls) >= 0.5
+
+
+def test_time_that_calls_share():
+    assert covered([(0, 0, 10), (1, 5, 12), (2, 6, 8), (0, 20, 30)]) == 22 and covered([]) == 0
+    calls = tuple(CallProfile(name, (name,), 2e-3, 0.5, None, None, 1) for name in "ab")
+    profile = Profile(calls, 3e-3, 0.0, 1, {}, 2, None, ((0, 0, 2000), (1, 1000, 3000), (0, 3000, 4000)), overlap=1e-3)
+    assert profile.undisturbed == pytest.approx(3e-3) and "of calls that ran beside others, on other threads" in str(profile)
+    assert [event["tid"] for event in profile.chrome_trace()["traceEvents"]] == [0, 1, 0]
+    assert "beside others" not in str(dataclasses.replace(profile, overlap=0.0))
 
 
 def test_threads_are_known(executable):
