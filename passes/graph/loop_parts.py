@@ -11,9 +11,23 @@ from legato.passes.graph.functions import CONSTANT, is_used
 from legato.passes.graph.loop_rows import BOUNDS
 
 EXTRACT, INSERT = "tensor.extract_slice", "tensor.insert_slice"
+CAST = "builtin.unrealized_conversion_cast"
 SHAPED = ("relax.reshape", "relax.broadcast_to")     # ops with their result's sizes as an attribute
 
 Part = tuple[int, int]      # the first row, and the number of rows
+
+
+def can_be_split(loop: ir.Operation, rows: Mapping[ir.Value, int]) -> bool:
+    """Whether the number of rows is known; of values with other sizes that are not, the loop begins with empty ones, and casts name the
+    sizes of its results."""
+    if any(value.type.is_dynamic_dim(axis) for value, axis in rows.items()):
+        return False
+    for begin, result in zip(list(loop.operands)[BOUNDS:], loop.results):
+        if result in rows and not result.type.has_static_shape:
+            op = defining_op(begin)
+            if op is None or op.name != "tensor.empty" or any(use.owner.name != CAST for use in result.uses):
+                return False
+    return True
 
 
 def split_rows(loop: ir.Operation, rows: Mapping[ir.Value, int], parts: Sequence[Part], front: ir.Operation,
@@ -23,17 +37,35 @@ def split_rows(loop: ir.Operation, rows: Mapping[ir.Value, int], parts: Sequence
     ``rows``: the values that have rows, with the axis (see row_axes); ``front``, ``behind``: the ops in front of which the parts of what
     the loop reads are taken, and those of its results put together.
     """
+    for op in body(loop.regions[0].blocks[0]):
+        if op.name == CAST and not is_made_in(op.operands[0], loop):    # slices are taken of what stands in front
+            op.move_before(front)
     with ir.InsertionPoint(front), loop.location:
         given = [parts_of(loop, rows, part) for part in parts]
     with ir.InsertionPoint(loop), loop.location:
         made = [build(loop, rows, part, values) for part, values in zip(parts, given)]
     with ir.InsertionPoint(behind), loop.location:
         for number, result in enumerate(loop.results):
-            if is_used(result):
-                of_parts = [one.results[number] for one in made]
-                result.replace_all_uses_with(relax.concat(of_parts, rows[result]) if result in rows else of_parts[0])
+            of_parts = [one.results[number] for one in made]
+            if result in rows:
+                put_together(result, rows[result], of_parts)
+            else:
+                result.replace_all_uses_with(of_parts[0])
     loop.erase()
     return made
+
+
+def put_together(result: ir.Value, axis: int, parts: Sequence[ir.Value]) -> None:
+    """Replaces a result by the concatenation of its parts; of sizes that are symbols, by that of what casts make of it."""
+    if result.type.has_static_shape:
+        if is_used(result):
+            result.replace_all_uses_with(relax.concat(parts, axis))
+        return
+    for cast in {use.owner.operation for use in result.uses}:
+        named = cast.results[0]
+        of_parts = [ir.Operation.create(CAST, [with_rows(named, axis, part.type.shape[axis])], [part]).results[0] for part in parts]
+        named.replace_all_uses_with(relax.concat(of_parts, axis))
+        cast.erase()
 
 
 def parts_of(loop: ir.Operation, rows: Mapping[ir.Value, int], part: Part) -> dict[ir.Value, ir.Value]:
@@ -49,7 +81,9 @@ def part_of(value: ir.Value, axis: int, part: Part) -> ir.Value:
     first, count = part
     op = defining_op(value)
     if op is not None and op.name == "tensor.empty":
-        return tensor.EmptyOp(with_rows(value, axis, count).shape, value.type.element_type).result
+        dynamic, type_ = iter(op.operands), with_rows(value, axis, count)
+        sizes = [next(dynamic) if type_.is_dynamic_dim(number) else size for number, size in enumerate(type_.shape)]
+        return tensor.EmptyOp(sizes, type_.element_type).result
     if op is not None and op.name == CONSTANT and "value" in op.attributes and ir.DenseElementsAttr(op.attributes["value"]).is_splat:
         made, type_ = op.clone(), with_rows(value, axis, count)
         made.attributes["value"] = ir.DenseElementsAttr.get_splat(type_, ir.DenseElementsAttr(op.attributes["value"]).get_splat_value())

@@ -5,7 +5,7 @@ A kernel's threads meet at its end, several times in each step of such a loop, a
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappushpop
 from itertools import pairwise
@@ -14,14 +14,15 @@ from typing import ClassVar
 
 from legato.core.dtypes import element_bytes
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import body, is_made_in, next_op
+from legato.core.ir_helpers import body, next_op, present
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
+from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import SIDE_BY_SIDE
 from legato.passes.graph.functions import CONSTANT, Constants, erase_dead, is_graph_op, relax_functions, top_ops
-from legato.passes.graph.loop_parts import split_rows
+from legato.passes.graph.loop_parts import can_be_split, split_rows
 from legato.passes.graph.loop_rows import BOUNDS, row_axes
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
@@ -56,6 +57,7 @@ class SplitLoops(ModulePass):
                 for group in groups(function):
                     parts = best_parts(group, machine)
                     if parts:
+                        bring_together([loop.op for loop in group], dims.symbol_table(function))
                         run_side_by_side(group, parts, number)
                         number += 1
                 erase_dead(function, Constants(module))
@@ -107,67 +109,65 @@ def product(op: ir.Operation, sizes: Sequence[int], machine: CpuMachine, shared:
 
 
 def groups(function: func.FuncOp) -> list[list[GraphLoop]]:
-    """The loops of a function's block that one of its threads may run, in groups that do not depend on each other, adjacent."""
+    """The loops of a function's block that one of its threads may run, in groups that do not depend on each other."""
     found: list[list[GraphLoop]] = []
+    given = dims.symbol_table(function)
     for op in top_ops(function):
-        if op.name != "scf.for" or not is_plain(op):
-            continue
-        loop = GraphLoop(op, max(choices(op), key=lambda rows: GraphLoop(op, rows).count, default={}))
-        if not found or not bring_behind([one.op for one in found[-1]], op):
-            found.append([])
-        found[-1].append(loop)
+        if op.name == "scf.for" and is_plain(op):
+            loop = GraphLoop(op, max(choices(op), key=lambda rows: GraphLoop(op, rows).count, default={}))
+            if not found or sources_between([one.op for one in found[-1]], op, given) is None:
+                found.append([])
+            found[-1].append(loop)
     return found
 
 
 def choices(loop: ir.Operation) -> list[Mapping[ir.Value, int]]:
     """The choices of the rows of a loop that it carries."""
     states = loop.regions[0].blocks[0].arguments
-    return [rows for rows in row_axes(loop) if any(state in rows for state in states)]
+    return [rows for rows in row_axes(loop) if any(state in rows for state in states) and can_be_split(loop, rows)]
 
 
 def is_plain(loop: ir.Operation) -> bool:
-    """Whether a loop is of graph ops and moves of tensors, all of known sizes, which know no requirement and call nothing."""
+    """Whether a loop is of graph ops of known sizes, and of moves of tensors, and calls nothing."""
     for op in body(loop.regions[0].blocks[0]):
         cls = relax.op_class(op)
-        if len(op.regions) or not (op.name in PLAIN or op.name.startswith("arith.") or (cls is not None and not cls.DEFINES_SIZES)):
+        if len(op.regions) or not (op.name in PLAIN or op.name.startswith("arith.") or cls is not None):
             return False
-        if not all(is_known(value) for value in (*op.operands, *op.results)):
+        if cls is not None and (cls.DEFINES_SIZES or not all(value.type.has_static_shape for value in (*op.operands, *op.results))):
             return False
-    return len(loop.results) > 0 and all(map(is_known, loop.results))
+    return len(loop.results) > 0
 
 
-def is_known(value: ir.Value) -> bool:
-    """Whether the sizes of a value are known."""
-    return not isinstance(value.type, ir.ShapedType) or value.type.has_static_shape
-
-
-def bring_behind(group: Sequence[ir.Operation], loop: ir.Operation) -> bool:
-    """Moves what ``loop`` is computed from, as far as it stands behind the first of a group, in front of it, and ``loop`` behind the last.
-    False, and nothing is moved, where it depends on the group or on more than graph ops of known sizes."""
+def sources_between(group: Sequence[ir.Operation], loop: ir.Operation, given: Container[str]) -> list[ir.Operation] | None:
+    """What ``loop`` is computed from, of what stands between the first of a group and it, in order. None where it depends on the group, or
+    on more than graph ops whose sizes are known in front of the group. ``given``: the symbols that are."""
     between: list[ir.Operation] = []
-    needed = set(sources(loop))
+    needed = {value for value in [*loop.operands, *(v for op in body(loop.regions[0].blocks[0]) for v in op.operands)]}
     inside = [op.operation for op in loop.block.operations]
     for op in reversed(inside[inside.index(group[0]):inside.index(loop)]):
         if not any(result in needed for result in op.results):
             continue
-        if op in group or len(op.regions) or not (is_graph_op(op) or op.name.startswith("arith.") or op.name in PLAIN):
-            return False
-        if not all(map(is_known, (*op.operands, *op.results))):
-            return False
+        plain = is_graph_op(op) or op.name.startswith("arith.") or op.name in (*PLAIN, "tensor.dim")
+        if op in group or len(op.regions) or not plain or any(name not in given for name in symbols_of(op)):
+            return None
         needed |= set(op.operands)
         between.append(op)
-    for op in reversed(between):
-        op.move_before(group[0])
-    loop.move_after(group[-1])
-    return True
+    return between[::-1]
 
 
-def sources(loop: ir.Operation) -> list[ir.Value]:
-    """The values in front of a loop that it reads."""
-    found = list(loop.operands)
-    for op in body(loop.regions[0].blocks[0]):
-        found += [value for value in op.operands if not is_made_in(value, loop)]
-    return found
+def symbols_of(op: ir.Operation) -> Iterator[str]:
+    """The symbols in the sizes of an op's operands and results."""
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, ir.RankedTensorType):
+            yield from (name for size in dims.dims(value.type) if size is not dims.UNKNOWN for name in dims.symbols(size))
+
+
+def bring_together(group: Sequence[ir.Operation], given: Container[str]) -> None:
+    """Makes the loops of a group adjacent: what the others are computed from moves in front of the first."""
+    for number, loop in enumerate(group[1:], 1):
+        for op in present(sources_between(group[:number], loop, given)):
+            op.move_before(group[0])
+        loop.move_after(group[number - 1])
 
 
 def best_parts(group: Sequence[GraphLoop], machine: CpuMachine) -> int:

@@ -35,8 +35,8 @@ def layer(op: str, batch: int, directions: int, lengths: list[int] | None = None
 
 def side_by_side(module: Module, target: str) -> int:
     """The loops that threads run, each as a whole."""
-    main = legato.lower(module, target, last="bufferized").function("main")
-    return sum(len(op.regions) for op in find(main.operation, "scf.index_switch"))
+    lowered = legato.lower(module, target, last="bufferized")
+    return sum(len(op.regions) for op in find(lowered.function("main").operation, "scf.index_switch"))
 
 
 @pytest.mark.parametrize(("op", "batch", "directions", "threads", "loops"), [
@@ -53,6 +53,18 @@ def test_rows_and_directions(op, batch, directions, threads, loops):
     exe = legato.compile(module, target)
     for _ in range(3):
         assert_same(exe(**arrays), reference(proto, arrays))
+
+
+@pytest.mark.parametrize(("op", "directions"), [("LSTM", 2), ("GRU", 1)])
+def test_free_lengths(op, directions):
+    proto, arrays = layer(op, 32, directions)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "length"
+    module = legato.from_onnx(proto)
+    assert side_by_side(module, "llvm{threads=2}") == 2
+    exe = legato.compile(module, "llvm{threads=2}")
+    for length in (9, 1, 5):
+        shorter = {"x": arrays["x"][:length]}
+        assert_same(exe(**shorter), reference(proto, shorter))
 
 
 def test_lengths_and_states():

@@ -140,3 +140,34 @@ func.func @one_row(%x: tensor<2x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<
   }
   return %a : tensor<2x1024xf32>
 }
+
+// Of steps whose number only the call knows: slices are taken of what casts make of named sizes, in front of the loops.
+// CHECK-LABEL: func.func @free
+// CHECK: %[[X:.*]] = builtin.unrealized_conversion_cast %arg0
+// CHECK: tensor.empty(%{{.*}}) : tensor<?x16x64xf32>
+// CHECK: tensor.empty(%{{.*}}) : tensor<?x16x64xf32>
+// CHECK: %[[A:.*]]:2 = scf.for
+// CHECK: tensor.extract_slice %[[X]][%{{.*}}, 0, 0] [1, 16, 64]
+// CHECK: %[[B:.*]]:2 = scf.for
+// CHECK: tensor.extract_slice %[[X]][%{{.*}}, 16, 0] [1, 16, 64]
+// CHECK: %[[NA:.*]] = builtin.unrealized_conversion_cast %[[A]]#1 : tensor<?x16x64xf32> to tensor<?x16x64xf32, #relax.dims<["n", 16, 64]>>
+// CHECK: %[[NB:.*]] = builtin.unrealized_conversion_cast %[[B]]#1
+// CHECK: %[[Y:.*]] = tensor.concat dim(1) %[[NA]], %[[NB]]
+// CHECK: return %[[Y]] : tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>
+func.func @free(%x: tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>, %w: tensor<64x64xf32>) -> tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>> {
+  %zero = "relax.constant"() {value = dense<0.0> : tensor<32x64xf32>} : () -> tensor<32x64xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>
+  %empty = tensor.empty(%n) : tensor<?x32x64xf32>
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%h = %zero, %all = %empty) -> (tensor<32x64xf32>, tensor<?x32x64xf32>) {
+    %plain = builtin.unrealized_conversion_cast %x : tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>> to tensor<?x32x64xf32>
+    %part = tensor.extract_slice %plain[%i, 0, 0] [1, 32, 64] [1, 1, 1] : tensor<?x32x64xf32> to tensor<32x64xf32>
+    %0 = "relax.matmul"(%h, %w) : (tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<32x64xf32>
+    %1 = "relax.add"(%0, %part) : (tensor<32x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>
+    %2 = tensor.insert_slice %1 into %all[%i, 0, 0] [1, 32, 64] [1, 1, 1] : tensor<32x64xf32> into tensor<?x32x64xf32>
+    scf.yield %1, %2 : tensor<32x64xf32>, tensor<?x32x64xf32>
+  }
+  %y = builtin.unrealized_conversion_cast %r#1 : tensor<?x32x64xf32> to tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>
+  return %y : tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>
+}
