@@ -1,16 +1,21 @@
 """Rows of loops: an axis of what a loop carries along which no step mixes elements, as the batch of a recurrent layer."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from legato.core.ir_helpers import body, mixed, terminator
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.tir.loops import constant_of
 from legato.passes.graph.functions import permutation_of, sliced_axes
 
 Axis = tuple[ir.Value, int] | None      # an axis of a tensor; None: one whose elements are mixed
 Link = tuple[Axis, Axis]
 BOUNDS = 3          # operands of a loop in front of what it carries
+CAST, EMPTY, DIM = "builtin.unrealized_conversion_cast", "tensor.empty", "tensor.dim"
+EXTRACT, INSERT, STORE = "tensor.extract_slice", "tensor.insert_slice", "bufferization.materialize_in_destination"
 PLAIN = ("arith.", "index.")     # of ops on numbers, which have no axes
 
 
@@ -69,13 +74,43 @@ def _mixed(op: ir.Operation) -> Iterator[Link]:
 def _broadcast(result: list[Axis], operand: list[Axis]) -> Iterator[Link]:
     """An operand's last axes with the result's, where it is not repeated along them."""
     for a, b in zip(reversed(result), reversed(operand)):
-        if size(a) == size(b):
+        if size(a) == size(b) is not UNKNOWN:
             yield a, b
 
 
-def size(axis: Axis) -> int:
+def size(axis: Axis) -> Size:
     """The number of elements along an axis."""
-    return -1 if axis is None else axis[0].type.shape[axis[1]]
+    return UNKNOWN if axis is None else sizes_of(axis[0])[axis[1]]
+
+
+def sizes_of(value: ir.Value) -> Sequence[Size]:
+    """The sizes of a tensor, of plain type, too, as far as what makes it says, or a cast of it."""
+    known = dims.dims(value.type)
+    if UNKNOWN not in known:
+        return known
+    if isinstance(value.owner, ir.Block):
+        loop = value.owner.owner.operation
+        return sizes_of(loop.operands[BOUNDS + ir.BlockArgument(value).arg_number - 1]) if loop.name == "scf.for" else known
+    op = value.owner.operation
+    if op.name == CAST:
+        return dims.dims(op.operands[0].type)
+    if op.name == EMPTY:
+        dynamic = iter(op.operands)
+        return [index_size(next(dynamic)) if size is UNKNOWN else size for size in known]
+    if op.name == "scf.for":
+        return sizes_of(op.operands[BOUNDS + ir.OpResult(value).result_number])
+    if op.name in (INSERT, STORE):
+        return sizes_of(op.operands[1])
+    return next((dims.dims(use.owner.results[0].type) for use in value.uses if use.owner.name == CAST), known)
+
+
+def index_size(value: ir.Value) -> Size:
+    """The size that an index is, where it is that of a tensor."""
+    if isinstance(value.owner, ir.Block) or value.owner.name != DIM:
+        return UNKNOWN
+    of, axis = value.owner.operands
+    number = constant_of(axis)
+    return UNKNOWN if number is None else sizes_of(of)[number]
 
 
 def _pointwise(op: ir.Operation) -> Iterator[Link]:
@@ -107,9 +142,9 @@ def _permuted(op: ir.Operation) -> Iterator[Link]:
 def _reshaped(op: ir.Operation) -> Iterator[Link]:
     """The first axes that both shapes have, then the last; those between are mixed."""
     source, result = _axes(op.operands[0]), _axes(op.results[0])
-    while source and result and size(source[0]) == size(result[0]):
+    while source and result and size(source[0]) == size(result[0]) is not UNKNOWN:
         yield source.pop(0), result.pop(0)
-    while source and result and size(source[-1]) == size(result[-1]):
+    while source and result and size(source[-1]) == size(result[-1]) is not UNKNOWN:
         yield source.pop(), result.pop()
     yield from ((None, axis) for axis in (*source, *result))
 
@@ -129,19 +164,26 @@ def _inserted(op: ir.Operation) -> Iterator[Link]:
 
 
 def _slice(op: ir.Operation, whole: ir.Value, part: ir.Value) -> Iterator[Link]:
-    """A slice of tensor: axes that it takes whole are rows of both; along the others it is at one place."""
+    """A slice of a tensor: axes that it takes whole are rows of both; along the others it is at one place."""
     offsets, sizes, strides = (mixed(op, name) for name in ("offsets", "sizes", "strides"))
     left = _axes(part)
-    for axis, at, length, step in zip(_axes(whole), offsets, sizes, strides):
-        is_kept = bool(left) and isinstance(length, int) and size(left[0]) == length
-        is_whole = (at, step) == (0, 1) and length == size(axis) and length > 1
+    for axis, at, extent, step in zip(_axes(whole), offsets, sizes, strides):
+        length = index_size(extent) if isinstance(extent, ir.Value) else extent
+        is_kept = bool(left) and size(left[0]) == length is not UNKNOWN
+        is_whole = (at, step) == (0, 1) and length == size(axis) and length != 1
         if is_kept and is_whole:
             yield axis, left.pop(0)
         else:
             yield None, axis
-            if is_kept and length > 1:
+            if is_kept and length != 1:
                 yield None, left.pop(0)
     yield from ((None, axis) for axis in left)
+
+
+def _dim(op: ir.Operation) -> Iterator[Link]:
+    """A size, which is a part's in a slice, and in nothing else."""
+    if any(use.owner.name not in (EXTRACT, INSERT) for use in op.results[0].uses):
+        yield from _mixed(op)
 
 
 LINKS: Mapping[str, Callable[[ir.Operation], Iterator[Link]]] = {
@@ -153,9 +195,10 @@ LINKS: Mapping[str, Callable[[ir.Operation], Iterator[Link]]] = {
     "relax.expand_dims": _reshaped,
     "relax.squeeze": _reshaped,
     "relax.broadcast_to": _repeated,
-    "tensor.extract_slice": _part,
-    "tensor.insert_slice": _inserted,
     "tensor.cast": _all_same,
-    "bufferization.materialize_in_destination": _all_same,
-    "builtin.unrealized_conversion_cast": _all_same,
+    DIM: _dim,
+    EXTRACT: _part,
+    INSERT: _inserted,
+    STORE: _all_same,
+    CAST: _all_same,
 }

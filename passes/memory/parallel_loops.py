@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
-from legato.core.ir_helpers import everything, is_made_in, move_before
+from legato.core.ir_helpers import everything, find, is_made_in, move_before
 from legato.core.mlir import func, ir, scf
 from legato.core.views import VIEWS, root_of
 from legato.dialects import tir
@@ -42,12 +42,12 @@ class ParallelLoops(ModulePass):
 
 
 def marked(function: func.FuncOp) -> Iterable[list[ir.Operation]]:
-    """The marked loops of a function's block, by group. The marks are removed."""
-    found: dict[int, list[ir.Operation]] = {}
-    for op in function.body.blocks[0].operations:
-        if SIDE_BY_SIDE in op.operation.attributes:
-            found.setdefault(op.operation.attributes[SIDE_BY_SIDE].value, []).append(op.operation)
-            del op.operation.attributes[SIDE_BY_SIDE]
+    """The marked loops of a function, by group and block. The marks are removed."""
+    found: dict[tuple[int, ir.Block], list[ir.Operation]] = {}
+    for op in find(function.operation, "scf.for"):
+        if SIDE_BY_SIDE in op.attributes:
+            found.setdefault((op.attributes[SIDE_BY_SIDE].value, op.block), []).append(op)
+            del op.attributes[SIDE_BY_SIDE]
     return found.values()
 
 

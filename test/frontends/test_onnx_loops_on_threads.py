@@ -67,6 +67,21 @@ def test_free_lengths(op, directions):
         assert_same(exe(**shorter), reference(proto, shorter))
 
 
+@pytest.mark.parametrize(("op", "directions", "threads", "loops"), [("GRU", 1, 2, 2), ("LSTM", 2, 4, 4)])
+def test_free_batches(op, directions, threads, loops):
+    """From so many rows on as pay, each part of them is a loop."""
+    proto, arrays = layer(op, 33, directions, lengths=[1 + number % STEPS for number in range(33)], states=True)
+    for given, axis in zip(proto.graph.input, (1, 0, 1), strict=True):
+        given.type.tensor_type.shape.dim[axis].dim_param = "batch"
+    module, target = legato.from_onnx(proto), f"llvm{{threads={threads}}}"
+    assert side_by_side(module, target) == loops
+    exe = legato.compile(module, target)
+    for rows in (33, 1, 2, 7):
+        fewer = {name: array[:rows] if name == "lengths" else array[:, :rows] for name, array in arrays.items()}
+        assert_same(exe(**fewer), reference(proto, fewer))
+    exe(**{name: array[:0] if name == "lengths" else array[:, :0] for name, array in arrays.items()})
+
+
 def test_lengths_and_states():
     proto, arrays = layer("LSTM", 6, 2, lengths=[9, 2, 4, 5, 9, 1], states=True)
     module = legato.from_onnx(proto)

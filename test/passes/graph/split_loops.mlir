@@ -171,3 +171,38 @@ func.func @free(%x: tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>, %w: tensor<
   %y = builtin.unrealized_conversion_cast %r#1 : tensor<?x32x64xf32> to tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>
   return %y : tensor<?x32x64xf32, #relax.dims<["n", 32, 64]>>
 }
+
+// Of rows whose number only the call knows, a branch takes the parts from so many rows on as pay.
+// CHECK-LABEL: func.func @batch
+// CHECK: %[[N:.*]] = tensor.dim %arg0
+// CHECK: %[[MANY:.*]] = arith.cmpi sge, %[[N]], %{{.*}} : index
+// CHECK: %[[IF:.*]] = scf.if %[[MANY]] -> (tensor<?x64xf32>) {
+// CHECK: %[[A:.*]] = scf.for {{.*}} -> (tensor<?x64xf32>)
+// CHECK: builtin.unrealized_conversion_cast %{{.*}} : tensor<?x64xf32> to tensor<?x64xf32, #relax.dims<["n // 2", 64]>>
+// CHECK: } {tir.side_by_side = [[GROUP:.*]] : i64}
+// CHECK: %[[B:.*]] = scf.for {{.*}} -> (tensor<?x64xf32>)
+// CHECK: builtin.unrealized_conversion_cast %{{.*}} : tensor<?x64xf32> to tensor<?x64xf32, #relax.dims<["n - (n // 2)", 64]>>
+// CHECK: } {tir.side_by_side = [[GROUP]] : i64}
+// CHECK: %[[WHOLE:.*]] = tensor.concat dim(0)
+// CHECK: %[[PLAIN:.*]] = builtin.unrealized_conversion_cast %[[WHOLE]]
+// CHECK: scf.yield %[[PLAIN]]
+// CHECK: } else {
+// CHECK: %[[ALL:.*]] = scf.for {{.*}} -> (tensor<?x64xf32>)
+// CHECK-NOT: tir.side_by_side
+// CHECK: scf.yield %[[ALL]]
+// CHECK: builtin.unrealized_conversion_cast %[[IF]]
+func.func @batch(%x: tensor<?x64xf32, #relax.dims<["n", 64]>>, %w: tensor<64x64xf32>) -> tensor<?x64xf32, #relax.dims<["n", 64]>> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c100 = arith.constant 100 : index
+  %begin = builtin.unrealized_conversion_cast %x : tensor<?x64xf32, #relax.dims<["n", 64]>> to tensor<?x64xf32>
+  %r = scf.for %i = %c0 to %c100 step %c1 iter_args(%h = %begin) -> (tensor<?x64xf32>) {
+    %named = builtin.unrealized_conversion_cast %h : tensor<?x64xf32> to tensor<?x64xf32, #relax.dims<["n", 64]>>
+    %0 = "relax.matmul"(%named, %w) : (tensor<?x64xf32, #relax.dims<["n", 64]>>, tensor<64x64xf32>) -> tensor<?x64xf32, #relax.dims<["n", 64]>>
+    %1 = "relax.tanh"(%0) : (tensor<?x64xf32, #relax.dims<["n", 64]>>) -> tensor<?x64xf32, #relax.dims<["n", 64]>>
+    %plain = builtin.unrealized_conversion_cast %1 : tensor<?x64xf32, #relax.dims<["n", 64]>> to tensor<?x64xf32>
+    scf.yield %plain : tensor<?x64xf32>
+  }
+  %y = builtin.unrealized_conversion_cast %r : tensor<?x64xf32> to tensor<?x64xf32, #relax.dims<["n", 64]>>
+  return %y : tensor<?x64xf32, #relax.dims<["n", 64]>>
+}

@@ -73,3 +73,18 @@ def test_a_word_of_an_attribute_is_no_symbol():
     x, y = (RNG.standard_normal(size).astype(np.float32) for size in (5, 6))
     for ours, wanted in zip(legato.compile(graph)(x, y), (np.pad(x, (1, 2), "edge"), np.pad(y, (1, 2), "reflect")), strict=True):
         np.testing.assert_array_equal(ours, wanted)
+
+
+def test_expressions_in_place_of_symbols_share_a_kernel():
+    """Unless their symbols stand in other sizes, too."""
+    lines = [("%a", "strided_slice", ["%x"], slice_of("0", "n // 2"), ("n // 2",)),
+             ("%b", "strided_slice", ["%y"], slice_of("0", "m // 3"), ("m // 3",)),
+             ("%c", "negative", ["%a"], "", ("n // 2",)), ("%d", "negative", ["%b"], "", ("m // 3",))]
+    graph = module({"x": ("n",), "y": ("m",)}, lines, ["%a", "%b", "%c", "%d"])
+    names, calls = kernels(graph)
+    assert (len(names), calls) == (3, 4) and sum("negative" in name for name in names) == 1
+    exe = legato.compile(graph)
+    for n, m in ((9, 4), (4, 9), (1, 2)):
+        x, y = (RNG.standard_normal(size).astype(np.float32) for size in (n, m))
+        for ours, wanted in zip(exe(x, y), (x[:n // 2], y[:m // 3], -x[:n // 2], -y[:m // 3]), strict=True):
+            np.testing.assert_array_equal(ours, wanted)
