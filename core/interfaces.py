@@ -273,8 +273,9 @@ class TargetLike(Protocol):
         """The rules of the chain for a moment (and an op), best first, each with the target that has it."""
         ...
 
-    def on_one_thread(self) -> "TargetLike":
-        """The target for code that is one of several threads' own."""
+    def with_cpu(self, **changes: Any) -> "TargetLike":
+        """The target with another machine, if that is a CPU: with ``threads=1`` for code that is one of several threads' own, with
+        ``awake=True`` for code that runs many times in a row."""
         ...
 
     def schedule(self, kernel: Any) -> str | None:

@@ -139,9 +139,11 @@ class Target:
         machine = self.machine
         return machine if isinstance(machine, Gpu) else None
 
-    def on_one_thread(self) -> "Target":
-        """The target for code that is one of several threads' own: with the option ``threads=1``, where it has that option."""
-        return replace(self, options={**self.options, "threads": 1}) if self.options.get("threads", 1) != 1 else self
+    def with_cpu(self, **changes: Any) -> "Target":
+        """The target with another machine, if that is a CPU: with ``threads=1`` for code that is one of several threads' own, with
+        ``awake=True`` for code that runs many times in a row."""
+        machine = self.cpu
+        return self if machine is None else replace(self, make_machine=lambda _options: replace(machine, **changes))
 
     def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""

@@ -21,7 +21,7 @@ from legato.passes.graph.loop_rows import BOUNDS
 # Work is counted in multiply-adds of floats, of which a thread computes some 50 in a nanosecond.
 POINTWISE = 8           # of an element of an elementwise op, on the average of those of a cell
 SHARED = 1 << 20        # of a product that threads share, at least
-READ = 4                # rows of a product: what fewer take, where threads share it
+READ = 4                # rows of a product: what fewer take, where threads share it, from half as much work on
 NEAR, FAR = 2, 3        # likewise on one thread, by a factor that its cache has, or has not
 MEETING = 1 << 17       # of the threads, at the end of a kernel
 START = 1 << 19         # of loops side by side; what less is gained is not worth a change
@@ -64,7 +64,7 @@ def product(op: ir.Operation, sizes: Sequence[int], machine: CpuMachine, shared:
     """The work of a matmul whose result has these sizes."""
     depth = dims.dims(op.operands[0].type)[-1]
     each = prod(sizes[:-2]) * (depth if isinstance(depth, int) else 1) * sizes[-1]
-    if shared and each * max(sizes[-2], READ) >= SHARED:
+    if shared and each * max(sizes[-2], READ) >= SHARED // (2 if sizes[-2] < READ else 1):
         return each * max(sizes[-2], FAR) / machine.threads + MEETING
     factor = [one if isinstance(one, int) else 1 for one in dims.dims(op.operands[1].type)]
     near = prod(factor) * element_bytes(op.operands[1].type.element_type) <= machine.l2_bytes

@@ -20,6 +20,7 @@ from legato.passes.structured.order_inputs import order_inputs
 from legato.passes.structured.shared_schedules import SharedSchedule, is_free
 from legato.schedule.transform_batch import apply_scripts
 
+LOOP = "loop"       # where a kernel is called: see called_in
 UNPACK = ('%unpacks = transform.structured.match ops{["linalg.unpack"]} in %root : (!transform.any_op) -> !transform.op<"linalg.unpack">\n'
           '%empty, %transposed, %collapsed, %sliced, %copied = transform.structured.lower_unpack %unpacks : '
           '(!transform.op<"linalg.unpack">) -> (!transform.op<"tensor.empty">, !transform.op<"linalg.transpose">, '
@@ -33,7 +34,7 @@ class ScheduleKernels(ModulePass):
     The scripts run inside of this pass, by upstream's transform interpreter: each transform script belongs to one kernel, or to few. Of
     kernels that differ only in numbers that they compute with, one is scheduled, and the others are copies of it with their numbers. Where
     a script does not fold the linalg.unpack of a packed weight into its reads, another makes copies of it. Kernels of loops that run side
-    by side have schedules for one thread.
+    by side have schedules for one thread, those of other loops for threads that are awake.
     """
 
     name: ClassVar[str] = "tir-schedule"
@@ -41,7 +42,6 @@ class ScheduleKernels(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
-        alone = target.on_one_thread()
         report = context.report.setdefault("schedule", {})
         with module.context, ir.Location.unknown():
             scripts: list[tuple[str, func.FuncOp]] = []
@@ -51,16 +51,18 @@ class ScheduleKernels(ModulePass):
                 if fit_windows(kernel) | order_inputs(kernel):
                     context.kernels.drop(kernel)
             groups = list(same_kernels(kernels, is_free))
-            own = called_side_by_side(module.module)
+            variants = {SIDE_BY_SIDE: target.with_cpu(threads=1), LOOP: target.with_cpu(awake=True)}
+            places = called_in(module.module)
             for names in ({kernel.name.value for kernel in same.kernels} for same in groups):
-                own -= set() if names <= own else names
+                if len({places.get(name) for name in names}) > 1:
+                    places = {name: place for name, place in places.items() if name not in names}
             firsts = {other.name.value: same.kernels[0].name.value for same in groups for other in same.kernels[1:]}
             for kernel in kernels:
                 name = kernel.name.value
                 if name in firsts:
                     report[name] = report[firsts[name]]
                     continue
-                body = report[name] = (alone if name in own else target).schedule(context.kernels.of(kernel))
+                body = report[name] = variants.get(places.get(name, ''), target).schedule(context.kernels.of(kernel))
                 if any(op.name == "linalg.unpack" for op in context.kernels.of(kernel).ops):
                     packed.add(name)
                 if body:
@@ -76,11 +78,15 @@ class ScheduleKernels(ModulePass):
                 one.end(scheduled)
 
 
-def called_side_by_side(module: ir.Module) -> set[str]:
-    """The kernels that nothing but loops of main calls which run side by side."""
-    calls = [(call.attributes["callee"].value, any(SIDE_BY_SIDE in op.attributes for op in ancestors(call)))
-             for call in find(module.operation, "func.call")]
-    return {callee for callee, _ in calls} - {callee for callee, is_inside in calls if not is_inside}
+def called_in(module: ir.Module) -> dict[str, str]:
+    """Where kernels are called: in loops of main that run side by side (SIDE_BY_SIDE), or in others (LOOP), and nowhere else."""
+    places: dict[str, set[str | None]] = {}
+    for call in find(module.operation, "func.call"):
+        around = ancestors(call)
+        in_loop = LOOP if any(op.name in ("scf.for", "scf.while") for op in around) else None
+        place = SIDE_BY_SIDE if any(SIDE_BY_SIDE in op.attributes for op in around) else in_loop
+        places.setdefault(call.attributes["callee"].value, set()).add(place)
+    return {name: place for name, (place, *others) in places.items() if place is not None and not others}
 
 
 def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str, str] | None = None) -> list[KernelRecord]:

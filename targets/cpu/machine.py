@@ -21,7 +21,7 @@ class Machine:
     transpose_rows: from this number of rows on, a matmul gains by a transpose of a weight that is contiguous along the reduction (8: with
     AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s). rounds_factors: factors of f32 may be rounded to bf16, as the target's
     matmul-precision says; parts: of bf16 that numbers of f32 may be split into, where AMX multiplies those faster (0: none);
-    always_parts: or wherever it can.
+    always_parts: or wherever it can. awake: its threads have just run, as in a loop that calls a kernel in each step.
     """
     cpu: str
     features: str
@@ -35,6 +35,7 @@ class Machine:
     rounds_factors: bool = False
     parts: int = 0
     always_parts: bool = False
+    awake: bool = False
 
     def __post_init__(self) -> None:
         if self.threads < 1:

@@ -6,6 +6,7 @@ from legato.analysis.structured import ContractionForm
 from legato.targets.cpu.machine import Machine
 
 WORTH_IT = 1 << 20  # multiply-adds from which on a parallel region pays
+WORTH_READING = 1 << 19    # likewise of few rows of 32 bits where threads are awake; they read the factor that the rows share
 GRAIN = 1 << 19     # multiply-adds of a part, at least
 PIECES = (4, 3, 2, 1)    # parts for each thread, which takes the next one when it is through: others may use its core
 TYPICAL = 128  # assumed extent of a dynamic loop
@@ -23,13 +24,15 @@ def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine
     of ``matrices``, which instructions multiply, there are none. Rows whose number is not known are split in parts of some register tiles,
     of which the last is shorter, along with the loops around them.
     """
-    work = prod(extent or TYPICAL for extent in form.extents)
+    work, least = prod(extent or TYPICAL for extent in form.extents), WORTH_IT
     if not form.filters and not form.batch and (form.heart.memory_bits >= 32 or _reads_pairs(form, matrices)):
         rows = prod(form.extents[loop] or TYPICAL for loop in form.rows)
-        work = max(work, work * READ_ONCE // max(rows, 1))
+        if rows < READ_ONCE:
+            work = work * READ_ONCE // max(rows, 1)
+            least = WORTH_READING if machine.awake and form.heart.memory_bits >= 32 else WORTH_IT
     threads = machine.threads
     positions = {} if matrices or threads < 2 else _positions(form, tile[0])
-    if threads < 2 or work < WORTH_IT:
+    if threads < 2 or work < least:
         return positions
     peels = not matrices and not form.filters
     far = _size(form, form.columns) * form.heart.memory_bits // 8 > machine.l2_bytes

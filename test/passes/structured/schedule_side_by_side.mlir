@@ -22,6 +22,38 @@ func.func private @everywhere(%a: tensor<256x128xf32>, %b: tensor<128x128xf32>, 
   return %1 : tensor<256x128xf32>
 }
 
+// Threads are awake for a kernel of a loop: they share a product of one row, which they do not outside.
+// CHECK-LABEL: func.func private @row
+// CHECK: scf.forall
+// CHECK-LABEL: func.func private @row_outside
+// CHECK-NOT: scf.forall
+// CHECK-LABEL: func.func @main
+func.func private @row(%a: tensor<1x256xf32>, %b: tensor<256x512xf32>, %out: tensor<1x512xf32> {tir.out, bufferization.writable = true}) -> tensor<1x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x512xf32>) -> tensor<1x512xf32>
+  %1 = linalg.matmul ins(%a, %b : tensor<1x256xf32>, tensor<256x512xf32>) outs(%0 : tensor<1x512xf32>) -> tensor<1x512xf32>
+  return %1 : tensor<1x512xf32>
+}
+func.func private @row_outside(%a: tensor<1x248xf32>, %b: tensor<248x512xf32>, %out: tensor<1x512xf32> {tir.out, bufferization.writable = true}) -> tensor<1x512xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x512xf32>) -> tensor<1x512xf32>
+  %1 = linalg.matmul ins(%a, %b : tensor<1x248xf32>, tensor<248x512xf32>) outs(%0 : tensor<1x512xf32>) -> tensor<1x512xf32>
+  return %1 : tensor<1x512xf32>
+}
+
+func.func @rows(%x: tensor<1x248xf32>, %v: tensor<248x512xf32>, %w: tensor<256x512xf32>, %y: tensor<1x256xf32>) -> tensor<1x512xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %e = tensor.empty() : tensor<1x512xf32>
+  %0 = func.call @row_outside(%x, %v, %e) : (tensor<1x248xf32>, tensor<248x512xf32>, tensor<1x512xf32>) -> tensor<1x512xf32>
+  %1 = scf.for %i = %c0 to %c9 step %c1 iter_args(%a = %0) -> (tensor<1x512xf32>) {
+    %2 = func.call @row(%y, %w, %a) : (tensor<1x256xf32>, tensor<256x512xf32>, tensor<1x512xf32>) -> tensor<1x512xf32>
+    scf.yield %2 : tensor<1x512xf32>
+  }
+  return %1 : tensor<1x512xf32>
+}
+
 func.func @main(%x: tensor<128x128xf32>, %y: tensor<256x128xf32>) -> (tensor<128x128xf32>, tensor<256x128xf32>, tensor<256x128xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -83,3 +83,11 @@ def test_parts_of_threads(m, n, k, threads, expected):
         module = ir.Module.parse(MATMUL.format(m=m, n=n, k=k))
         form = StructuredKernel(module.body.operations[0]).contraction
         assert parallel_part(form, (8, 32), machine) == dict([expected] if expected else [])
+
+
+@pytest.mark.parametrize("m, n, expected", [(2, 512, {1: 256}), (2, 480, {}), (4, 512, {})])
+def test_threads_that_are_awake_share_what_takes_half_as_long_to_read(m, n, expected):
+    machine = Machine("x86-64-v4", "", vector_bytes=64, registers=32, threads=2, l2_bytes=1 << 20, awake=True)
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(MATMUL.format(m=m, n=n, k=256))
+        assert parallel_part(StructuredKernel(module.body.operations[0]).contraction, (8, 32), machine) == expected
