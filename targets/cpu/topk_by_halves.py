@@ -1,4 +1,4 @@
-"""topk of most elements of a row, of 64 bits each: sorted by lower halves, then by upper ones, where equals keep their order."""
+"""topk of many elements of a row, of 64 bits each: sorted by lower halves, then by upper ones, where equals keep their order."""
 import numpy as np
 
 from legato.core.errors import Refusal
@@ -6,7 +6,9 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.targets.builders.pointwise import element
 from legato.targets.cpu.keys import MOST
+from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.topk_by_sorting import FEWEST
+from legato.targets.cpu.topk_costs import by_heap, sorting
 from legato.targets.rule import rewrite
 
 HALF = 32
@@ -14,14 +16,15 @@ HALF = 32
 
 @rewrite("relax.topk", priority=1)
 def topk_by_halves(op, x):
-    """Of integers and f64, if at least half of a row is wanted, or all of one whose length only the call knows."""
+    """Of integers and f64, if that is faster than a heap, or all of a row is wanted whose length only the call knows."""
     axis, count, kind = op.attrs["axis"] % x.type.rank, op.attrs["k"], element(x.type)
     size = relax.TensorType.of(x.type).dims[axis]
     if kind.bits != 2 * HALF:
         return Refusal(f"its elements have {kind.bits} bits")
+    lanes = op.machine.lanes(2 * HALF) if isinstance(op.machine, Machine) else 1
     is_known = isinstance(size, int) and isinstance(count, int)
-    if not (FEWEST <= size <= min(MOST, 2 * count) if is_known else size == count):
-        return Refusal(f"not half of {FEWEST} elements or more, in numbers that are known, are wanted, or all")
+    if not (FEWEST <= size <= MOST and count > 0 and sorting(size, lanes) <= by_heap(size, count) if is_known else size == count):
+        return Refusal(f"not many of {FEWEST} elements or more, in numbers that are known, are wanted, or all")
     ranks, order = ranks_of(x), {"axis": axis, "largest": op.attrs["largest"]}
     signed = relax.TensorType.of(ranks.type).dtype == np.int64
     lower, upper = ranks, relax.right_shift(ranks, relax.constant(np.array(HALF, np.int64 if signed else np.uint64)))

@@ -8,16 +8,19 @@ from collections.abc import Sequence
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, vector
 from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import dims
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import is_empty
 from legato.targets.builders.vectors import write_vector
-from legato.targets.cpu.keys import constant, in_vectors
+from legato.targets.cpu.keys import MOST, constant, in_vectors
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.topk_in_registers import VECTORS, BestOfRow
+from legato.targets.cpu.topk_costs import by_registers, sorting
+from legato.targets.cpu.topk_in_registers import BestOfRow
 from legato.targets.cpu.topk_rows import each_row
 from legato.targets.cpu.vectorizer import next_power_of_two
 from legato.targets.rule import kernel
 
+VECTORS = 16    # of elements, at most; those that are not in registers are on the stack
 LANES = 4   # of fewer elements: all of a first vector, of twice as many, enter
 
 
@@ -30,6 +33,9 @@ def topk_of_wide_elements(k, x, out):
     lanes = k.machine.lanes(64)
     if not isinstance(count, int) or not 0 < count <= VECTORS * lanes or is_empty(out):
         return Refusal(f"not 1 to {VECTORS * lanes} elements are wanted")
+    size = dims(x)[axis]
+    if isinstance(size, int) and size <= MOST and sorting(size, lanes) < by_registers(size, count):
+        return Refusal("rows are short enough to be sorted")
     lanes = min(lanes, max(next_power_of_two(count), LANES))
     k.writes_all()
     return each_row(k.machine, x, out, axis, BestOfWideRow(kind, k.attrs["largest"], lanes, count).written)

@@ -66,7 +66,8 @@ def test_elements_of_64_bits(target, kind):
 def test_few_elements_of_64_bits(target):
     """In vectors, of rows of any length: the numbers that the least and the greatest element of each type have are those of no element."""
     cases = []
-    for at, (dtype, (length, k)) in enumerate(product((np.float64, np.int64, np.uint64), ((3, 1), (7, 7), (16, 4), (1000, 3), (1000, 11)))):
+    for at, (dtype, (length, k)) in enumerate(product((np.float64, np.int64, np.uint64),
+                                                     ((3, 1), (7, 7), (16, 4), (1000, 3), (1000, 11), (1000, 49)))):
         x = numbers((3, length), np.dtype(dtype), ("all", "few", "special")[at % 3])
         least, most = (-np.inf, np.nan) if x.dtype.kind == "f" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
         x[0, ::2], x[1] = (least, most)[at % 2], (most, least)[at % 2]

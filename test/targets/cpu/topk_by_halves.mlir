@@ -22,6 +22,24 @@ func.func @floats(%x: tensor<100xf64>) -> tensor<60xi64> {
   return %0 : tensor<60xi64>
 }
 
+// Of a row that is long enough to enter a heap often.
+// CHECK-LABEL: func.func @quarter(
+// CHECK-COUNT-2: call @kernel_topk
+func.func @quarter(%x: tensor<2x200xi64>) -> tensor<2x50xi64> {
+  %0 = "relax.topk"(%x) {axis = 1 : i64, k = 50 : i64} : (tensor<2x200xi64>) -> tensor<2x50xi64>
+  return %0 : tensor<2x50xi64>
+}
+
+// Of a longer one they are in vectors, in order.
+// CHECK-LABEL: func.func @long(
+// CHECK-COUNT-1: call @kernel_topk
+// CHECK-NOT: call
+// CHECK: return
+func.func @long(%x: tensor<2x1000xi64>) -> tensor<2x50xi64> {
+  %0 = "relax.topk"(%x) {axis = 1 : i64, k = 50 : i64} : (tensor<2x1000xi64>) -> tensor<2x50xi64>
+  return %0 : tensor<2x50xi64>
+}
+
 // A few of many are kept in a heap.
 // CHECK-LABEL: func.func @few(
 // CHECK-COUNT-1: call @kernel_topk
