@@ -53,6 +53,16 @@ def test_determinants_of_matrices_of_known_size(size):
     assert exe(np.empty((0, size, size), np.float32)).shape == (0,)
 
 
+@pytest.mark.parametrize("size", [70, 130])
+def test_many_columns_are_cleared_in_blocks(size):
+    """Those behind a block by one product."""
+    module = imported(["batch", size, size], np.float64)
+    assert str(module).count("relax.matmul") == (3 if size < 128 else 7)
+    exe = legato.compile(module)
+    assert_determinants(exe, matrices(size, np.float64), 1e-13)
+    assert exe(np.empty((0, size, size))).shape == (0,)
+
+
 def test_a_step_writes_what_is_left_of_the_matrices_where_it_is():
     """Columns that are cleared are left out after a quarter of the steps each; two steps read and write two buffers in turns, so that
     matrices are copied for the last of an odd number alone, if only the call knows it."""
