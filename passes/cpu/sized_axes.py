@@ -54,19 +54,20 @@ class SizedAxis:
         room = minus(plus(self.size, self.begin + self.stride), (self.taps - 1) * self.dilation + 1)
         return first, least(most(quotient(most(room, 0), self.stride), first), self.count)
 
-    def each_tile(self, positions: int, body: TileBody, low: Size, high: Size) -> None:
-        """Builds ``body(tile, start)`` for the tiles of a row, or of its positions from ``low`` to ``high``."""
-        _RowTiling(self, positions, body, low, high).build()
+    def each_tile(self, positions: int, body: TileBody, low: Size, high: Size, overlap: bool = True) -> None:
+        """Builds ``body(tile, start)`` for the tiles of a row, or of its positions from ``low`` to ``high``. ``overlap``: whether tiles may
+        compute a position again, which is wrong where they add to the result."""
+        _RowTiling(self, positions, body, low, high, overlap).build()
 
 
 class _RowTiling:
     """Builds the tiles of a row: whole ones, of so many positions whose windows lie inside of the input, of which the last may begin before
     the one before it ends; one at each end of the row, whose windows reach out of it; and clipped ones of single positions, where the row
-    has no room for these. Where taps are far apart, the pieces of a row of whose windows the same taps lie inside of the input have tiles
-    each, or single positions."""
+    has no room for these, or tiles may not overlap. Where taps are far apart, the pieces of a row of whose windows the same taps lie inside
+    of the input have tiles each, or single positions."""
 
-    def __init__(self, axis: SizedAxis, positions: int, body: TileBody, low: Size, high: Size):
-        self.axis, self.positions, self.body, self.low, self.high = axis, positions, body, low, high
+    def __init__(self, axis: SizedAxis, positions: int, body: TileBody, low: Size, high: Size, overlap: bool):
+        self.axis, self.positions, self.body, self.low, self.high, self.overlap = axis, positions, body, low, high, overlap
         self.first, self.end = (least(most(place, low), high) for place in axis.inside())
         self.tile, self.single = Positions(0, positions), partial(body, Positions(0, 1, clipped=True))
         self.last = minus(high, positions)      # where the tile at the row's end begins
@@ -82,7 +83,7 @@ class _RowTiling:
         closings = self._closings()
         closes = self._closes(closings, arith.ori(is_wide, below(minus(self.last, 1), begin))) if closings else None
         stop = self.end if closes is None else arith.select(closes, value_of(self.last), value_of(self.end))
-        when(is_wide, lambda: loop(begin, stop, self.positions, lambda at: self.body(self.tile, least(at, self.last_inside))))
+        when(is_wide, lambda: self._tiles(self.tile, begin, stop, self.last_inside))
 
         def outside() -> None:
             first = arith.select(is_wide, value_of(self.end), value_of(begin))
@@ -101,7 +102,16 @@ class _RowTiling:
         single ones where there is no room for a tile."""
         last, tile = minus(end, self.positions), replace(self.tile, clipped=True)
         if_else(below(last, begin), lambda: loop(begin, end, 1, self.single),
-                lambda: loop(begin, end, self.positions, lambda at: self.body(tile, least(at, last))))
+                lambda: self._tiles(tile, begin, end, last))
+
+    def _tiles(self, tile: Positions, begin: Size, end: Size, last: Size) -> None:
+        """Tiles from ``begin`` to ``end``, of which none begins behind ``last``; those that would, begin there, or are single positions."""
+        if self.overlap:
+            loop(begin, end, self.positions, lambda at: self.body(tile, least(at, last)))
+            return
+        rest = plus(begin, times(quotient(minus(end, begin), self.positions), self.positions))
+        loop(begin, rest, self.positions, lambda at: self.body(tile, at))
+        loop(rest, end, 1, self.single)
 
     def _piece(self, begin: ir.Value) -> ir.Value:
         """The tiles of the piece of a row that begins at a position. Returns its end."""
@@ -115,7 +125,7 @@ class _RowTiling:
         last = minus(end, self.positions)
 
         def tiles(tile: Positions) -> None:
-            loop(begin, end, self.positions, lambda at: self.body(tile, least(at, last)))
+            self._tiles(tile, begin, end, last)
 
         is_inside = arith.andi(below(minus(self.first, 1), begin), below(begin, self.end))
         if_else(below(last, begin), lambda: loop(begin, end, 1, self.single),
@@ -143,7 +153,7 @@ class _RowTiling:
         """The numbers of columns by which the last window may reach out of the row, and whether it does; none where they are many."""
         axis = self.axis
         reaches = range(max(1, axis.end - axis.stride + 1), axis.end + 1)
-        if len(reaches) > MOST_REACHES:
+        if len(reaches) > MOST_REACHES or not self.overlap:
             return {}
         span = (axis.taps - 1) * axis.dilation + 1 - axis.begin
         reach = minus(plus(times(minus(axis.count, 1), axis.stride), span), axis.size)

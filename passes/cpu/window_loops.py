@@ -130,6 +130,7 @@ class WindowLoops(ABC):
         self.rows = product_of(self.across)    # of an image
         self.chunk = chunk if isinstance(self.rows, int) and chunk < self.rows else 0
         self.shares = 1    # of the tiles of a row
+        self.overlaps = True    # whether tiles of a row of unknown size may compute a position again
 
     def build(self, macs: int) -> None:
         """Builds all loops. ``macs``: multiply-adds for an element of a window in one position, for all features."""
@@ -186,7 +187,7 @@ class WindowLoops(ABC):
             tile, = self.tiles
             count, share = self.row_axis.count, row.share
             part = [quotient(times(place, count), self.shares) for place in (share, plus(share, 1))] if self.shares > 1 else [0, count]
-            self.row_axis.each_tile(tile.positions, body, *part)
+            self.row_axis.each_tile(tile.positions, body, *part, overlap=self.overlaps)
             return
         for number, tile in enumerate(self.tiles):
             if tile.repeats == 1 and self.shares == 1:

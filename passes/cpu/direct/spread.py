@@ -68,6 +68,7 @@ class SpreadLoops(DirectLoops):
                  filters: ir.Value, units: int, parts: int, pieces: int = 1):
         super().__init__(form, machine, tiles, buffers, filters, units, 0 if pieces > 1 else rows_at_once(form, machine, units), pieces)
         self.blocks, self.parts = blocks, parts
+        self.overlaps = parts == 1    # others add to what the result keeps
         self.part: Size = 0
 
     def build(self, macs: int) -> None:

@@ -135,6 +135,14 @@ def test_far_taps_of_images_of_unknown_sizes(options):
         assert text.count('tir.state = "scheduled"') >= 4
 
 
+@pytest.mark.parametrize("target", first_of(LEVELS_HERE[::-1]))
+def test_parts_of_the_channels_of_images_of_unknown_sizes(target, monkeypatch):
+    """Where the result keeps the sums of a part of the channels, no position is computed twice."""
+    monkeypatch.setattr("legato.passes.cpu.direct_convolutions.parts_of", lambda form, machine, blocks: 2 if form.per_lane == 1 else 1)
+    text = check_several_sizes([CASES[3], *FAR[1:3]], target)
+    assert text.count(PACKED) >= 2
+
+
 def check_several_sizes(cases: Sequence[tuple], target: str) -> str:
     """Checks one model, of images of several sizes: as small as a window, of a tile and its neighbours, of none. Returns the module once
     it is fused."""
