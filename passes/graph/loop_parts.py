@@ -99,8 +99,8 @@ def with_rows(value: ir.Value, axis: int, count: Size) -> ir.RankedTensorType:
 def build(loop: ir.Operation, rows: Rows, part: RowPart, given: Mapping[ir.Value, ir.Value]) -> ir.Operation:
     """The loop over some rows. ``given``: those of the values in front of it."""
     inside = loop.regions[0].blocks[0]
-    bounds, begins = list(loop.operands)[:BOUNDS], list(loop.operands)[BOUNDS:]
-    made = scf.ForOp(*bounds, [given.get(value, value) for value in begins])
+    lower, upper, step, *begins = loop.operands
+    made = scf.ForOp(lower, upper, step, [given.get(value, value) for value in begins])
     mapping = dict(zip(inside.arguments, made.body.arguments, strict=True))
     with ir.InsertionPoint(made.body):
         for op in body(inside):
