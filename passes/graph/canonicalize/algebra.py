@@ -123,10 +123,11 @@ def where(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def outer_product(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """A matrix product of a column by a row, whose sums have one term: an elementwise product, which fuses with what is around it."""
+    """A matrix product of a column by a row, whose sums have one term: an elementwise product, which fuses with what is around it. Not that
+    of an attention to one key, which is a kernel as a whole."""
     x, y = op.operands
     same = x.type.element_type == y.type.element_type == op.results[0].type.element_type
-    ones = same and min(x.type.rank, y.type.rank) >= 2 and x.type.shape[-1] == y.type.shape[-2] == 1
+    ones = same and r.find(x, "softmax") is None and min(x.type.rank, y.type.rank) >= 2 and x.type.shape[-1] == y.type.shape[-2] == 1
     return relax.multiply(x, y) if ones else None
 
 

@@ -223,6 +223,7 @@ SIMPLER = [
     (lambda x: relax.relu(relax.matmul(relax.expand_dims(x, [3]), weights(1, 7))), ["reshape", "multiply", "relu"]),
     (lambda x: relax.matmul(relax.reshape(x, [60, 1]), relax.reshape(x, [1, 60])), ["reshape", "reshape", "multiply"]),
     (lambda x: relax.matmul(relax.reshape(x, [60, 1]), weights(1)), ["reshape", "matmul"]),
+    (lambda x: relax.matmul(relax.softmax(relax.reshape(x, [60, 1]), axis=1), weights(1, 7)), ["reshape", "softmax", "matmul"]),
     (lambda x: relax.permute_dims(relax.permute_dims(x, [2, 0, 1]), [1, 2, 0]), []),
     (lambda x: relax.permute_dims(relax.permute_dims(x, [2, 0, 1]), [2, 1, 0]), ["permute_dims"]),
     (lambda x: relax.permute_dims(relax.expand_dims(x, [0]), [1, 0, 2, 3]), ["reshape"]),
