@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel, StructuredOp
+from legato.core.elementwise import elementwise
 from legato.core.ir_helpers import copy
-from legato.core.mlir import ir, linalg, tensor
-from legato.core.slices import dim
+from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -47,20 +47,13 @@ class RowMath:
     def hoist(self) -> None:
         """Computes it in a nest before, whose result takes the operand's place."""
         op, scalar = self.nest.op, self.nest.scalars[self.operand]
-        value, last = op.operands[self.operand], self.ops[-1]
-        rank, kind = value.type.rank, last.results[0].type
-        identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
-        kinds = ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank)
+        result = self.ops[-1].results[0]
         with ir.InsertionPoint(op), op.location:
-            out = tensor.EmptyOp([dim(value, axis) for axis in range(rank)], kind).result
-            made = linalg.GenericOp([out.type], [value], [out], ir.ArrayAttr.get([identity] * 2), kinds)
-            block = made.regions[0].blocks.append(scalar.type, kind)
-            with ir.InsertionPoint(block):
-                linalg.YieldOp([copy(self.ops, {scalar: block.arguments[0]})[last.results[0]]])
-        last.results[0].replace_all_uses_with(scalar)
+            made = elementwise(op.operands[self.operand], result.type, lambda element: copy(self.ops, {scalar: element})[result])
+        result.replace_all_uses_with(scalar)
         for one in reversed(self.ops):
             one.erase()
-        op.operands[self.operand] = made.results[0]
+        op.operands[self.operand] = made
 
 
 def row_math(kernel: StructuredKernel) -> Iterator[RowMath]:
