@@ -46,6 +46,11 @@ class CpuMachine(Protocol):
         ...
 
     @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of whole vectors that are started in a cycle."""
+        ...
+
+    @property
     def multiplies_bytes(self) -> bool:
         """Whether an instruction sums four products of unsigned bytes by signed ones."""
         ...

@@ -133,13 +133,14 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *
                                                    *CPU_TOPK_BY_HALVES, *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,
                                                    *CPU_TOPK_OF_ANY_LENGTH, *CPU_TOPK_OF_WIDE_ELEMENTS,
                                                    *CPU_WEIGHTED_ROWS, *LLVM_INTRINSICS),
-              options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
+              options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True, "strassen": True,
                        "matmul-precision": None, "flush-denormals": None, "check-bounds": None, "fill-memory": None},
               make_machine=_machine, schedule_function=classified(schedule), packing_function=classified(choose_packing),
               attention_function=classified(choose_attention), winograd_function=classified(choose_winograd),
               stages=cpu_stages,
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N, fuse-attention=false for an attention's kernels one by one, "
                   "integer-contractions=false for products of dequantized values in floats, winograd=false for convolutions as defined, "
+                  "strassen=false for matrix products as defined, "
                   "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
                   "bf16x3 and bf16x6 for products of f32 as three or six of parts of bf16 by AMX, with 16 and 24 bits, f32 for none so "
                   "(else those of six that are faster are), "

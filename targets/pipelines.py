@@ -85,6 +85,7 @@ def cpu_stages(target: "Target") -> Stages:
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     parts = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"))
     split = f"tir-split-products{{{parts}}}," if parts else ""
+    strassen = "tir-strassen-products{target=%s}," if target.options.get("strassen", True) and not rounded else ""
     many_rows = f"tir-split-many-rows{{{parts}}}," if parts else ""
     layouts = " norms=true" if rounded else " norms=true columns=true products=true"    # of which only convolutions round both factors
     copies = "tir-share-copies{target=%s}," if threads > 1 else ""
@@ -104,7 +105,7 @@ def cpu_stages(target: "Target") -> Stages:
                   f"tir-pair-products{{target=%s}},"
                   f"{winograd}{split}"
                   f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pointwise-matmuls{{target=%s}},"
-                  f"{many_rows}tir-pack-weights{{target=%s}}"),
+                  f"{many_rows}{strassen}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},"
                       "tir-channel-pools{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"

@@ -23,9 +23,11 @@ class PairProductForm(Epilogue):
     contraction: ContractionForm
 
     @classmethod
-    def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type) -> PairProductForm | None:
-        """The form of a kernel with this contraction, of factors of a kind; None for another kernel."""
-        if contraction is None or not in_order(contraction.heart, contraction, kind):
+    def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type,
+           packed: bool = False) -> PairProductForm | None:
+        """The form of a kernel with this contraction, of factors of a kind; None for another kernel. ``packed``: whether the factor with the
+        columns will be, so that its elements may lie in any order."""
+        if contraction is None or not in_order(contraction.heart, contraction, kind, packed):
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])
         if out is None or out[-1] != term(contraction.column):
@@ -89,15 +91,16 @@ def term(loop: int) -> str:
     return f"loop{loop}"
 
 
-def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.BF16Type) -> bool:
+def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.BF16Type, packed: bool = False) -> bool:
     """Whether a contraction sums products of two factors of a kind in f32, from zero on, along one reduction of known size, neighbours in
-    the factor with the rows being elements along the reduction, and in the other one columns."""
+    the factor with the rows being elements along the reduction, and in the other one columns, unless that will be ``packed``."""
     element = kind.get()
     types = [value.type.element_type for value in op.op.operands]
     if types != [element, element, ir.F32Type.get()] or op.summed_product is None or form.is_window or len(form.reductions) != 1:
         return False
     plain = op.plain and starts_at_zero(op.op) and form.row is not None and form.extents[form.reductions[0]] is not None
-    return plain and op.loops_of(1 - form.weight)[-1] == form.reductions[0] and op.loops_of(form.weight)[-1] == form.column
+    of_weight = packed or op.loops_of(form.weight)[-1] == form.column
+    return plain and of_weight and op.loops_of(1 - form.weight)[-1] == form.reductions[0]
 
 
 def _out(form: ContractionForm, returned: ir.Value) -> Index | None:

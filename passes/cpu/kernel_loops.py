@@ -8,6 +8,7 @@ from legato.core.constants import shared_constants
 from legato.core.ir_helpers import body, defining_op, present, terminator
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import relax, tir
+from legato.dialects.tir.markers import FORM_OF, ROWS, SIGNATURE
 from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.elements import Buffers
 from legato.passes.graph.functions import Constants
@@ -25,6 +26,17 @@ def into_loops(function: func.FuncOp, location: ir.Location, tensors: Iterable[i
         if all(next(iter(value.uses), None) is None for value in op.results) and op.name.startswith(("linalg.", "tensor.")):
             op.operation.erase()
     set_state(function, SCHEDULED)
+
+
+def form_for_rows(kernel: func.FuncOp, suffix: str, least: int) -> func.FuncOp:
+    """A copy of a kernel, for ``tir-choose-by-rows`` to put into it, that is for at least so many rows."""
+    form = kernel.operation.clone(ir.InsertionPoint(kernel)).operation.opview
+    form.attributes["sym_name"] = ir.StringAttr.get(f"{kernel.name.value}{suffix}")
+    form.attributes[FORM_OF] = ir.FlatSymbolRefAttr.get(kernel.name.value)
+    form.attributes[ROWS] = ir.DenseI64ArrayAttr.get([least, -1])
+    if SIGNATURE in form.attributes:
+        del form.attributes[SIGNATURE]
+    return form
 
 
 def retype(function: func.FuncOp, argument: ir.Value, shape: Sequence[int], element: ir.Type) -> None:

@@ -10,12 +10,12 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FORM_OF, ROWS, SIGNATURE
+from legato.passes.cpu.kernel_loops import form_for_rows
 from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import COLUMNS, STEP, PartsPacking
-from legato.passes.cpu.matrices.part_products import RowProduct
+from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.matrices.products import SIDE
-from legato.passes.cpu.split_products import LEAST_ROWS, are_splittable, is_weight, multiply_parts, product_of_matrices
+from legato.passes.cpu.split_products import LEAST_ROWS, are_splittable, multiply_parts
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -70,11 +70,6 @@ def is_in_columns(packing: PackingLike, product: RowProduct) -> bool:
 
 def add_form(kernel: func.FuncOp, cut: OpenCut, least: int, packing: PackingLike, machine: CpuMachine) -> None:
     """Adds a form for at least so many rows to a kernel."""
-    form = kernel.operation.clone(ir.InsertionPoint(kernel)).operation.opview
-    form.attributes["sym_name"] = ir.StringAttr.get(f"{kernel.name.value}{SUFFIX}")
-    form.attributes[FORM_OF] = ir.FlatSymbolRefAttr.get(kernel.name.value)
-    form.attributes[ROWS] = ir.DenseI64ArrayAttr.get([least, -1])
-    if SIGNATURE in form.attributes:
-        del form.attributes[SIGNATURE]
+    form = form_for_rows(kernel, SUFFIX, least)
     product, weight = present(product_of_matrices(StructuredKernel(form)))
     multiply_parts(form, product, ir.BlockArgument(weight), cut, packed_shape(packing), machine)

@@ -70,6 +70,7 @@ PASSES: dict[str, str] = {
     "tir-widen-factors": "passes.cpu.widen_factors:WidenFactors",
     "tir-split-kernels": "passes.structured.split_kernels:SplitKernels",
     "tir-split-many-rows": "passes.cpu.split_many_rows:SplitManyRows",
+    "tir-strassen-products": "passes.cpu.strassen_products:StrassenProducts",
     "tir-split-products": "passes.cpu.split_products:SplitProducts",
     "tir-merge-calls": "passes.structured.merge_calls:MergeCalls",
     "tir-repeat-widenings": "passes.structured.repeat_widenings:RepeatWidenings",

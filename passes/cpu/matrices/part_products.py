@@ -34,33 +34,7 @@ from legato.passes.cpu.matrices.product_times import ROWS
 from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.row_splitting import RowSplitting
 from legato.passes.cpu.matrices.rows_in_f32 import RowsInF32
-
-
-@dataclass(frozen=True)
-class RowProduct:
-    """A product of rows of ``left``, whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise ops on its
-    result. ``each``: the rows of the product for each of the first dimension of ``left``, whose size may be known only when the product
-    runs; ``places``: the terms of a row by its number; ``column``: the term of a column; ``source``: where an element of a row is among all
-    of ``left``, if the rows are not those of ``left``, in order."""
-
-    form: Epilogue
-    left: ir.Value
-    each: int
-    depth: int
-    columns: int
-    places: Callable[[Size], dict[Term, Size]]
-    column: Term
-    source: Callable[[Size, Size], Size] | None = None
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rows, if it is known."""
-        first = self.left.type.shape[0]
-        return first * self.each if first >= 0 else None
-
-    def rows_of(self, left: ir.Value) -> Size:
-        """The number of rows, of the buffer of ``left``."""
-        return times(memref.dim(left, index(0)), self.each) if self.rows is None else self.rows
+from legato.passes.cpu.row_product import RowProduct
 
 
 class PartProducts:
@@ -74,18 +48,15 @@ class PartProducts:
         left = buffers.of(product.left)
         self.rows = product.rows_of(left)
         self.cut = replace(cut, rows=self.rows)
-        self.left = left if left.type.rank == 2 and product.source is None else self._flattened(left)
+        self.left = product.in_rows(left) if product.source is None else self._flattened(left)
         self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
         self.whole, self.in_blocks = product.rows is not None and product.rows % ROWS == 0, self.packing.blocks > 1
 
     def _flattened(self, left: ir.Value) -> ir.Value:
-        """The rows of a buffer, or all of its elements, where rows are found among these."""
-        outer, element = [*range(left.type.rank - 1)], left.type.element_type
-        rows, depth = ir.ShapedType.get_dynamic_size() if self.product.rows is None else self.product.rows, self.product.depth
-        if self.product.source is None:
-            return memref.CollapseShapeOp(ir.MemRefType.get([rows, depth], element), left, [outer, [len(outer)]]).result
+        """All elements of a buffer, among which rows are found."""
         count = prod(left.type.shape) if left.type.has_static_shape else ir.ShapedType.get_dynamic_size()
-        return memref.CollapseShapeOp(ir.MemRefType.get([count], element), left, [[*outer, len(outer)]]).result
+        type_ = ir.MemRefType.get([count], left.type.element_type)
+        return memref.CollapseShapeOp(type_, left, [[*range(left.type.rank)]]).result
 
     def _source(self, row: Size, column: Size) -> list[Size]:
         """Where an element of a row is."""
