@@ -25,8 +25,8 @@ class PairProductForm(Epilogue):
     @classmethod
     def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type,
            packed: bool = False) -> PairProductForm | None:
-        """The form of a kernel with this contraction, of factors of a kind; None for another kernel. ``packed``: whether the factor with the
-        columns will be, so that its elements may lie in any order."""
+        """The form of a kernel with this contraction, of factors of a kind; None for another kernel. ``packed``: whether the factor with
+        the columns will be, so that its elements may lie in any order."""
         if contraction is None or not in_order(contraction.heart, contraction, kind, packed):
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])

@@ -13,8 +13,8 @@ from legato.dialects.module import Module
 from legato.passes.cpu.kernel_loops import form_for_rows
 from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import COLUMNS, STEP, PartsPacking
-from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.matrices.products import SIDE
+from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.split_products import LEAST_ROWS, are_splittable, multiply_parts
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option

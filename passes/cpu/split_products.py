@@ -8,14 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
-from legato.analysis.structured.elements import Term
 from legato.analysis.structured.groups import SIDE
-from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.dtypes import mlir_type
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, func, ir
-from legato.core.vector_loops import Size, plus, quotient, remainder, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
@@ -26,10 +23,10 @@ from legato.passes.cpu.matrices.magnitudes import LARGEST, LEAST
 from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import PartProducts
-from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices, product_of_windows
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_times import is_near
-from legato.passes.graph.functions import Constants, has_one_use
+from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices, product_of_windows
+from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant

@@ -11,13 +11,10 @@ might take for zeros, as they do with denormal numbers. Beside greater numbers, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from legato.analysis.structured.elements import Term
-from legato.analysis.structured.epilogue import Epilogue
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import index
 from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, Vectors, if_else, joined, least, loop, minus, plus, read, scratch, times, when

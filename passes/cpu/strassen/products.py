@@ -112,7 +112,7 @@ class SevenProducts:
             self._outputs(row, self.tiles.each, panel)
 
         loop(0, count, 1, pair)
-        is_last = isinstance(self.chunks, int) and self.chunks == 1 or below(minus(self.chunks, 2), chunk)
+        is_last = (isinstance(self.chunks, int) and self.chunks == 1) or below(minus(self.chunks, 2), chunk)
         when(is_last, lambda: self._rest(panel))
 
     def _rest(self, panel: Size) -> None:

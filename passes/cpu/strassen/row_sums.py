@@ -14,8 +14,8 @@ AHEAD = 1 << 10         # elements, at least, between a fetch of a row and its u
 
 
 class RowSums:
-    """The factors of the seven products of each pair of tiles of rows of ``left`` in a chunk: [pairs, 7, rows of a tile, half of the depth].
-    Rows are an odd number of vectors apart: those that are a power of two apart would meet in one set of the first cache."""
+    """The factors of the seven products of each pair of tiles of rows of ``left`` in a chunk: [pairs, 7, rows of a tile, half of the
+    depth]. Rows are an odd number of vectors apart: those that are a power of two apart would meet in one set of the first cache."""
 
     def __init__(self, left: ir.Value, tiles: StrassenTiles, vectors: Vectors):
         self.left, self.tiles, self.vectors = left, tiles, vectors

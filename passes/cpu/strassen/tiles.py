@@ -30,8 +30,8 @@ class StrassenTiles:
 
     A tile is ``height`` rows by ``vectors`` of ``lanes`` columns. Two tiles of rows one below the other, the halves of the depth, and two
     tiles of columns side by side (a panel's halves, or two panels) are the quarters of a product. ``chunk``: pairs of tiles of rows, whose
-    sums are at hand at a time; ``near``: whether these stay in the second cache. ``alone``: whether a thread multiplies chunks of its own, or
-    all ``threads`` sum the rows of a chunk, and share the pairs of tiles of columns."""
+    sums are at hand at a time; ``near``: whether these stay in the second cache. ``alone``: whether a thread multiplies chunks of its
+    own, or all ``threads`` sum the rows of a chunk, and share the pairs of tiles of columns."""
 
     rows: int | None
     depth: int

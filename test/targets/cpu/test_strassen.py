@@ -99,7 +99,8 @@ def test_uneven_rows(always, ratio):
         assert (np.abs(found - exact) <= 16 * ERROR * sums).all()
 
 
-@pytest.mark.parametrize("change", ["a column of zeros", "a great column", "a great row", "an infinity", "a NaN", "numbers near the greatest"])
+@pytest.mark.parametrize("change", ["a column of zeros", "a great column", "a great row", "an infinity", "a NaN",
+                                    "numbers near the greatest"])
 def test_uneven_weights_are_multiplied_plainly(change):
     w = numbers(512, 512)
     if change == "numbers near the greatest":
@@ -129,8 +130,9 @@ def test_a_residual_that_dies_is_added_once(always):
         assert np.abs(found - exact).max() <= 1e-5 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize(("options", "count"), [("cpu=znver4", 1), ("cpu=znver4 strassen=false", 0), ("cpu=znver4 matmul-precision=bf16", 0),
-                                                ("cpu=znver5", 0), ("cpu=icelake-server", 0), ("cpu=x86-64-v2", 0)])
+@pytest.mark.parametrize(("options", "count"), [
+    ("cpu=znver4", 1), ("cpu=znver4 strassen=false", 0), ("cpu=znver4 matmul-precision=bf16", 0), ("cpu=znver5", 0),
+    ("cpu=icelake-server", 0), ("cpu=x86-64-v2", 0)])
 def test_where(options, count):
     """CPUs that multiply twice as much in a cycle would wait for sums, and those without fused multiply-adds gain little."""
     net = Net(f"llvm{{{options}}}", first=None)
