@@ -107,7 +107,7 @@ def test_chains_options_and_text():
     assert dict(npu.options) == {"cpu": "host", "threads": 2, "fuse-attention": True, "integer-contractions": True, "winograd": True,
                                  "matmul-precision": None, "flush-denormals": None, "check-bounds": None, "fill-memory": None, "tiles": 8}
     assert npu.cpu is not None and npu.cpu.threads == 2
-    text = "npu{cpu=host threads=2 fuse-attention=true integer-contractions=true winograd=true tiles=8}"
+    text = "npu{cpu=host threads=2 fuse-attention=true integer-contractions=true winograd=true strassen=true tiles=8}"
     assert str(Catalog().resolve(str(npu))) == str(npu) == text
     assert [t.name for t in Catalog().resolve("nvvm").chain()] == ["nvvm", "gpu", "generic"]
     assert [t.name for t in Catalog().resolve("vulkan").chain()] == ["vulkan", "gpu", "generic"]

@@ -5,7 +5,7 @@
 // RUN: not legato-opt %s --explain=xml 2>&1 | filecheck %s --check-prefix=FORM
 // RUN: legato-opt %s --relax-legalize=target=llvm --explain -o %t.mlir && filecheck %s --check-prefix=IR < %t.mlir
 
-// CHECK: target npu{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true tiles=4}: npu -> llvm -> cpu -> generic
+// CHECK: target npu{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true strassen=true tiles=4}: npu -> llvm -> cpu -> generic
 // CHECK: {{ *}}graph op {{ *}}in the model {{ *}}result {{ *}}target {{ *}}rule {{ *}}defined at {{ *}}made
 // CHECK-NEXT: {{ *}}relax.exp {{ *}}/gelu/Exp {{ *}}[4, 8] f32 {{ *}}npu {{ *}}fast_exp {{ *}}inputs/rules.py:18 {{ *}}@kernel_exp
 // CHECK-NEXT: {{ *}}relax.softmax {{ *}}/Softmax {{ *}}[4, 8] f32 {{ *}}generic {{ *}}softmax {{ *}}generic/softmax.py:{{.*}} {{ *}}@kernel_softmax
@@ -13,7 +13,7 @@
 // CHECK-NEXT: {{ *}}npu/small_softmax refused: only up to 4 columns, not 8
 // CHECK-NOT: func.func
 
-// JSON: "target": "npu{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true tiles=4}"
+// JSON: "target": "npu{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true strassen=true tiles=4}"
 // JSON: "op": "relax.exp"
 // JSON-NEXT: "name": "/gelu/Exp"
 // JSON-NEXT: "target": "npu"

@@ -9,7 +9,7 @@
 // STAGE: tir-collapse-dims,
 // STAGE-NEXT: func.func(canonicalize),
 // STAGE-NEXT: func.func(cse),
-// STAGE-NEXT: tir-prepare{target=npu{cpu=x86-64-v3 threads=1 fuse-attention=true integer-contractions=true winograd=true}},
+// STAGE-NEXT: tir-prepare{target=npu{cpu=x86-64-v3 threads=1 fuse-attention=true integer-contractions=true winograd=true strassen=true}},
 // STAGE-NEXT: tir-count-work
 func.func private @kernel(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out, bufferization.writable = true}) -> tensor<4xf32> attributes {tir.prim_func} {
   %0 = linalg.exp ins(%x : tensor<4xf32>) outs(%out : tensor<4xf32>) -> tensor<4xf32>

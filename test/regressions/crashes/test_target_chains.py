@@ -61,7 +61,7 @@ def test_rules_and_options_of_the_nearer_parents_ancestors_come_before_generic()
         executable = legato.compile(module, both)
         np.testing.assert_array_equal(executable(np.full(4, 2, np.float32)), np.full(4, 6, np.float32))
         assert str(executable.explain()).startswith(
-            "target both{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true tiles=2 depth=1}: "
+            "target both{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true strassen=true tiles=2 depth=1}: "
             "both -> near -> side -> base -> llvm -> cpu -> generic\n")
 
 
