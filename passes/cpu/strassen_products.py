@@ -33,7 +33,7 @@ class StrassenProducts(ModulePass):
     the product, and weights of which a row or a column is much greater than the one that it would be added to, are left to tir-schedule."""
 
     name: ClassVar[str] = "tir-strassen-products"
-    rounding: ClassVar[Rounding] = Rounding(relative=2.0**-20)
+    rounding: ClassVar[Rounding] = Rounding(relative=2.0**-17)
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "the target whose registers and caches the loops are for")
 

@@ -6,7 +6,7 @@ import numpy as np
 from legato.core.mlir import arith, ir
 
 APART = 16              # times as great as what it is added to, that a row, or a column, may be
-LARGEST = 2.0 ** 60     # products of sums of smaller numbers are finite
+LARGEST = 2.0 ** 54     # 2^17 products of sums of smaller numbers, of three each, add up to a finite one
 AT_ONCE = 1 << 16       # numbers of a weight that are looked at once, in a core's cache
 
 

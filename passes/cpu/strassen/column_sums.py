@@ -25,7 +25,7 @@ class ColumnSums:
             return self.vectors.load(self.weights, pair, k, 0, plus(times(side, tiles.width), j * tiles.lanes))
         return self.vectors.load(self.weights, plus(times(pair, SIDES), side), k, 0, j * tiles.lanes)
 
-    def read(self, which: int, k: Size, j: int) -> ir.Value:
+    def read(self, which: Size, k: Size, j: int) -> ir.Value:
         """A vector of a sum."""
         return self.vectors.load(self.memory, which, k, j * self.tiles.lanes)
 

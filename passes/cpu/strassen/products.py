@@ -5,11 +5,11 @@ With A the rows and B the weight, in quarters, Winograd's form of the algorithm 
     S1 = A21 + A22   S2 = S1 - A11    S3 = A11 - A21   S4 = A12 - S2
     T1 = B12 - B11   T2 = B22 - T1    T3 = B22 - B12   T4 = B21 - T2
     C11 = A11 B11 + A12 B21
-    U = A11 B11 + S2 T2               V = U + S1 T1
-    C12 = V + S4 B22                  C22 = V + S3 T3  C21 = U + S3 T3 + A22 T4
+    U = A11 B11 + S2 T2    V = U + S1 T1      W = U + S3 T3
+    C12 = V + S4 B22       C21 = W + A22 T4   C22 = W + (V - U)
 
-in which all sums but that of S3 T3 go on in the registers where they are. The quarters are tiles: the sums of rows are computed once, those
-of the weight for each pair of its tiles of columns, and stay in the second cache while the rows of a chunk are multiplied by them.
+in which each product goes on with the sums of another. The quarters are tiles: the sums of rows are computed once, those of the weight for
+each pair of its tiles of columns, and stay in the second cache while the rows of a chunk are multiplied by them.
 
 Winograd's sums let the numbers of two rows, and two columns, meet. Rows of very different sizes, or with infinities and NaNs, are
 multiplied plainly, tile by tile.
@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import (
     Size,
     Vectors,
-    below,
     if_else,
     in_turns,
     least,
@@ -31,10 +31,10 @@ from legato.core.vector_loops import (
     plus,
     quotient,
     read,
+    remainder,
     rounded_up,
     scratch,
     times,
-    when,
 )
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
@@ -43,8 +43,33 @@ from legato.passes.cpu.strassen.column_sums import T1, T2, T3, T4, ColumnSums
 from legato.passes.cpu.strassen.row_sums import A11, A12, A22, S1, S2, S3, S4, RowSums
 from legato.passes.cpu.strassen.tiles import PRODUCTS, SIDES, StrassenTiles
 
-FEW = 5                 # rows of a tile of plain products, where their number is not known
+BITS = 4                # of a number in a table
+# the places of tiles of sums: a pair of tiles of rows by one of columns, those of plain products behind it, and what waits
+C11, C12, C21, C22, *_, FIRST, U, V, W, ZERO, END = range(12)
+
 Columns = Callable[[Size, int], ir.Value]   # a vector of columns, by its place along the depth and its number
+
+
+class Table:
+    """Small numbers, by the number of a product, which is known when the loops run."""
+
+    def __init__(self, numbers: dict[int, int]):
+        self.bits = sum(number << BITS * product for product, number in numbers.items())
+
+    def of(self, product: ir.Value) -> ir.Value:
+        """The number of a product."""
+        shifted = arith.shrui(index(self.bits), arith.muli(product, index(BITS)))
+        return arith.andi(shifted, index((1 << BITS) - 1))
+
+
+# what the sums of a product begin with, and where they are kept
+BEGINS = Table({A11: ZERO, A12: FIRST, S2: FIRST, S1: U, S4: V, S3: U, A22: W})
+ENDS = Table({A11: FIRST, A12: C11, S2: U, S1: V, S4: C12, S3: W, A22: C21})
+# the other factor: a sum of columns, or a quarter of the weight, by its side, and its half of the depth
+IS_SUM = Table({A11: 0, A12: 0, S2: 1, S1: 1, S4: 0, S3: 1, A22: 1})
+SUM = Table({S2: T2, S1: T1, S3: T3, A22: T4})
+SIDE = Table({A11: 0, A12: 0, S4: 1})
+HALF = Table({A11: 0, A12: 1, S4: 1})
 
 
 class SevenProducts:
@@ -57,7 +82,7 @@ class SevenProducts:
         self.left = product.in_rows(buffers.of(product.left))
         self.rows = product.rows_of(buffers.of(product.left))
         self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
-        self.pairs = quotient(self.rows, tiles.each)
+        self.pairs = rounded_up(self.rows, tiles.each)
         self.chunks = rounded_up(self.pairs, tiles.chunk)
         self.cold = flattened(weights) if is_cold(weights) else None
 
@@ -73,10 +98,12 @@ class SevenProducts:
             loop(0, chunks, 1, self._shared_chunk)
 
     def _allocate(self) -> None:
-        """Allocates the buffers of a thread: of sums, and results."""
-        self.row_sums = RowSums(self.left, self.tiles, self.vectors)
+        """Allocates the buffers of a thread: of sums of rows and columns, and of tiles."""
+        tiles = self.tiles
+        self.row_sums = RowSums(self.left, self.rows, tiles, self.vectors)
         self.columns.allocate()
-        self.results = scratch(self.tiles.each + (0 if isinstance(self.rows, int) else FEW), SIDES * self.tiles.width)
+        self.sums = scratch(-(-END // SIDES) * tiles.height, SIDES * tiles.width)
+        self._keep([self.vectors.splat(0)] * (tiles.height * tiles.vectors), ZERO)
 
     def _chunk(self, chunk: Size) -> None:
         """The products of a chunk of rows with the whole weight, by one thread."""
@@ -108,71 +135,53 @@ class SevenProducts:
 
         def pair(slot: ir.Value) -> None:
             row = times(plus(first, slot), self.tiles.each)
-            if_else(self.row_sums.are_balanced(slot), lambda: self._seven(slot, panel), lambda: self._eight(row, panel))
-            self._outputs(row, self.tiles.each, panel)
+            rows = least(self.tiles.each, minus(self.rows, row))
+            if_else(self.row_sums.are_balanced(slot), lambda: self._seven(slot, panel), lambda: self._plain(row, rows, panel))
+            self._outputs(row, rows, panel)
 
         loop(0, count, 1, pair)
-        is_last = (isinstance(self.chunks, int) and self.chunks == 1) or below(minus(self.chunks, 2), chunk)
-        when(is_last, lambda: self._rest(panel))
-
-    def _rest(self, panel: Size) -> None:
-        """The rows behind the last pair of tiles."""
-        first = times(self.pairs, self.tiles.each)
-        if not isinstance(first, int):
-            rest = minus(self.rows, first)
-            loop(0, rest, FEW, lambda i: self._plain(plus(first, i), FEW, i, panel))
-            self._outputs(first, rest, panel)
-            return
-        for height in self.tiles.heights(minus(self.rows, first)):
-            self._plain(first, height, 0, panel)
-            self._outputs(first, height, panel)
-            first += height
 
     def _seven(self, slot: Size, panel: Size) -> None:
         """The products of a pair of tiles of rows, whose sums are at hand in a place, by sums."""
-        half, height = self.tiles.half, self.tiles.height
+        tiles = self.tiles
 
-        def add(product: int, right: Columns, sums: Sequence[ir.Value]) -> list[ir.Value]:
+        def product(number: ir.Value) -> None:
+            sums = self._tile(BEGINS.of(number))
+            side, half = SIDE.of(number), times(HALF.of(number), tiles.half)
+
+            def add(right: Columns) -> None:
+                def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                    self._fetch(panel, slot, number, k)
+                    self.row_sums.fetch(slot, number, k)
+                    return self._step([self.row_sums.read(slot, number, i, k) for i in range(tiles.height)], right, k, sums)
+
+                self._keep(loop(0, tiles.half, 1, step, sums), ENDS.of(number))
+
+            is_sum = arith.cmpi(arith.CmpIPredicate.ne, IS_SUM.of(number), index(0))
+            which = SUM.of(number)
+            if_else(is_sum, lambda: add(lambda k, j: self.columns.read(which, k, j)),
+                    lambda: add(lambda k, j: self.columns.weight(panel, side, plus(k, half), j)))
+
+        loop(0, PRODUCTS, 1, product)
+        u, v, w = map(self._tile, (U, V, W))
+        self._keep([arith.addf(c, arith.subf(b, a)) for a, b, c in zip(u, v, w, strict=True)], C22)
+
+    def _plain(self, row: Size, rows: Size, panel: Size) -> None:
+        """The products of some rows with a pair of tiles of columns, in lower tiles, of which the last one may reach beyond."""
+        tiles = self.tiles
+
+        def tile(first: ir.Value, side: ir.Value) -> None:
+            at = [least(plus(plus(row, first), i), minus(self.rows, 1)) for i in range(tiles.low)]
+
             def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-                self._fetch(panel, slot, product, k)
-                self.row_sums.fetch(slot, product, k)
-                return self._step([self.row_sums.read(slot, product, i, k) for i in range(height)], right, k, sums)
+                return self._step([read(self.left, one, k) for one in at], lambda k, j: self.columns.weight(panel, side, k, j), k, sums)
 
-            return loop(0, half, 1, step, list(sums))
+            zeros = [self.vectors.splat(0)] * (tiles.low * tiles.vectors)
+            for number, value in enumerate(loop(0, tiles.depth, 1, step, zeros)):
+                i, j = divmod(number, tiles.vectors)
+                self.vectors.store(value, self.sums, plus(first, i), plus(times(side, tiles.width), j * tiles.lanes))
 
-        def weight(side: int, first: int) -> Columns:
-            return lambda k, j: self.columns.weight(panel, side, plus(k, first), j)
-
-        def sums(which: int) -> Columns:
-            return lambda k, j: self.columns.read(which, k, j)
-
-        first = add(A11, weight(0, 0), self._zeros(height))
-        self._keep(add(A12, weight(0, half), first), 0, 0)
-        u = add(S2, sums(T2), first)
-        v = add(S1, sums(T1), u)
-        self._keep(add(S4, weight(1, half), v), 0, 1)
-        apart = add(S3, sums(T3), self._zeros(height))
-        self._keep([arith.addf(a, b) for a, b in zip(apart, v, strict=True)], height, 1)
-        u = [arith.addf(a, b) for a, b in zip(apart, u, strict=True)]
-        self._keep(add(A22, sums(T4), u), height, 0)
-
-    def _eight(self, row: Size, panel: Size) -> None:
-        """The products of a pair of tiles of rows, plainly."""
-        height = self.tiles.height
-        loop(0, self.tiles.each, height, lambda i: self._plain(plus(row, i), height, i, panel))
-
-    def _plain(self, row: Size, height: int, place: Size, panel: Size) -> None:
-        """The products of a tile of rows with a pair of tiles of columns."""
-        inside = isinstance(self.rows, int)
-        rows = [plus(row, i) if inside or height != FEW else least(plus(row, i), minus(self.rows, 1)) for i in range(height)]
-
-        def of_side(side: Size) -> None:
-            def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-                return self._step([read(self.left, at, k) for at in rows], lambda k, j: self.columns.weight(panel, side, k, j), k, sums)
-
-            self._keep(loop(0, self.tiles.depth, 1, step, self._zeros(height)), place, side)
-
-        loop(0, SIDES, 1, of_side)
+        loop(0, rows, tiles.low, lambda first: loop(0, SIDES, 1, lambda side: tile(first, side)))
 
     def _step(self, rows: Sequence[ir.Value], columns: Columns, k: Size, sums: Sequence[ir.Value]) -> list[ir.Value]:
         """Adds the products of elements of rows with the vectors of columns at a place along the depth to sums."""
@@ -180,7 +189,7 @@ class SevenProducts:
         places = [(x, y) for x in map(self.vectors.spread, rows) for y in right]
         return [math.fma(x, y, sum_) for (x, y), sum_ in zip(places, sums, strict=True)]
 
-    def _fetch(self, panel: Size, slot: Size, which: int, k: Size) -> None:
+    def _fetch(self, panel: Size, slot: Size, which: Size, k: Size) -> None:
         """Fetches a part of the next pair of tiles of columns, at a step of one of the products of a pair of tiles of rows."""
         if self.cold is not None:
             tiles = self.tiles
@@ -188,14 +197,20 @@ class SevenProducts:
             step = plus(times(plus(times(slot, PRODUCTS), which), tiles.half), k)
             fetch_part(self.cold, times(plus(panel, 1), size), step, -(-size // (PRODUCTS * tiles.half)), tiles.chunk)
 
-    def _zeros(self, height: int) -> list[ir.Value]:
-        return [self.vectors.splat(0)] * (height * self.tiles.vectors)
+    def _places(self, tile: int | ir.Value) -> list[tuple[Size, Size]]:
+        """Where the vectors of a tile of sums are, row by row."""
+        tiles = self.tiles
+        row, column = times(quotient(tile, SIDES), tiles.height), times(remainder(tile, SIDES), tiles.width)
+        return [(plus(row, i), plus(column, j * tiles.lanes)) for i in range(tiles.height) for j in range(tiles.vectors)]
 
-    def _keep(self, sums: Sequence[ir.Value], place: Size, side: Size) -> None:
-        """Writes the sums of a tile to the results, from the row ``place`` on."""
-        for number, value in enumerate(sums):
-            i, j = divmod(number, self.tiles.vectors)
-            self.vectors.store(value, self.results, plus(place, i), plus(times(side, self.tiles.width), j * self.tiles.lanes))
+    def _tile(self, tile: int | ir.Value) -> list[ir.Value]:
+        """The sums of a tile."""
+        return [self.vectors.load(self.sums, *at) for at in self._places(tile)]
+
+    def _keep(self, sums: Sequence[ir.Value], tile: int | ir.Value) -> None:
+        """Writes the sums of a tile."""
+        for value, at in zip(sums, self._places(tile), strict=True):
+            self.vectors.store(value, self.sums, *at)
 
     def _outputs(self, row: Size, count: Size, panel: Size) -> None:
         """Writes so many rows through the elementwise ops after the product."""
@@ -209,7 +224,7 @@ class SevenProducts:
                 place = plus(column, j)
                 inside = minus(product.columns, place) if some else None
                 places = {**at, product.column: place}
-                known = {form.result: v.load(self.results, i, j)}
+                known = {form.result: v.load(self.sums, i, j)}
                 elements = Elements(form.kernel, self.buffers, v, places, product.column, inside, known)
                 mask = None if inside is None else v.mask(inside)
                 where = [term if isinstance(term, int) else places[term] for term in form.out]

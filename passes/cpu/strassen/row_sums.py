@@ -1,6 +1,7 @@
 """Sums of the rows of a factor, for products by Strassen's algorithm, and which rows may be summed."""
 from __future__ import annotations
 
+from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
 from legato.passes.cpu.matrices.magnitudes import Magnitudes
@@ -17,8 +18,8 @@ class RowSums:
     """The factors of the seven products of each pair of tiles of rows of ``left`` in a chunk: [pairs, 7, rows of a tile, half of the
     depth]. Rows are an odd number of vectors apart: those that are a power of two apart would meet in one set of the first cache."""
 
-    def __init__(self, left: ir.Value, tiles: StrassenTiles, vectors: Vectors):
-        self.left, self.tiles, self.vectors = left, tiles, vectors
+    def __init__(self, left: ir.Value, rows: Size, tiles: StrassenTiles, vectors: Vectors):
+        self.left, self.rows, self.tiles, self.vectors = left, rows, tiles, vectors
         self.magnitudes = Magnitudes(vectors)
         self.pitch = tiles.lanes * (tiles.half // tiles.lanes | 1)
         self.memory = scratch(tiles.chunk, PRODUCTS, tiles.height, self.pitch)
@@ -26,27 +27,30 @@ class RowSums:
         self.balanced = scratch(tiles.chunk, element=ir.IntegerType.get_signless(32))
 
     def build(self, pair: Size, slot: Size) -> None:
-        """Builds the sums of a pair of tiles, row by row, in a place among those at hand."""
-        tiles, i1 = self.tiles, ir.IntegerType.get_signless(1)
+        """Builds the sums of a pair of tiles, row by row, in a place among those at hand; none if the rows end before it does."""
+        tiles = self.tiles
+        first = times(pair, tiles.each)
+        is_whole = arith.cmpi(arith.CmpIPredicate.sle, value_of(plus(first, tiles.each)), value_of(self.rows))
 
         def row(i: ir.Value, balanced: ir.Value) -> list[ir.Value]:
-            return [arith.andi(balanced, are_balanced(*self._sum(plus(times(pair, tiles.each), i), i, slot)))]
+            return [arith.andi(balanced, are_balanced(*self._sum(plus(first, i), i, slot)))]
 
-        balanced, = loop(0, tiles.height, 1, row, [arith.ConstantOp(i1, 1).result])
+        count = arith.select(is_whole, index(tiles.height), index(0))
+        balanced, = loop(0, count, 1, row, [is_whole])
         write(arith.extui(self.balanced.type.element_type, balanced), self.balanced, slot)
 
     def are_balanced(self, slot: Size) -> ir.Value:
         """Whether all rows of a pair of tiles may be summed."""
         return arith.trunci(ir.IntegerType.get_signless(1), read(self.balanced, slot))
 
-    def read(self, slot: Size, which: int, row: int, k: Size) -> ir.Value:
+    def read(self, slot: Size, which: Size, row: int, k: Size) -> ir.Value:
         """An element of a factor."""
         return read(self.memory, slot, which, row, k)
 
-    def fetch(self, slot: Size, which: int, k: Size) -> None:
+    def fetch(self, slot: Size, which: Size, k: Size) -> None:
         """Fetches a part of the factor that follows, at a step of a product. Behind the last one that does no harm."""
         size = self.tiles.height * self.pitch
-        first = times(plus(times(slot, PRODUCTS), which + 1), size)
+        first = times(plus(plus(times(slot, PRODUCTS), which), 1), size)
         memref.PrefetchOp(self.flat, [value_of(plus(first, times(k, -(-size // self.tiles.half))))], False, 2, True)
 
     def _sum(self, upper: Size, i: Size, slot: Size) -> list[ir.Value]:

@@ -15,6 +15,7 @@ SPARE = {16: 4, 32: 11}     # registers for what is not a sum, of all: LLVM load
 MANY = 512              # rows: the more one pair of tiles of columns is multiplied by, the less its sums cost; and those of unknown numbers
 NEAR = 0.7              # of the second cache, that the sums of rows at hand take at most if they stay there
 WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
+FEW = 5                 # rows of a tile of plain products, where their number is not known
 BYTES = 4               # of an element
 PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
 
@@ -74,18 +75,20 @@ class StrassenTiles:
     def time(self) -> float:
         """For a pair of tiles of columns, in multiply-adds of a vector, of all threads together."""
         pairs, rest = divmod(self.rows or MANY, self.each)
-        chunks, of_columns = -(-pairs // self.chunk), self.pairs_of_columns
+        chunks, of_columns = -(-(self.rows or MANY) // (self.each * self.chunk)), self.pairs_of_columns
         products = PRODUCTS * self.half * step_time(self.height, self.vectors) + KEPT * self.height * self.vectors
-        plain = sum(SIDES * self.depth * step_time(height, self.vectors) for height in self.heights(rest))
+        plain = -(-rest // self.low) * SIDES * self.depth * step_time(self.low, self.vectors)
         sums_of_columns = chunks * self.half * self.vectors * SUM_OF_COLUMNS
         sums_of_rows = pairs * self.height * self.half // self.lanes * SUM_OF_ROWS[0 if self.near else 1] / of_columns
         turns = chunks if self.alone else of_columns
         rounds = -(-turns // self.threads) * self.threads / turns
         return rounds * (pairs * products + plain + sums_of_columns) + sums_of_rows * (rounds if self.alone else self.threads)
 
-    def heights(self, rest: int) -> list[int]:
-        """The heights of the tiles of plain products for the rows behind the last pair of tiles."""
-        return [height for height in (min(rest, self.height), rest - self.height) if height > 0]
+    @property
+    def low(self) -> int:
+        """The height of the tiles of plain products: of as many rows as there are behind the last pair of tiles, or half of them."""
+        rest = 0 if self.rows is None else self.rows % self.each
+        return min(FEW, self.height) if rest == 0 else rest if rest <= self.height else -(-rest // 2)
 
     def pays(self, registers: int, most: float) -> bool:
         """Whether it takes at most so much of the time of plain products, in tiles as wide as a panel."""
@@ -110,10 +113,10 @@ class StrassenTiles:
             return
         threads = machine.threads if (rows or MANY) * depth * columns >= WORTH_IT else 1
         for height in range(2, (machine.registers - SPARE[machine.registers]) // vectors + 1):
-            pairs = (rows or MANY) // (SIDES * height)
+            pairs = -(-(rows or MANY) // (SIDES * height))       # the last one may be rows for plain products
             near = int(machine.l2_bytes * NEAR) // (PRODUCTS * height * depth // 2 * BYTES)      # pairs whose sums stay in the cache
-            for most, alone in product((near, MANY // (SIDES * height), -(-pairs // threads)), (True, False)):
-                if pairs and most and (threads == 1 or rows is not None or not alone):
+            for most, alone in product((near, -(-MANY // (SIDES * height)), -(-pairs // threads)), (True, False)):
+                if most and (threads == 1 or rows is not None or not alone):
                     chunk = -(-pairs // -(-pairs // most))
                     yield StrassenTiles(rows, depth, columns, panel, lanes, vectors, height, chunk, chunk <= near, threads, alone)
 

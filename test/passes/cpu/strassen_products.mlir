@@ -14,12 +14,17 @@
 // CHECK-COUNT-7: vector.store %{{.*}} : memref<[[PAIRS]]x7x10x400xf32>
 // Those of the halves of a panel.
 // CHECK-COUNT-4: vector.store %{{.*}} : memref<4x384x32xf32>
-// Where the rows of a pair of tiles are about as great as each other, they are multiplied in seven loops, else plainly.
+// Where the rows of a pair of tiles are about as great as each other, they are multiplied seven times, by sums or the weight, else plainly.
 // CHECK: scf.if
-// CHECK-COUNT-7: scf.for %{{.*}} = %{{.*}} to %c384{{.*}} iter_args
-// CHECK-NOT: to %c384{{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c7 step
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c384 step %{{.*}} iter_args
+// CHECK: vector.load %{{.*}} : memref<4x384x32xf32>
 // CHECK: } else {
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c768{{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c384 step %{{.*}} iter_args
+// CHECK: vector.load %{{.*}} : memref<24x768x1x64xf32>
+// CHECK: } else {
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c768 step %{{.*}} iter_args
 
 // A kernel of an unknown number of rows gets a form for many.
 // CHECK-LABEL: func.func private @unknown_in_sums(
