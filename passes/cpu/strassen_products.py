@@ -53,7 +53,7 @@ class StrassenProducts(ModulePass):
                 if tiles is None or not are_constant(weight, sites) or not are_summable(packing, tiles.width, sites, constants):
                     continue
                 if product.rows is None:
-                    add_form(kernel, tiles, packing, machine)
+                    add_form(kernel, tiles, packing)
                     continue
                 multiply(kernel, product, weight, tiles, packed_shape(packing))
                 for call in sites:
@@ -66,9 +66,9 @@ def in_pairs(packing: PackingLike, machine: CpuMachine) -> PackingLike:
     return replace(packing, tile=SIDES * VECTORS * machine.lanes(32))
 
 
-def add_form(kernel: func.FuncOp, tiles: StrassenTiles, packing: PackingLike, machine: CpuMachine) -> None:
+def add_form(kernel: func.FuncOp, tiles: StrassenTiles, packing: PackingLike) -> None:
     """Adds a form for enough rows to a kernel of an unknown number of them."""
-    form = form_for_rows(kernel, SUFFIX, present(tiles.least_rows(machine.registers)))
+    form = form_for_rows(kernel, SUFFIX, present(tiles.least_rows()))
     product, weight = present(product_of_matrices(StructuredKernel(form), packed=True))
     multiply(form, product, ir.BlockArgument(weight), tiles, packed_shape(packing))
 

@@ -153,7 +153,8 @@ class SevenProducts:
                 def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
                     self._fetch(panel, slot, number, k)
                     self.row_sums.fetch(slot, number, k)
-                    return self._step([self.row_sums.read(slot, number, i, k) for i in range(tiles.height)], right, k, sums)
+                    rows = [self.row_sums.read(slot, number, i, k) for i in range(tiles.height)]
+                    return self._step(rows, [right(k, j) for j in range(tiles.vectors)], sums)
 
                 self._keep(loop(0, tiles.half, 1, step, sums), ENDS.of(number))
 
@@ -167,26 +168,26 @@ class SevenProducts:
         self._keep([arith.addf(c, arith.subf(b, a)) for a, b, c in zip(u, v, w, strict=True)], C22)
 
     def _plain(self, row: Size, rows: Size, panel: Size) -> None:
-        """The products of some rows with a pair of tiles of columns, in lower tiles, of which the last one may reach beyond."""
+        """The products of some rows with a pair of tiles of columns, in lower and wider tiles, of which the last one may reach beyond."""
         tiles = self.tiles
 
-        def tile(first: ir.Value, side: ir.Value) -> None:
+        def tile(first: ir.Value) -> None:
             at = [least(plus(plus(row, first), i), minus(self.rows, 1)) for i in range(tiles.low)]
 
             def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-                return self._step([read(self.left, one, k) for one in at], lambda k, j: self.columns.weight(panel, side, k, j), k, sums)
+                columns = [self.columns.weight(panel, side, k, j) for side in range(SIDES) for j in range(tiles.vectors)]
+                return self._step([read(self.left, one, k) for one in at], columns, sums)
 
-            zeros = [self.vectors.splat(0)] * (tiles.low * tiles.vectors)
-            for number, value in enumerate(loop(0, tiles.depth, 1, step, zeros)):
-                i, j = divmod(number, tiles.vectors)
-                self.vectors.store(value, self.sums, plus(first, i), plus(times(side, tiles.width), j * tiles.lanes))
+            sums = loop(0, tiles.depth, 1, step, [self.vectors.splat(0)] * (tiles.low * SIDES * tiles.vectors))
+            for number, value in enumerate(sums):
+                i, j = divmod(number, SIDES * tiles.vectors)
+                self.vectors.store(value, self.sums, plus(first, i), j * tiles.lanes)
 
-        loop(0, rows, tiles.low, lambda first: loop(0, SIDES, 1, lambda side: tile(first, side)))
+        loop(0, rows, tiles.low, tile)
 
-    def _step(self, rows: Sequence[ir.Value], columns: Columns, k: Size, sums: Sequence[ir.Value]) -> list[ir.Value]:
-        """Adds the products of elements of rows with the vectors of columns at a place along the depth to sums."""
-        right = [columns(k, j) for j in range(self.tiles.vectors)]
-        places = [(x, y) for x in map(self.vectors.spread, rows) for y in right]
+    def _step(self, rows: Sequence[ir.Value], columns: Sequence[ir.Value], sums: Sequence[ir.Value]) -> list[ir.Value]:
+        """Adds the products of elements of rows with vectors of columns to sums."""
+        places = [(x, y) for x in map(self.vectors.spread, rows) for y in columns]
         return [math.fma(x, y, sum_) for (x, y), sum_ in zip(places, sums, strict=True)]
 
     def _fetch(self, panel: Size, slot: Size, which: Size, k: Size) -> None:

@@ -15,7 +15,6 @@ SPARE = {16: 4, 32: 11}     # registers for what is not a sum, of all: LLVM load
 MANY = 512              # rows: the more one pair of tiles of columns is multiplied by, the less its sums cost; and those of unknown numbers
 NEAR = 0.7              # of the second cache, that the sums of rows at hand take at most if they stay there
 WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
-FEW = 5                 # rows of a tile of plain products, where their number is not known
 BYTES = 4               # of an element
 PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
 
@@ -45,6 +44,7 @@ class StrassenTiles:
     near: bool
     threads: int
     alone: bool
+    registers: int
 
     @property
     def width(self) -> int:
@@ -77,7 +77,7 @@ class StrassenTiles:
         pairs, rest = divmod(self.rows or MANY, self.each)
         chunks, of_columns = -(-(self.rows or MANY) // (self.each * self.chunk)), self.pairs_of_columns
         products = PRODUCTS * self.half * step_time(self.height, self.vectors) + KEPT * self.height * self.vectors
-        plain = -(-rest // self.low) * SIDES * self.depth * step_time(self.low, self.vectors)
+        plain = self._plain_time(self.low) if rest else 0
         sums_of_columns = chunks * self.half * self.vectors * SUM_OF_COLUMNS
         sums_of_rows = pairs * self.height * self.half // self.lanes * SUM_OF_ROWS[0 if self.near else 1] / of_columns
         turns = chunks if self.alone else of_columns
@@ -86,21 +86,27 @@ class StrassenTiles:
 
     @property
     def low(self) -> int:
-        """The height of the tiles of plain products: of as many rows as there are behind the last pair of tiles, or half of them."""
-        rest = 0 if self.rows is None else self.rows % self.each
-        return min(FEW, self.height) if rest == 0 else rest if rest <= self.height else -(-rest // 2)
+        """The rows of a tile of plain products with a pair of tiles of columns: of no more sums than are in others, beside the columns'
+        vectors, those that take the least time for the rows behind the last pair of tiles."""
+        most = min(self.height // SIDES, (self.registers - 1) // (SIDES * self.vectors) - 1)
+        return min(range(max(1, most), 0, -1), key=self._plain_time)
 
-    def pays(self, registers: int, most: float) -> bool:
+    def _plain_time(self, low: int) -> float:
+        """That of the rows behind the last pair of tiles, or if there are none or their number is not known, of a pair."""
+        rest = (self.rows or 0) % self.each or self.each
+        return -(-rest // low) * self.depth * step_time(low, SIDES * self.vectors)
+
+    def pays(self, most: float) -> bool:
         """Whether it takes at most so much of the time of plain products, in tiles as wide as a panel."""
         rows, vectors = self.rows or MANY, self.panel // self.lanes
-        height = (registers - 1) // vectors - 1
+        height = (self.registers - 1) // vectors - 1
         plain = rows / height * self.depth * step_time(height, vectors) * SIDES * self.vectors / vectors
         return self.time < most * plain
 
-    def least_rows(self, registers: int) -> int | None:
+    def least_rows(self) -> int | None:
         """The least number of whole pairs of tiles, in rows, from which on it pays; None: none."""
         numbers = (replace(self, rows=rows) for rows in range(self.each, MANY + 1, self.each))
-        return next((tiles.rows for tiles in numbers if tiles.pays(registers, PAYS_LATER)), None)
+        return next((tiles.rows for tiles in numbers if tiles.pays(PAYS_LATER)), None)
 
     @staticmethod
     def all(rows: int | None, depth: int, packing: PackingLike, machine: CpuMachine) -> Iterable[StrassenTiles]:
@@ -118,7 +124,8 @@ class StrassenTiles:
             for most, alone in product((near, -(-MANY // (SIDES * height)), -(-pairs // threads)), (True, False)):
                 if most and (threads == 1 or rows is not None or not alone):
                     chunk = -(-pairs // -(-pairs // most))
-                    yield StrassenTiles(rows, depth, columns, panel, lanes, vectors, height, chunk, chunk <= near, threads, alone)
+                    yield StrassenTiles(rows, depth, columns, panel, lanes, vectors, height, chunk, chunk <= near, threads, alone,
+                                        machine.registers)
 
     @staticmethod
     def best(rows: int | None, depth: int, packing: PackingLike, machine: CpuMachine) -> StrassenTiles | None:
@@ -127,6 +134,6 @@ class StrassenTiles:
         if not machine.has("fma") or (machine.vector_bytes == 64 and machine.multiply_adds > 1):
             return None
         found = min(StrassenTiles.all(rows, depth, packing, machine), key=lambda tiles: tiles.time, default=None)
-        if found is None or (found.least_rows(machine.registers) is None if rows is None else not found.pays(machine.registers, PAYS)):
+        if found is None or (found.least_rows() is None if rows is None else not found.pays(PAYS)):
             return None
         return found
