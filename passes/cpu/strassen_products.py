@@ -29,8 +29,8 @@ SUFFIX = "_in_sums"
 @dataclass(frozen=True)
 class StrassenProducts(ModulePass):
     """Turns products of f32 of many rows into loops, where that surely takes less time. A kernel of an unknown number of rows gets a form
-    for many, as by ``tir-split-many-rows``. Kernels with other ops than elementwise ones after
-    the product, and weights of which a row or a column is much greater than the one that it would be added to, are left to tir-schedule."""
+    for many, as by ``tir-split-many-rows``. Kernels with other ops than elementwise ones after the product, and weights of which a row or
+    a column is much greater than the one that it would be added to, are left to tir-schedule."""
 
     name: ClassVar[str] = "tir-strassen-products"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-17)
