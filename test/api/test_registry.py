@@ -105,6 +105,7 @@ def test_chains_options_and_text():
     npu = Catalog().resolve("npu{threads=2 tiles=8}")
     assert [t.name for t in npu.chain()] == ["npu", "llvm", "cpu", "generic"]
     assert dict(npu.options) == {"cpu": "host", "threads": 2, "fuse-attention": True, "integer-contractions": True, "winograd": True,
+                                 "strassen": True,
                                  "matmul-precision": None, "flush-denormals": None, "check-bounds": None, "fill-memory": None, "tiles": 8}
     assert npu.cpu is not None and npu.cpu.threads == 2
     text = "npu{cpu=host threads=2 fuse-attention=true integer-contractions=true winograd=true strassen=true tiles=8}"
