@@ -7,12 +7,17 @@ from legato.core.dtypes import numpy_dtype
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
+from legato.dialects.relax.markers import DEFAULT
 
 
 def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "main",
               known: Mapping[str, int] | None = None) -> list[np.ndarray]:
-    """The results of a function of graph ops for some arguments, whose shapes give the symbols their values. ``known``: other symbols."""
-    block = module.function(function).body.blocks[0]
+    """The results of a function of graph ops for some arguments, whose shapes give the symbols their values; arguments that are left out
+    take their defaults. ``known``: other symbols."""
+    main = module.function(function)
+    block = main.body.blocks[0]
+    left = list(main.arg_attrs)[len(arguments):] if len(arguments) < len(block.arguments) else []
+    arguments = [*arguments, *(module.weights[attributes[DEFAULT].value] for attributes in left)]
     values = dict(zip(block.arguments, arguments, strict=True))
     symbols: dict[str, int] = dict(known or {})
     for argument, array in zip(block.arguments, arguments):
