@@ -80,7 +80,7 @@ def quantized(code, m, n, k, turned=False, halves=False, zero=False):
 
 @pytest.mark.parametrize("options, chip, instructions", [
     ({"turned": True}, "sm_89", [MMA, COPY]), ({"m": "n", "zero": True}, "sm_90a", [WGMMA]),
-    *thorough([({"halves": True}, "sm_89", [MMA, COPY]), ({"m": 1}, "sm_89", []), ({}, "sm_80", [])], names=3)])
+    *thorough([({"halves": True}, "sm_89", [MMA, COPY]), ({"m": 1}, "sm_89", []), ({}, "sm_80", [COPY])], names=3)])
 def test_quantized_models_are_right(options, chip, instructions, monkeypatch):
     """The factors are multiplied as they are, and scaled in the launch that multiplies; a row alone, and older chips, widen. Compared with
     ONNX's reference."""
