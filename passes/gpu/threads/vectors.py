@@ -3,7 +3,7 @@ from math import gcd
 
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import in_loops, linear, roots
-from legato.analysis.indices.linear import Linear, quotients
+from legato.analysis.indices.linear import Linear, Quotient
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.tir.loops import constant_of, loop_of
@@ -37,14 +37,14 @@ def join_digits(launch: Launch) -> None:
         for place in range(FIRST_INDEX[op.name], len(op.operands)):
             divided = {term for term in in_loops(op.operands[place], quotients=False).terms if is_divided(term)}
             kept = {term for term in divided if roots(term) <= blocks}
-            if len(divided - kept) > quotients(form := in_loops(op.operands[place], extents=extents, kept=kept)):
+            if len(divided) > sum(map(is_divided, (form := in_loops(op.operands[place], extents=extents, kept=kept)).terms)):
                 with ir.InsertionPoint(op), op.location:
                     op.operands[place] = build(form)
 
 
-def is_divided(term: ir.Value) -> bool:
+def is_divided(term: ir.Value | Quotient) -> bool:
     """Whether a term of a form is a quotient or a remainder."""
-    return not isinstance(term.owner, ir.Block) and term.owner.operation.name in DIVISIONS
+    return isinstance(term, Quotient) or (not isinstance(term.owner, ir.Block) and term.owner.operation.name in DIVISIONS)
 
 
 def simplify(op: ir.Operation, at: int, other: int) -> None:

@@ -216,3 +216,58 @@ func.func private @parts(%x: tensor<4x32xf32>, %out: tensor<8x32xf32> {tir.out})
   %0 = bufferization.to_tensor %b restrict writable : memref<8x32xf32> to tensor<8x32xf32>
   return %0 : tensor<8x32xf32>
 }
+
+// -----
+
+// Quotients and remainders of a thread's number are put together to the number, behind a remainder of a block's by a size of the call. An
+// index in which none goes away is the value that it was.
+// CHECK-LABEL: func.func private @digits(
+// CHECK: gpu.launch blocks(%[[BX:[a-z0-9]+]],
+// CHECK-SAME: threads(%[[TX:[a-z0-9]+]], %[[TY:[a-z0-9]+]],
+// CHECK: %[[TURN:.*]] = arith.remui %[[BX]], %
+// CHECK: %[[PLACE:.*]] = arith.muli %[[TURN]], %c64
+// CHECK: %[[NUMBER:.*]] = arith.addi %{{.*}}, %[[TX]]
+// CHECK-NEXT: %[[QUOTIENT:.*]] = arith.divui %[[NUMBER]], %c16
+// CHECK: %[[ROW:.*]] = arith.addi %[[PLACE]], %[[QUOTIENT]]
+// CHECK-NOT: arith.{{divui|floordivsi}}
+// CHECK: %[[COLUMN:.*]] = arith.addi %[[PLACE]], %[[TX]]
+// CHECK: memref.store %{{.*}}, %{{.*}}[%[[ROW]], %[[COLUMN]]]
+func.func private @digits(%out: tensor<?x?xf32> {tir.out}) -> tensor<?x?xf32> attributes {tir.prim_func, tir.state = "written"} {
+  %b = bufferization.to_buffer %out : tensor<?x?xf32> to memref<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %b, %c0 : memref<?x?xf32>
+  %m = memref.dim %b, %c1 : memref<?x?xf32>
+  "tir.for"(%c0, %n) ({
+  ^bb0(%i: index):
+    "tir.for"(%c0, %c4) ({
+    ^bb0(%y: index):
+      "tir.for"(%c0, %c32) ({
+      ^bb0(%x: index):
+        %turn = arith.remui %i, %m : index
+        %place = arith.muli %turn, %c64 : index
+        %threads = arith.muli %y, %c32 : index
+        %number = arith.addi %threads, %x : index
+        %quotient = arith.divui %number, %c16 : index
+        %row = arith.addi %place, %quotient : index
+        %eighth = arith.divui %x, %c8 : index
+        %eighths = arith.muli %eighth, %c8 : index
+        %rest = arith.remui %x, %c8 : index
+        %digits = arith.addi %eighths, %rest : index
+        %column = arith.addi %place, %digits : index
+        memref.store %one, %b[%row, %column] : memref<?x?xf32>
+        "tir.yield"() : () -> ()
+      }) {name = "x", kind = "thread", thread = "threadIdx.x"} : (index, index) -> ()
+      "tir.yield"() : () -> ()
+    }) {name = "y", kind = "thread", thread = "threadIdx.y"} : (index, index) -> ()
+    "tir.yield"() : () -> ()
+  }) {name = "i", kind = "thread", thread = "blockIdx.x"} : (index, index) -> ()
+  %y = bufferization.to_tensor %b restrict writable : memref<?x?xf32> to tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
