@@ -42,14 +42,15 @@ def test_symbolic_sizes(target):
 @pytest.mark.thorough
 @pytest.mark.parametrize("target", [*LEVELS_HERE, "llvm{threads=2}"])
 def test_sizes(target):
-    """One block and several, whole ones and parts, of keys and of queries; depths that are no multiple of a vector."""
-    graph = Graph()
+    """One block and several, whole ones and parts, of keys and of queries; depths that are no multiple of a vector. Scores of a depth of 1
+    are no matrix product, and not fused."""
+    graph, depths = Graph(), []
     for m, n, d, e in ((12, 32, 40, 24), (13, 65, 64, 80), (16, 1030, 16, 16), (200, 300, 20, 20), (1100, 70, 8, 8), (350, 700, 128, 256),
-                       (25, 90, 3, 5), (8, 64, 1, 1)):
-        graph.attention(f"{m}x{n}x{d}x{e}", 2, m, n, d, e=e)
-        if n >= 64:
-            graph.attention(f"{m}x{n}x{d}x{e}_columns", 2, m, n, d, e=e, layout="columns")
-    check(graph, target)
+                       (25, 90, 3, 5), (25, 90, 2, 1), (8, 64, 1, 1)):
+        for layout in ("bhsd", "columns")[:1 + (n >= 64)]:
+            graph.attention(f"{m}x{n}x{d}x{e}_{layout}", 2, m, n, d, e=e, layout=layout)
+            depths.append(d)
+    check(graph, target, fused=sum(depth > 1 for depth in depths))
 
 
 def test_few_rows():
