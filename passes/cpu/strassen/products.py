@@ -50,7 +50,7 @@ C11, C12, C21, C22, *_, FIRST, U, V, W, ZERO, END = range(12)
 Columns = Callable[[Size, int], ir.Value]   # a vector of columns, by its place along the depth and its number
 
 
-class Table:
+class ProductNumbers:
     """Small numbers, by the number of a product, which is known when the loops run."""
 
     def __init__(self, numbers: dict[int, int]):
@@ -63,13 +63,13 @@ class Table:
 
 
 # what the sums of a product begin with, and where they are kept
-BEGINS = Table({A11: ZERO, A12: FIRST, S2: FIRST, S1: U, S4: V, S3: U, A22: W})
-ENDS = Table({A11: FIRST, A12: C11, S2: U, S1: V, S4: C12, S3: W, A22: C21})
+BEGINS = ProductNumbers({A11: ZERO, A12: FIRST, S2: FIRST, S1: U, S4: V, S3: U, A22: W})
+ENDS = ProductNumbers({A11: FIRST, A12: C11, S2: U, S1: V, S4: C12, S3: W, A22: C21})
 # the other factor: a sum of columns, or a quarter of the weight, by its side, and its half of the depth
-IS_SUM = Table({A11: 0, A12: 0, S2: 1, S1: 1, S4: 0, S3: 1, A22: 1})
-SUM = Table({S2: T2, S1: T1, S3: T3, A22: T4})
-SIDE = Table({A11: 0, A12: 0, S4: 1})
-HALF = Table({A11: 0, A12: 1, S4: 1})
+IS_SUM = ProductNumbers({A11: 0, A12: 0, S2: 1, S1: 1, S4: 0, S3: 1, A22: 1})
+SUM = ProductNumbers({S2: T2, S1: T1, S3: T3, A22: T4})
+SIDE = ProductNumbers({A11: 0, A12: 0, S4: 1})
+HALF = ProductNumbers({A11: 0, A12: 1, S4: 1})
 
 
 class SevenProducts:
