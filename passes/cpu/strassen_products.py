@@ -9,6 +9,7 @@ from legato.analysis.structured import StructuredKernel
 from legato.core.interfaces import CpuMachine, PackingLike
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, func, ir
+from legato.core.weights import release_pages
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
@@ -75,8 +76,13 @@ def add_form(kernel: func.FuncOp, tiles: StrassenTiles, packing: PackingLike) ->
 
 def are_summable(packing: PackingLike, width: int, sites: Sequence[ir.Operation], constants: Constants) -> bool:
     """Whether all calls of a kernel give it a weight whose rows and columns may be added up. ``width``: columns of a tile."""
-    arrays = (present(constants.array(call.operands[packing.argument])) for call in sites)
-    return all(is_balanced(array.reshape(packing.shape).transpose(packing.order), width) for array in arrays)
+    for call in sites:
+        array = present(constants.array(call.operands[packing.argument]))
+        balanced = is_balanced(array.reshape(packing.shape).transpose(packing.order), width)
+        release_pages(array)
+        if not balanced:
+            return False
+    return True
 
 
 def multiply(function: func.FuncOp, product: RowProduct, weight: ir.BlockArgument, tiles: StrassenTiles, shape: Sequence[int]) -> None:
