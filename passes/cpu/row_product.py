@@ -1,16 +1,17 @@
 """Products of rows by constant weights, found in kernels: what passes replace by loops of their own."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.ir_helpers import index, present
 from legato.core.mlir import ir, memref
-from legato.core.vector_loops import Size, plus, quotient, remainder, times
+from legato.core.vector_loops import Size, Vectors, loop, minus, plus, times
+from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.graph.functions import has_one_use
 
 
@@ -48,6 +49,27 @@ class RowProduct:
         type_ = ir.MemRefType.get([rows, self.depth], left.type.element_type)
         return memref.CollapseShapeOp(type_, left, [outer, [len(outer)]]).result
 
+    def write(self, buffers: Buffers, vectors: Vectors, sums: ir.Value, at: Sequence[Size], row: Size, count: Size, column: Size,
+              width: int) -> None:
+        """Builds what writes so many rows of ``width`` columns, from a row and a column of the product on, through the elementwise ops
+        after it. ``sums``: the buffer of its sums, which lie there from the place ``at`` on."""
+        form, some = self.form, bool(self.columns % width)
+        out = buffers.of(list(form.kernel.function.arguments)[-1])
+
+        def one(i: ir.Value) -> None:
+            of_row = self.places(plus(row, i))
+            for j in range(0, width, vectors.lanes):
+                place = plus(column, j)
+                inside = minus(self.columns, place) if some else None
+                places = {**of_row, self.column: place}
+                value = vectors.load(sums, plus(at[0], i), plus(at[1], j))
+                elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
+                result = elements.tensor(form.returned, form.out)
+                mask = None if inside is None else vectors.mask(inside)
+                vectors.store_if(mask, result, out, *(term if isinstance(term, int) else places[term] for term in form.out))
+
+        loop(0, count, 1, one)
+
 
 def is_weight(value: ir.Value) -> bool:
     """Whether a factor is an argument that only its product reads: other ops would read its parts, too."""
@@ -65,37 +87,3 @@ def product_of_matrices(kernel: StructuredKernel, packed: bool = False) -> tuple
     if not plain or columns is None:
         return None
     return RowProduct(form, form.left, 1, form.depth, columns, lambda at: {term(row): at}, term(column)), form.right
-
-
-def product_of_windows(form: ConvolutionForm | None, step: int) -> tuple[RowProduct, ir.Value] | None:
-    """A convolution in images of known size, all of whose windows lie inside. The rows of a window are runs of neighbours in memory, which
-    have to be whole steps, of ``step`` elements, where there are several."""
-    if form is None or form.depth is not None:
-        return None
-    high, wide, channels, features = form.filter_shape
-    _, height, width, _ = form.result_shape
-    sides, (down, right), (apart, beside) = form.source_shape[1:3], form.strides, form.dilations
-    known = min([*sides, channels]) >= 0 and tuple(form.begins) == (0, 0) and form.filter.type.element_type == ir.F32Type.get()
-    run, of_row = wide * channels, sides[1] * channels
-    in_runs = (wide == 1 or beside == 1) and (high == 1 or run % step == 0)
-    inside = (height - 1) * down + (high - 1) * apart < sides[0] and (width - 1) * right + wide <= sides[1]
-    if not known or not in_runs or not inside:
-        return None
-
-    def position(row: Size) -> tuple[Size, Size, Size]:
-        image, place = quotient(row, height * width), remainder(row, height * width)
-        return image, quotient(place, width), remainder(place, width)
-
-    def source(row: Size, column: Size) -> Size:
-        image, y, x = position(row)
-        lines = plus(times(image, sides[0]), times(y, down))
-        if high > 1:
-            lines, column = plus(lines, times(quotient(column, run), apart)), remainder(column, run)
-        return plus(plus(times(lines, of_row), times(x, right * channels)), column)
-
-    def places(row: Size) -> dict[Term, Size]:
-        return dict(zip("nhw", position(row)))
-
-    all_rows = (high, wide, down, right) == (1, 1, 1, 1) and (height, width) == tuple(sides)
-    product = RowProduct(form, form.source, height * width, high * run, features, places, "f", None if all_rows else source)
-    return product, form.filter

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.analysis.structured.elements import Term
 from legato.analysis.structured.groups import SIDE
 from legato.core.dtypes import mlir_type
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, func, ir
+from legato.core.vector_loops import Size, plus, quotient, remainder, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
@@ -25,7 +27,7 @@ from legato.passes.cpu.matrices.packing import AT_ONCE, STEP, PartsPacking
 from legato.passes.cpu.matrices.part_products import PartProducts
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_times import is_near
-from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices, product_of_windows
+from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -79,12 +81,46 @@ class SplitProducts(ModulePass):
 
 def product_of(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] | None:
     """The product of a kernel, and its weight; None where it has none of enough rows."""
-    found = product_of_matrices(kernel) or product_of_windows(ConvolutionForm.of(kernel, kernel.contraction), STEP)
+    found = product_of_matrices(kernel) or product_of_windows(ConvolutionForm.of(kernel, kernel.contraction))
     if found is None:
         return None
     product, weight = found
     enough = (product.each if product.rows is None else product.rows) >= LEAST_ROWS and product.columns >= SIDE and product.depth >= STEP
     return (product, ir.BlockArgument(weight)) if enough and is_weight(weight) else None
+
+
+def product_of_windows(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Value] | None:
+    """A convolution in images of known size, all of whose windows lie inside. The rows of a window are runs of neighbours in memory, which
+    have to be whole steps where there are several."""
+    if form is None or form.depth is not None:
+        return None
+    high, wide, channels, features = form.filter_shape
+    _, height, width, _ = form.result_shape
+    sides, (down, right), (apart, beside) = form.source_shape[1:3], form.strides, form.dilations
+    known = min([*sides, channels]) >= 0 and tuple(form.begins) == (0, 0) and form.filter.type.element_type == ir.F32Type.get()
+    run, of_row = wide * channels, sides[1] * channels
+    in_runs = (wide == 1 or beside == 1) and (high == 1 or run % STEP == 0)
+    inside = (height - 1) * down + (high - 1) * apart < sides[0] and (width - 1) * right + wide <= sides[1]
+    if not known or not in_runs or not inside:
+        return None
+
+    def position(row: Size) -> tuple[Size, Size, Size]:
+        image, place = quotient(row, height * width), remainder(row, height * width)
+        return image, quotient(place, width), remainder(place, width)
+
+    def source(row: Size, column: Size) -> Size:
+        image, y, x = position(row)
+        lines = plus(times(image, sides[0]), times(y, down))
+        if high > 1:
+            lines, column = plus(lines, times(quotient(column, run), apart)), remainder(column, run)
+        return plus(plus(times(lines, of_row), times(x, right * channels)), column)
+
+    def places(row: Size) -> dict[Term, Size]:
+        return dict(zip("nhw", position(row)))
+
+    all_rows = (high, wide, down, right) == (1, 1, 1, 1) and (height, width) == tuple(sides)
+    product = RowProduct(form, form.source, height * width, high * run, features, places, "f", None if all_rows else source)
+    return product, form.filter
 
 
 def cut_of(product: RowProduct, parts: int, machine: CpuMachine) -> ProductCut | DepthCut | OpenCut:

@@ -17,7 +17,7 @@ from legato.passes.cpu.kernel_loops import form_for_rows, into_loops, retype
 from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.strassen.balance import is_balanced
 from legato.passes.cpu.strassen.products import SevenProducts
-from legato.passes.cpu.strassen.tiles import SIDES, VECTORS, StrassenTiles
+from legato.passes.cpu.strassen.tiles import SIDES, VECTORS, StrassenTiles, suits
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
@@ -40,12 +40,14 @@ class StrassenProducts(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target, machine = context.target(self.target), context.cpu(self.target)
+        if not suits(machine):
+            return
         calls, constants, packed = calls_by_callee(module), Constants(module), dict[Any, str]()
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
                 structured, sites = context.kernels.of(kernel), calls.get(kernel.name.value, [])
-                found, packing = product_of_matrices(structured, packed=True), target.packing(structured)
-                if found is None or packing is None or not is_weight(found[1]):
+                found = product_of_matrices(structured, packed=True)
+                if found is None or not is_weight(found[1]) or (packing := target.packing(structured)) is None:
                     continue
                 product, weight = found[0], ir.BlockArgument(found[1])
                 if product.rows is not None:

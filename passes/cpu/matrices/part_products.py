@@ -18,7 +18,7 @@ from legato.core.interfaces import CpuMachine
 from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, Vectors, if_else, joined, least, loop, minus, plus, read, scratch, times, when
-from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.depth_cut import DepthCut
 from legato.passes.cpu.matrices.magnitudes import Magnitudes
 from legato.passes.cpu.matrices.open_cut import OpenCut
@@ -46,7 +46,6 @@ class PartProducts:
         self.rows = product.rows_of(left)
         self.cut = replace(cut, rows=self.rows)
         self.left = product.in_rows(left) if product.source is None else self._flattened(left)
-        self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
         self.whole, self.in_blocks = product.rows is not None and product.rows % ROWS == 0, self.packing.blocks > 1
 
     def _flattened(self, left: ir.Value) -> ir.Value:
@@ -192,20 +191,6 @@ class PartProducts:
 
     def _outputs(self, share: Share, tile: Size, panel: Size) -> None:
         """Writes the rows of a tile through the elementwise ops after the product."""
-        v, product, row, feature = self.vectors, self.product, share.row(tile), times(panel, COLUMNS)
-        form, some = product.form, bool(product.columns % COLUMNS)
-        first_row, first_column = self._place(share, tile, panel)
-
-        def one(i: ir.Value) -> None:
-            at = product.places(plus(row, i))
-            for j in range(0, COLUMNS, v.lanes):
-                place = plus(feature, j)
-                count = minus(product.columns, place) if some else None
-                places = {**at, product.column: place}
-                value = v.load(self.sums, plus(first_row, i), plus(first_column, j))
-                elements = Elements(form.kernel, self.buffers, v, places, product.column, count, {form.result: value})
-                result = elements.tensor(form.returned, form.out)
-                mask = None if count is None else v.mask(count)
-                v.store_if(mask, result, self.out, *(term if isinstance(term, int) else places[term] for term in form.out))
-
-        loop(0, self._rows(row), 1, one)
+        row = share.row(tile)
+        self.product.write(self.buffers, self.vectors, self.sums, self._place(share, tile, panel), row, self._rows(row),
+                           times(panel, COLUMNS), COLUMNS)

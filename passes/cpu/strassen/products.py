@@ -36,7 +36,7 @@ from legato.core.vector_loops import (
     scratch,
     times,
 )
-from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.cpu.row_product import RowProduct
 from legato.passes.cpu.strassen.column_sums import T1, T2, T3, T4, ColumnSums
@@ -81,7 +81,6 @@ class SevenProducts:
         self.columns = ColumnSums(weights, tiles, self.vectors)
         self.left = product.in_rows(buffers.of(product.left))
         self.rows = product.rows_of(buffers.of(product.left))
-        self.out = buffers.of(list(product.form.kernel.function.arguments)[-1])
         self.pairs = rounded_up(self.rows, tiles.each)
         self.chunks = rounded_up(self.pairs, tiles.chunk)
         self.cold = flattened(weights) if is_cold(weights) else None
@@ -137,7 +136,8 @@ class SevenProducts:
             row = times(plus(first, slot), self.tiles.each)
             rows = least(self.tiles.each, minus(self.rows, row))
             if_else(self.row_sums.are_balanced(slot), lambda: self._seven(slot, panel), lambda: self._plain(row, rows, panel))
-            self._outputs(row, rows, panel)
+            width = SIDES * self.tiles.width
+            self.product.write(self.buffers, self.vectors, self.sums, (0, 0), row, rows, times(panel, width), width)
 
         loop(0, count, 1, pair)
 
@@ -212,23 +212,3 @@ class SevenProducts:
         """Writes the sums of a tile."""
         for value, at in zip(sums, self._places(tile), strict=True):
             self.vectors.store(value, self.sums, *at)
-
-    def _outputs(self, row: Size, count: Size, panel: Size) -> None:
-        """Writes so many rows through the elementwise ops after the product."""
-        v, product, tiles = self.vectors, self.product, self.tiles
-        form, some = product.form, bool(product.columns % (SIDES * tiles.width))
-        column = times(panel, SIDES * tiles.width)
-
-        def one(i: ir.Value) -> None:
-            at = product.places(plus(row, i))
-            for j in range(0, SIDES * tiles.width, v.lanes):
-                place = plus(column, j)
-                inside = minus(product.columns, place) if some else None
-                places = {**at, product.column: place}
-                known = {form.result: v.load(self.sums, i, j)}
-                elements = Elements(form.kernel, self.buffers, v, places, product.column, inside, known)
-                mask = None if inside is None else v.mask(inside)
-                where = [term if isinstance(term, int) else places[term] for term in form.out]
-                v.store_if(mask, elements.tensor(form.returned, form.out), self.out, *where)
-
-        loop(0, count, 1, one)

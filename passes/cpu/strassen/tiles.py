@@ -8,13 +8,13 @@ from itertools import product
 
 from legato.core.interfaces import CpuMachine, PackingLike
 from legato.core.register_costs import step_time
+from legato.passes.cpu.matrices.panel_products import WORTH_IT
 
 PRODUCTS, SIDES = 7, 2
 VECTORS = 2             # of columns in a tile, where a panel of the packed weight has twice as many
 SPARE = {16: 4, 32: 11}     # registers for what is not a sum, of all: LLVM loads elements of several steps ahead
 MANY = 512              # rows: the more one pair of tiles of columns is multiplied by, the less its sums cost; and those of unknown numbers
 NEAR = 0.7              # of the second cache, that the sums of rows at hand take at most if they stay there
-WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
 BYTES = 4               # of an element
 PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
 
@@ -22,6 +22,11 @@ PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that produc
 SUM_OF_COLUMNS = 20     # the sums of a vector of each quarter of a pair of tiles of columns
 SUM_OF_ROWS = 60, 200   # of a pair of tiles of rows, which stay in the second cache, or do not
 KEPT = 20               # for each vector of sums of a tile: sums that wait for others, and results
+
+
+def suits(machine: CpuMachine) -> bool:
+    """Whether sums come from the second cache as fast as a CPU multiplies: not where it starts two multiply-adds of 512 bits in a cycle."""
+    return machine.has("fma") and (machine.vector_bytes < 64 or machine.multiply_adds == 1)
 
 
 @dataclass(frozen=True)
@@ -129,10 +134,7 @@ class StrassenTiles:
 
     @staticmethod
     def best(rows: int | None, depth: int, packing: PackingLike, machine: CpuMachine) -> StrassenTiles | None:
-        """The tiles that take the least time; None where none surely takes less than plain products, as on CPUs that multiply twice as fast
-        as sums come from the second cache."""
-        if not machine.has("fma") or (machine.vector_bytes == 64 and machine.multiply_adds > 1):
-            return None
+        """The tiles that take the least time; None where none surely takes less than plain products."""
         found = min(StrassenTiles.all(rows, depth, packing, machine), key=lambda tiles: tiles.time, default=None)
         if found is None or (found.least_rows() is None if rows is None else not found.pays(PAYS)):
             return None

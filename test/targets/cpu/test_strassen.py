@@ -30,14 +30,14 @@ def in_sums(net):
     return sum("linalg.matmul" not in kernel and "math.fma" in kernel for kernel in kernels)
 
 
-def products(target, shapes, change=None, rows=None):
+def products(target, shapes, change=None):
     """Each product, with a bias and a relu: what the model computes, its f64 counterpart, and the greatest sum of magnitudes in a row."""
     net, arrays, wanted = Net(target, first=None), [], []
     for count, depth, columns in shapes:
         x, w, bias = numbers(count, depth), numbers(depth, columns), numbers(columns)
         if change:
             change(x)
-        product = net.op("relax.matmul", [net.input((rows or count, depth)), net.weight(w)])
+        product = net.op("relax.matmul", [net.input((count, depth)), net.weight(w)])
         net.output(net.op("relax.relu", [net.op("relax.add", [product, net.weight(bias)])]))
         arrays.append(x)
         with np.errstate(invalid="ignore"):
