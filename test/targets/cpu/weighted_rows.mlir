@@ -2,12 +2,15 @@
 // RUN: legato-opt %s --relax-legalize="target=llvm{cpu=x86-64-v4 threads=4}" | filecheck %s --check-prefix=THREADS
 // RUN: legato-opt %s --relax-legalize="target=llvm{cpu=x86-64-v4 threads=2}" | filecheck %s --check-prefix=BATCHES
 
-// 40 columns are three vectors, of which the last is read and written under a mask; a loop adds the taps.
+// 40 columns are three vectors, of which the last is read and written under a mask; a loop adds the taps of two places.
 // CHECK-LABEL: func.func private @kernel_gather_weighted
-// CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-COUNT-2: tensor.extract {{.*}} : tensor<2x4x7010x{{i64|f32}}>
-// CHECK-COUNT-3: vector.transfer_read {{.*}} : tensor<2x9x40xf32>, vector<16xf32>
-// CHECK-COUNT-3: vector.transfer_write {{.*}} : vector<16xf32>, tensor<2x7010x40xf32>
+// CHECK: %[[GROUPS:.*]] = arith.constant 3505 : index
+// CHECK: scf.for {{.*}} to %[[GROUPS]]
+// CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-4: tensor.extract {{.*}} : tensor<2x4x7010x{{i64|f32}}>
+// CHECK-COUNT-6: vector.transfer_read {{.*}} : tensor<2x9x40xf32>, vector<16xf32>
+// CHECK-COUNT-6: vector.fma
+// CHECK-COUNT-6: vector.transfer_write {{.*}} : vector<16xf32>, tensor<2x7010x40xf32>
 // Four threads have up to 1753 places of a batch; two have a batch each.
 // THREADS-LABEL: func.func private @kernel_gather_weighted
 // THREADS: scf.forall (%{{.*}}) = (0, 0, 0) to (2, 7010, 40) step (1, 1753, 40)
