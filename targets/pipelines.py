@@ -97,6 +97,7 @@ def cpu_stages(target: "Target") -> Stages:
         ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
                   f"{loops}relax-split-pool-axes,relax-repeat-elements,relax-slice-parts,"
                   "relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-turn-few-columns{target=%s},"
+                  "relax-fold-turned-factors{target=%s},"
                   "relax-pad-depth{target=%s},relax-pad-columns{target=%s},relax-expand-constants{target=%s}"),
         ("legalized", f"{LEGALIZE},tir-expand-float8"),
         ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}tir-fuse-slices,{FUSE % ''},{COLLAPSE},"
@@ -105,7 +106,7 @@ def cpu_stages(target: "Target") -> Stages:
                   f"tir-pair-products{{target=%s}},"
                   f"{winograd}{split}"
                   f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pointwise-matmuls{{target=%s}},"
-                  f"{many_rows}{strassen}tir-pack-weights{{target=%s}}"),
+                  f"tir-turned-products{{target=%s}},{many_rows}{strassen}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},"
                       "tir-channel-pools{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"

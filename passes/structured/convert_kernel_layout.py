@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.column_convolution import ColumnConvolutionForm
 from legato.analysis.structured.pool import PoolForm
+from legato.analysis.structured.turned_product import sums_along_rows
 from legato.core import fills
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import defining_op, terminator
@@ -22,6 +23,8 @@ from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.structured.group_factors import are_constant
+from legato.passes.structured.pack_weights import calls_by_callee
 
 # channels-first op: (channels-last op, its input's dimensions, its filter's) as dimensions of the former's; results as inputs
 CHANNELS_LAST: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
@@ -45,15 +48,16 @@ class ConvertKernelLayout(ModulePass):
     target: TargetText = option("llvm", "the target whose machine says from how many rows on a matmul's weight is transposed")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.cpu(self.target)
+        machine, calls = context.cpu(self.target), calls_by_callee(module)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                if convert(context.kernels.of(kernel), machine):
+                if convert(context.kernels.of(kernel), machine, calls.get(kernel.name.value, [])):
                     context.kernels.drop(kernel)
 
 
-def convert(kernel: StructuredKernel, machine: CpuMachine) -> bool:
-    """Converts the contractions and windows of one kernel, but those that have vectors of columns. Returns whether there was one."""
+def convert(kernel: StructuredKernel, machine: CpuMachine, calls: Sequence[ir.Operation]) -> bool:
+    """Converts the contractions and windows of one kernel, with these calls, but those that have vectors of columns. Returns whether
+    there was one."""
     if PoolForm.of(kernel) is not None or (machine.convolves_columns and ColumnConvolutionForm.of(kernel) is not None):
         return False
     changed = False
@@ -62,7 +66,7 @@ def convert(kernel: StructuredKernel, machine: CpuMachine) -> bool:
             if op.op.name in CHANNELS_LAST:
                 to_channels_last(op.op)
                 changed = True
-            elif op.kind == CONTRACTION and op.convolution is None and transpose_weight(op, machine):
+            elif op.kind == CONTRACTION and op.convolution is None and transpose_weight(op, machine, calls):
                 changed = True
     return changed
 
@@ -84,17 +88,22 @@ def to_channels_last(op: ir.Operation) -> None:
         erase_unused(value)
 
 
-def transpose_weight(op: StructuredOp, machine: CpuMachine) -> bool:
-    """Transposes the operand of a matmul that holds the columns, where they are not its innermost dimension. Returns whether it did."""
+def transpose_weight(op: StructuredOp, machine: CpuMachine, calls: Sequence[ir.Operation]) -> bool:
+    """Transposes the operand of a matmul that holds the columns, where they are not its innermost dimension, unless it takes less time as
+    it is. Returns whether it did."""
     form = ContractionForm.of_op(op)
     if form is None or form.is_dot_product(machine.transpose_rows) or "indexing_maps" not in op.op.attributes:
+        return False
+    weight = op.op.operands[form.weight]
+    is_constant = isinstance(weight, ir.BlockArgument) and are_constant(ir.BlockArgument(weight), calls)
+    if not is_constant and sums_along_rows(form, machine):
         return False
     loops = op.loops_of(form.weight)
     if None in loops or loops[-1] == form.column or form.column not in loops:
         return False
     place = loops.index(form.column)
     order = [d for d in range(len(loops)) if d != place] + [place]
-    value = transposed(op.op.operands[form.weight], order)
+    value = transposed(weight, order)
     maps = list(op.maps)
     maps[form.weight] = ir.AffineMap.get(maps[form.weight].n_dims, 0, [maps[form.weight].results[d] for d in order])
     op.op.attributes["indexing_maps"] = ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps])

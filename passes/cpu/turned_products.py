@@ -1,0 +1,47 @@
+"""tir-turned-products: products of rows by the rows of a matrix of the run, in tiles of sums along both."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from legato.analysis.structured.turned_product import sums_along_rows
+from legato.core.interfaces import CpuMachine
+from legato.core.mlir import ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.cpu.dot_tiles import DotTiles
+from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.kernel_loops import into_loops
+from legato.passes.cpu.row_product import RowProduct, product_of_matrices
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import REORDERED, Rounding
+
+
+@dataclass(frozen=True)
+class TurnedProducts(ModulePass):
+    """Turns products of two matrices of f32 of which both are summed along their rows into loops, where that takes less time than a
+    transpose of the right one, which ``tir-convert-kernel-layout`` leaves out there. Kernels with other ops than elementwise ones after
+    the product are left to tir-schedule."""
+
+    name: ClassVar[str] = "tir-turned-products"
+    rounding: ClassVar[Rounding] = REORDERED
+    keeps_kernels: ClassVar[bool] = True
+    target: TargetText = option("llvm", "the target whose registers and caches the loops are for")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        with module.context, ir.Location.unknown():
+            for kernel in tir.schedulable(module.module):
+                found = product_of_matrices(context.kernels.of(kernel), packed=True)
+                if found is None or not sums_along_rows(found[0].form.contraction, machine):
+                    continue
+                product, right = found
+                tensors = [product.left, right, *(value for value, _ in product.form.reads)]
+                into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, right, machine))
+                context.kernels.drop(kernel)
+
+
+def build_loops(product: RowProduct, right: ir.Value, machine: CpuMachine, buffers: Buffers) -> None:
+    """Builds the loops of one kernel at the insertion point."""
+    DotTiles(product, right, machine, buffers).build()
