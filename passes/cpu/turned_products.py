@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from legato.analysis.structured.turned_product import sums_along_rows
+from legato.analysis.structured.run_product import RunProduct
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
 from legato.dialects import tir
@@ -34,9 +34,12 @@ class TurnedProducts(ModulePass):
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
                 found = product_of_matrices(context.kernels.of(kernel), packed=True)
-                if found is None or not sums_along_rows(found[0].form.contraction, machine):
+                if found is None:
                     continue
                 product, right = found
+                sizes = RunProduct.of(product.form.contraction)
+                if sizes is None or not sizes.sums_rows(machine):
+                    continue
                 tensors = [product.left, right, *(value for value, _ in product.form.reads)]
                 into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, right, machine))
                 context.kernels.drop(kernel)

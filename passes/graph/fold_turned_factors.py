@@ -2,7 +2,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.structured.turned_product import ROWS, pays, suits
+from legato.analysis.structured.run_product import ROWS, RunProduct, suits
+from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -24,25 +25,27 @@ from legato.passes.pipeline.rounding import REORDERED, Rounding
 
 @dataclass(frozen=True)
 class FoldTurnedFactors(ModulePass):
-    """Turns ``matmul`` of matrices of f32 whose right one only this product reads, transposed, into ``matmul_turned``: of a few rows, which
-    take less time than the transpose, and of those that ``tir-turned-products`` computes. To be run after constants are folded."""
+    """Turns ``matmul`` of matrices of f32 whose right one only this product reads, transposed, into ``matmul_turned``: of a single row,
+    which takes less time than the transpose, and those that ``tir-turned-products`` and ``tir-copy-panels`` compute. To be run after
+    constants are folded."""
 
     name: ClassVar[str] = "relax-fold-turned-factors"
     rounding: ClassVar[Rounding] = REORDERED
     target: TargetText = option("llvm", "the target whose CPU multiplies")
 
     def run(self, module: Module, context: PassContext) -> None:
-        if not suits(context.cpu(self.target)):
+        machine = context.cpu(self.target)
+        if not suits(machine):
             return
         for function in relax_functions(module):
             for op in graph_ops(function):
-                if op.name == "relax.matmul" and (right := turned_factor(op)) is not None:
+                if op.name == "relax.matmul" and (right := turned_factor(op, machine)) is not None:
                     with ir.InsertionPoint(op), op.location:
                         replace_uses(op.results[0], relax.matmul_turned(op.operands[0], right))
             erase_dead(function, Constants(module))
 
 
-def turned_factor(op: ir.Operation) -> ir.Value | None:
+def turned_factor(op: ir.Operation, machine: CpuMachine) -> ir.Value | None:
     """What the right factor of a product is a transpose of, if the product is computed without it."""
     left, right = op.operands
     transpose = defining_op(right)
@@ -51,6 +54,7 @@ def turned_factor(op: ir.Operation) -> ir.Value | None:
     matrix = transpose.operands[0]
     if is_constant(matrix) or left.type.rank != 2 or any(str(value.type.element_type) != "f32" for value in (left, right)):
         return None
-    (rows, depth), columns = ((size if isinstance(size, int) else None for size in dims.dims(left.type)), dims.dims(right.type)[1])
+    rows, depth, columns = (size if isinstance(size, int) else None for size in (*dims.dims(left.type), dims.dims(right.type)[1]))
+    product = RunProduct(rows, depth, columns, turned=True)
     few = rows is not None and 0 < rows < ROWS
-    return matrix if few or pays(rows, depth, columns if isinstance(columns, int) else None) else None
+    return matrix if few or product.sums_rows(machine) or product.copies_panels(machine) else None

@@ -72,6 +72,7 @@ PASSES: dict[str, str] = {
     "tir-split-kernels": "passes.structured.split_kernels:SplitKernels",
     "tir-split-many-rows": "passes.cpu.split_many_rows:SplitManyRows",
     "tir-turned-products": "passes.cpu.turned_products:TurnedProducts",
+    "tir-copy-panels": "passes.cpu.copy_panels:CopyPanels",
     "tir-strassen-products": "passes.cpu.strassen_products:StrassenProducts",
     "tir-split-products": "passes.cpu.split_products:SplitProducts",
     "tir-merge-calls": "passes.structured.merge_calls:MergeCalls",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.column_convolution import ColumnConvolutionForm
 from legato.analysis.structured.pool import PoolForm
-from legato.analysis.structured.turned_product import sums_along_rows
+from legato.analysis.structured.run_product import RunProduct
 from legato.core import fills
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import defining_op, terminator
@@ -96,7 +96,8 @@ def transpose_weight(op: StructuredOp, machine: CpuMachine, calls: Sequence[ir.O
         return False
     weight = op.op.operands[form.weight]
     is_constant = isinstance(weight, ir.BlockArgument) and are_constant(ir.BlockArgument(weight), calls)
-    if not is_constant and sums_along_rows(form, machine):
+    product = None if is_constant else RunProduct.of(form)
+    if product is not None and (product.sums_rows(machine) or product.copies_panels(machine)):
         return False
     loops = op.loops_of(form.weight)
     if None in loops or loops[-1] == form.column or form.column not in loops:

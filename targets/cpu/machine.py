@@ -3,10 +3,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from legato.core import cpu as cpus
-from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS, CacheSizes
+from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS, WAY, CacheSizes
 from legato.core.errors import LegatoError
 
-CACHE_WAY = 4096  # bytes of the L1 cache by its associativity: the sets that one page reaches
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # the levels that tests cover: SSE4, AVX2, AVX-512
 
 
@@ -67,7 +66,7 @@ class Machine:
     def rows_in_l1(self, row_bytes: int) -> int | None:
         """The lines, of rows of so many bytes, that the L1 cache holds where all of them share a set: its associativity. None where they
         share none."""
-        return None if row_bytes % CACHE_WAY else self.l1_bytes // CACHE_WAY
+        return None if row_bytes % WAY else self.l1_bytes // WAY
 
     @property
     def multiply_adds(self) -> int:
