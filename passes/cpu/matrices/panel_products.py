@@ -9,15 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from legato.analysis.structured.elements import Index, Term
+from legato.analysis.structured.elements import Term
 from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.interfaces import CpuMachine
-from legato.core.mlir import arith, ir, memref
+from legato.core.mlir import arith, ir
 from legato.core.register_costs import step_time
-from legato.core.vector_loops import Size, Vectors, in_parts, loop, minus, plus, quotient, read, remainder, rounded_up, times, value_of
+from legato.core.vector_loops import Size, Vectors, in_parts, loop, minus, plus, quotient, read, remainder, rounded_up, times
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.cpu.matrices.steps import add_products, load_pairs, scratch_rows, spread_pair
+from legato.passes.cpu.outer_loops import OuterLoops, element_at
 
 WIDTHS = (2, 4, 3, 1)   # vectors of columns in a tile: of equally fast ones, the first
 WORTH_IT = 1 << 20      # multiply-adds from which on several threads pay
@@ -72,8 +73,9 @@ class PanelProducts:
 
     def build(self) -> None:
         """Builds all loops."""
+        self.outer = OuterLoops(self.form, self.buffers)
         self.packed, _ = scratch_rows(self.threads * self.pairs, PAIR * self.width * self.vectors.lanes)
-        columns, size = self._extent(self.column), self.width * self.vectors.lanes
+        columns, size = self.outer.extent(self.column), self.width * self.vectors.lanes
         if not isinstance(columns, int):
             self._panels(rounded_up(columns, size), 0, self.width, columns)
             return
@@ -86,16 +88,8 @@ class PanelProducts:
     def _panels(self, count: Size, first: int, width: int, end: Size | None) -> None:
         """The products of so many panels from column ``first`` on, for each of the outer loops. ``end``: the columns, where a panel may
         have fewer than its vectors."""
-        outer = [(term(loop), self._extent(term(loop))) for loop in self.form.outer]
-        items = count
-        for _, extent in outer:
-            items = times(items, extent)
-
         def item(number: ir.Value, thread: Size) -> None:
-            places: dict[Term, Size] = {}
-            left, at = quotient(number, count), remainder(number, count)
-            for name, extent in reversed(outer):
-                places[name], left = remainder(left, extent), quotient(left, extent)
+            places, at = self.outer.places(quotient(number, count)), remainder(number, count)
             column = plus(times(at, width * self.vectors.lanes), first)
             counts = [None if end is None else minus(minus(end, column), j * self.vectors.lanes) for j in range(width)]
             if isinstance(end, int):    # all but the last vector are whole
@@ -108,7 +102,7 @@ class PanelProducts:
             if whole < self.rows:
                 self._tile(whole, self.rows - whole, panel)
 
-        in_parts(items, self.threads, item)
+        in_parts(times(count, self.outer.steps), self.threads, item)
 
     def _pack(self, panel: Panel) -> None:
         """Puts the rows of a panel into pairs."""
@@ -117,7 +111,7 @@ class PanelProducts:
         def pair(p: Size, sides: int = PAIR) -> None:
             for j, mask in enumerate(panel.masks):
                 at = {**panel.places, self.column: plus(panel.column, j * v.lanes)}
-                rows = [v.load_if(mask, self.right, *_at(self.form.right_index, {**at, self.sum: plus(times(p, PAIR), side)}))
+                rows = [v.load_if(mask, self.right, *element_at(self.form.right_index, {**at, self.sum: plus(times(p, PAIR), side)}))
                         for side in range(sides)]
                 rows += [v.zeros(ir.BF16Type.get())] * (PAIR - sides)
                 v.store(v.interleaved(*rows), self.packed, plus(times(panel.thread, self.pairs), p), j * v.lanes * PAIR)
@@ -135,7 +129,7 @@ class PanelProducts:
                 pairs = plus(times(panel.thread, self.pairs), p)
                 rights = [load_pairs(v, self.packed, pairs, PAIR * v.lanes * j) for j in range(width)]
                 places: dict[Term, Size] = {**panel.places, self.sum: times(p, PAIR)}
-                lefts = [load(*_at(form.left_index, {**places, self.row: plus(row, i)})) for i in range(height)]
+                lefts = [load(*element_at(form.left_index, {**places, self.row: plus(row, i)})) for i in range(height)]
                 return add_products(lefts, rights, sums)
             return add
 
@@ -146,21 +140,9 @@ class PanelProducts:
             for j, (count, mask) in enumerate(zip(panel.counts, panel.masks, strict=True)):
                 at: dict[Term, Size] = {**panel.places, self.row: plus(row, i), self.column: plus(panel.column, j * v.lanes)}
                 elements = Elements(form.kernel, self.buffers, v, at, self.column, count, {form.result: sums[i * width + j]})
-                v.store_if(mask, elements.tensor(form.returned, form.out), self.out, *_at(form.out, at))
+                v.store_if(mask, elements.tensor(form.returned, form.out), self.out, *element_at(form.out, at))
 
     def _last(self, *at: Size) -> ir.Value:
         """The last element of an odd depth, and a zero, in all lanes."""
         i16, i32 = map(ir.IntegerType.get_signless, (16, 32))
         return self.vectors.spread(arith.extui(i32, arith.bitcast(i16, read(self.left, *at))))
-
-    def _extent(self, name: Term) -> Size:
-        """The steps of a loop of the product."""
-        buffer, index = next((buffer, index) for buffer, index in ((self.left, self.form.left_index), (self.right, self.form.right_index))
-                             if name in index)
-        known = buffer.type.shape[index.index(name)]
-        return known if known >= 0 else memref.DimOp(buffer, value_of(index.index(name))).result
-
-
-def _at(index: Index, places: dict[Term, Size]) -> list[Size]:
-    """Where an element is."""
-    return [one if isinstance(one, int) else places[one] for one in index]
