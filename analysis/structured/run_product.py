@@ -22,30 +22,32 @@ BYTES = 4           # of an element
 @dataclass(frozen=True)
 class RunProduct:
     """A product of f32, ``rows`` by ``depth`` by ``columns``; None: not known. ``turned``: whether the depth lies along the rows of the
-    right factor, too."""
+    right factor, too; ``alone``: whether it is one of two matrices, not a batch of them."""
 
     rows: int | None
     depth: int | None
     columns: int | None
     turned: bool
+    alone: bool = True
 
     @classmethod
     def of(cls, form: ContractionForm | None) -> RunProduct | None:
-        """The sizes of a contraction; None unless it is a product of two matrices of f32."""
+        """The sizes of a contraction; None unless it is a product of matrices of f32."""
         if form is None or {str(value.type.element_type) for value in form.op.operands} != {"f32"}:
             return None
         if form.is_window or form.row is None or len(form.reductions) != 1:
             return None
         heart, depth, (row, column) = form.heart, form.reductions[0], (form.row, form.column)
         left, right = heart.loops_of(1 - form.weight), heart.loops_of(form.weight)
-        if [left, heart.out_loops] != [[row, depth], [row, column]] or right not in ([depth, column], [column, depth]):
+        if [left[-2:], heart.out_loops[-2:]] != [[row, depth], [row, column]] or right[-2:] not in ([depth, column], [column, depth]):
             return None
-        return cls(form.extents[row], form.extents[depth], form.extents[column], right[-1] == depth)
+        alone = len(left) == len(right) == len(heart.out_loops) == 2
+        return cls(form.extents[row], form.extents[depth], form.extents[column], right[-1] == depth, alone)
 
     def sums_rows(self, machine: CpuMachine) -> bool:
         """Whether tiles of sums along the rows of both factors take the least time (``tir-turned-products``): a transpose takes time for
         each element of the right factor, these for each element of the result, whose lanes they add up."""
-        if not self.turned or self.depth is None or self.columns is None or not suits(machine) or self.copies_panels(machine):
+        if not self.turned or self.depth is None or not suits(machine) or self.copies_panels(machine):
             return False
         if self.rows is None:
             return self.depth >= DEPTH
@@ -54,7 +56,7 @@ class RunProduct:
     def copies_panels(self, machine: CpuMachine) -> bool:
         """Whether copies of panels of the right factor take the least time (``tir-copy-panels``). One of 256 bits has a line of each of its
         rows, which meet in few sets of a cache at more distances than two lines of each."""
-        if self.depth is None or self.columns is None or not suits(machine):
+        if self.depth is None or self.columns is None or not self.alone or not suits(machine):
             return False
         rows, row, wide = self.rows or 0, self.columns * BYTES, has_wide_tiles(machine)
         if self.turned:

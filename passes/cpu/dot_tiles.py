@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from legato.analysis.structured.elements import Term
+from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import arith, ir, math, vector
 from legato.core.vector_loops import (
@@ -20,12 +22,15 @@ from legato.core.vector_loops import (
     part,
     plus,
     quotient,
+    remainder,
+    rounded_up,
     scratch,
     times,
     when,
 )
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.panel_products import WORTH_IT
+from legato.passes.cpu.outer_loops import OuterLoops, element_at
 from legato.passes.cpu.row_product import RowProduct
 
 COLUMNS = 4                 # of a tile
@@ -34,73 +39,82 @@ BYTES = 4                   # of an element
 
 
 class DotTiles:
-    """Builds the loops of one kernel at the insertion point. ``right``: the factor whose rows are the columns of the product."""
+    """Builds the loops of one kernel at the insertion point."""
 
-    def __init__(self, product: RowProduct, right: ir.Value, machine: CpuMachine, buffers: Buffers):
-        self.product, self.buffers, self.vectors = product, buffers, Vectors(machine.lanes(32))
-        self.left, self.right = buffers.of(product.left), buffers.of(right)
-        self.rows = product.rows_of(self.left)
+    def __init__(self, form: PairProductForm, machine: CpuMachine, buffers: Buffers):
+        self.form, self.buffers, self.vectors = form, buffers, Vectors(machine.lanes(32))
+        self.left, self.right, self.outer = buffers.of(form.left), buffers.of(form.right), OuterLoops(form, buffers)
+        contraction = form.contraction
+        known = [contraction.extents[loop] for loop in (*form.outer, contraction.rows[-1], contraction.column)]
+        self.row, self.column, self.sum = (term(i) for i in (contraction.rows[-1], contraction.column, contraction.reductions[0]))
+        self.known_rows, self.rows, self.columns = known[-2], self.outer.extent(self.row), self.outer.extent(self.column)
         most = HEIGHTS[machine.registers]
-        self.height = most if product.rows is None else -(-product.rows // -(-product.rows // most))
+        self.height = most if self.known_rows is None else -(-self.known_rows // -(-self.known_rows // most))
         self.width = self.vectors.lanes
-        row_bytes = product.depth * BYTES
-        self.block = max(1, machine.l2_bytes // 2 // row_bytes // self.height) * self.height
-        work = None if product.rows is None else product.rows * product.depth * product.columns
-        self.threads = machine.threads if work is None or work >= WORTH_IT else 1
+        self.block = max(1, machine.l2_bytes // 2 // (form.depth * BYTES) // self.height) * self.height
+        work = form.depth
+        for extent in known:
+            work *= WORTH_IT if extent is None else extent
+        self.threads = machine.threads if work >= WORTH_IT else 1
 
     def build(self) -> None:
         """Builds all loops: blocks of rows that stay in the second cache, panels of columns, which threads share, and tiles."""
-        panels = -(-self.product.columns // self.width)
+        panels = rounded_up(self.columns, self.width)
 
-        def block(first: ir.Value) -> None:
-            rows = least(self.block, minus(self.rows, first))
-            in_parts(panels, self.threads, lambda panel, _: self._panel(first, rows, times(panel, self.width)), self._allocate)
+        def block(first: Size, rows: Size) -> None:
+            def panel(item: ir.Value, _: Size) -> None:
+                self._panel(self.outer.places(quotient(item, panels)), first, rows, times(remainder(item, panels), self.width))
 
-        if isinstance(self.rows, int) and self.rows <= self.block:
-            in_parts(panels, self.threads, lambda panel, _: self._panel(0, self.rows, times(panel, self.width)), self._allocate)
+            in_parts(times(panels, self.outer.steps), self.threads, panel, self._allocate)
+
+        if self.known_rows is not None and self.known_rows <= self.block:
+            block(0, self.known_rows)
         else:
-            loop(0, self.rows, self.block, block)
+            loop(0, self.rows, self.block, lambda first: block(first, least(self.block, minus(self.rows, first))))
 
     def _allocate(self, _: Size) -> None:
         """Allocates the buffer of a thread, of the sums of a tile of rows."""
         self.sums = scratch(self.height, self.width)
 
-    def _panel(self, first: Size, rows: Size, column: Size) -> None:
-        """The results of some rows from a column on: in tiles, of which the last is lower where that is known, or one row high."""
+    def _panel(self, places: dict[Term, Size], first: Size, rows: Size, column: Size) -> None:
+        """The results of some rows from a column on: in tiles, of which the last is lower where that is known, or one row high.
+        ``places``: the position in each of the outer loops."""
         full = times(quotient(rows, self.height), self.height)
-        loop(0, full, self.height, lambda row: self._tiles(plus(first, row), self.height, column))
-        if self.product.rows is None:
-            loop(full, rows, 1, lambda row: self._tiles(plus(first, row), 1, column))
-        elif rest := self.product.rows % self.height:
-            when(exceeds(minus(rows, full), 0), lambda: self._tiles(plus(first, full), rest, column))
+        loop(0, full, self.height, lambda row: self._tiles(places, plus(first, row), self.height, column))
+        if self.known_rows is None:
+            loop(full, rows, 1, lambda row: self._tiles(places, plus(first, row), 1, column))
+        elif rest := self.known_rows % self.height:
+            when(exceeds(minus(rows, full), 0), lambda: self._tiles(places, plus(first, full), rest, column))
 
-    def _tiles(self, row: Size, height: int, column: Size) -> None:
+    def _tiles(self, places: dict[Term, Size], row: Size, height: int, column: Size) -> None:
         """The results of ``height`` rows, a panel wide. Behind the last column of the product it is computed again."""
         def tile(first: ir.Value) -> None:
-            at = [least(plus(plus(column, first), i), self.product.columns - 1) for i in range(COLUMNS)]
-            sums = self._sums(row, height, at)
+            at = [least(plus(plus(column, first), i), minus(self.columns, 1)) for i in range(COLUMNS)]
+            sums = self._sums(places, row, height, at)
             for i in range(height):
                 total = self._total(sums[i * COLUMNS:(i + 1) * COLUMNS])
                 Vectors(COLUMNS).store(total, self.sums, i, first)
 
         loop(0, self.width, COLUMNS, tile)
-        self.product.write(self.buffers, self.vectors, self.sums, (0, 0), row, height, column, self.width)
+        product = RowProduct(self.form, self.form.left, 1, self.form.depth, self.columns, lambda at: {**places, self.row: at}, self.column)
+        product.write(self.buffers, self.vectors, self.sums, (0, 0), row, height, column, self.width)
 
-    def _sums(self, row: Size, height: int, columns: Sequence[Size]) -> list[ir.Value]:
+    def _sums(self, places: dict[Term, Size], row: Size, height: int, columns: Sequence[Size]) -> list[ir.Value]:
         """Vectors whose lanes add up to the results of a tile, row by row."""
-        v, depth = self.vectors, self.product.depth
-        whole = depth // v.lanes * v.lanes
+        v, form = self.vectors, self.form
+        whole = form.depth // v.lanes * v.lanes
 
         def step(k: Size, sums: Sequence[ir.Value], mask: ir.Value | None = None) -> list[ir.Value]:
-            right = [v.load_if(mask, self.right, column, k) for column in columns]
-            left = [v.load_if(mask, self.left, plus(row, i), k) for i in range(height)]
-            places = [(x, y) for x in left for y in right]
-            return [math.fma(x, y, sum_) for (x, y), sum_ in zip(places, sums, strict=True)]
+            at = {**places, self.sum: k}
+            right = [v.load_if(mask, self.right, *element_at(form.right_index, {**at, self.column: column})) for column in columns]
+            left = [v.load_if(mask, self.left, *element_at(form.left_index, {**at, self.row: plus(row, i)})) for i in range(height)]
+            pairs = [(x, y) for x in left for y in right]
+            return [math.fma(x, y, sum_) for (x, y), sum_ in zip(pairs, sums, strict=True)]
 
         sums = [v.splat(0)] * (height * COLUMNS)
         if whole:
             sums = loop(0, whole, v.lanes, lambda k, *sums: step(k, sums), sums)
-        return step(whole, sums, v.mask(depth - whole)) if whole < depth else sums
+        return step(whole, sums, v.mask(form.depth - whole)) if whole < form.depth else sums
 
     def _total(self, sums: Sequence[ir.Value]) -> ir.Value:
         """A vector of four sums over the lanes of a vector each. In each four lanes, pairs of vectors are added in turns, then pairs of

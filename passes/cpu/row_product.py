@@ -26,7 +26,7 @@ class RowProduct:
     left: ir.Value
     each: int
     depth: int
-    columns: int
+    columns: Size
     places: Callable[[Size], dict[Term, Size]]
     column: Term
     source: Callable[[Size, Size], Size] | None = None
@@ -53,7 +53,7 @@ class RowProduct:
               width: int) -> None:
         """Builds what writes so many rows of ``width`` columns, from a row and a column of the product on, through the elementwise ops
         after it. ``sums``: the buffer of its sums, which lie there from the place ``at`` on."""
-        form, some = self.form, bool(self.columns % width)
+        form, some = self.form, not isinstance(self.columns, int) or self.columns % width != 0
         out = buffers.of(list(form.kernel.function.arguments)[-1])
 
         def one(i: ir.Value) -> None:

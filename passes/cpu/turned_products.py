@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from legato.analysis.structured.pair_product import PairProductForm
 from legato.analysis.structured.run_product import RunProduct
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
@@ -13,16 +14,15 @@ from legato.dialects.module import Module
 from legato.passes.cpu.dot_tiles import DotTiles
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.row_product import RowProduct, product_of_matrices
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 
 
 @dataclass(frozen=True)
 class TurnedProducts(ModulePass):
-    """Turns products of two matrices of f32 of which both are summed along their rows into loops, where that takes less time than a
-    transpose of the right one, which ``tir-convert-kernel-layout`` leaves out there. Kernels with other ops than elementwise ones after
-    the product are left to tir-schedule."""
+    """Turns products of matrices of f32, and of batches of them, of which both are summed along their rows into loops, where that takes
+    less time than a transpose of the right one, which ``tir-convert-kernel-layout`` leaves out there. Kernels with other ops than
+    elementwise ones after the product are left to tir-schedule."""
 
     name: ClassVar[str] = "tir-turned-products"
     rounding: ClassVar[Rounding] = REORDERED
@@ -33,18 +33,16 @@ class TurnedProducts(ModulePass):
         machine = context.cpu(self.target)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                found = product_of_matrices(context.kernels.of(kernel), packed=True)
-                if found is None:
+                structured = context.kernels.of(kernel)
+                sizes = RunProduct.of(structured.contraction)
+                form = PairProductForm.of(structured, structured.contraction, ir.F32Type, packed=True)
+                if sizes is None or form is None or not sizes.sums_rows(machine):
                     continue
-                product, right = found
-                sizes = RunProduct.of(product.form.contraction)
-                if sizes is None or not sizes.sums_rows(machine):
-                    continue
-                tensors = [product.left, right, *(value for value, _ in product.form.reads)]
-                into_loops(kernel, product.form.result.owner.location, tensors, partial(build_loops, product, right, machine))
+                tensors = [form.left, form.right, *(value for value, _ in form.reads)]
+                into_loops(kernel, form.contraction.op.location, tensors, partial(build_loops, form, machine))
                 context.kernels.drop(kernel)
 
 
-def build_loops(product: RowProduct, right: ir.Value, machine: CpuMachine, buffers: Buffers) -> None:
+def build_loops(form: PairProductForm, machine: CpuMachine, buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    DotTiles(product, right, machine, buffers).build()
+    DotTiles(form, machine, buffers).build()

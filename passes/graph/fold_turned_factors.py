@@ -22,11 +22,18 @@ from legato.passes.graph.functions import (
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 
+# by the element: from how many rows on a product by the matrix as it is, one sum after the other, takes longer than its transpose, or tiles
+FEW = {"f32": ROWS, "f64": 4, "f16": 3}
+MOST_BETWEEN = 8    # elementwise ops, and views, between a product and a softmax
+SOFTMAX = ("relax.softmax", "relax.log_softmax")
+VIEWS = ("relax.reshape", "relax.expand_dims", "relax.squeeze")
+
 
 @dataclass(frozen=True)
 class FoldTurnedFactors(ModulePass):
-    """Turns ``matmul`` of matrices of f32 whose right one only this product reads, transposed, into ``matmul_turned``: of a single row,
-    which takes less time than the transpose, and those that ``tir-turned-products`` and ``tir-copy-panels`` compute. To be run after
+    """Turns ``matmul`` of matrices of floats, and of batches of them, whose right one only this product reads, transposed, into
+    ``matmul_turned``: of a few rows, which take less time than the transpose, and those of f32 that ``tir-turned-products`` and
+    ``tir-copy-panels`` compute. Batches of products whose result a softmax reads are left for ``tir-fuse-attention``. To be run after
     constants are folded."""
 
     name: ClassVar[str] = "relax-fold-turned-factors"
@@ -49,12 +56,33 @@ def turned_factor(op: ir.Operation, machine: CpuMachine) -> ir.Value | None:
     """What the right factor of a product is a transpose of, if the product is computed without it."""
     left, right = op.operands
     transpose = defining_op(right)
-    if transpose is None or transpose.name != "relax.permute_dims" or permutation_of(transpose) != (1, 0) or not has_one_use(right):
+    if transpose is None or transpose.name != "relax.permute_dims" or not has_one_use(right):
         return None
-    matrix = transpose.operands[0]
-    if is_constant(matrix) or left.type.rank != 2 or any(str(value.type.element_type) != "f32" for value in (left, right)):
+    matrix, rank = transpose.operands[0], right.type.rank
+    element = str(left.type.element_type)
+    if is_constant(matrix) or left.type.rank < 2 or element not in FEW:
         return None
-    rows, depth, columns = (size if isinstance(size, int) else None for size in (*dims.dims(left.type), dims.dims(right.type)[1]))
-    product = RunProduct(rows, depth, columns, turned=True)
-    few = rows is not None and 0 < rows < ROWS
-    return matrix if few or product.sums_rows(machine) or product.copies_panels(machine) else None
+    if rank < 2 or permutation_of(transpose) != (*range(rank - 2), rank - 1, rank - 2):
+        return None
+    (*batch, rows, depth), (*others, _, columns) = dims.dims(left.type), dims.dims(right.type)
+    if others and batch != others:
+        return None
+    rows, depth, columns = (size if isinstance(size, int) else None for size in (rows, depth, columns))
+    alone = left.type.rank == rank == 2
+    product = RunProduct(rows, depth, columns, turned=True, alone=alone)
+    few = rows is not None and 0 < rows < FEW[element]
+    pays = few or (element == "f32" and (product.sums_rows(machine) or product.copies_panels(machine)))
+    return matrix if pays and (alone or not leads_to_softmax(op.results[0])) else None
+
+
+def leads_to_softmax(value: ir.Value) -> bool:
+    """Whether elementwise ops lead from a value to a softmax."""
+    for _ in range(MOST_BETWEEN):
+        readers = [use.owner.operation for use in value.uses]
+        if any(reader.name in SOFTMAX for reader in readers):
+            return True
+        cls = relax.op_class(readers[0]) if len(readers) == 1 else None
+        if cls is None or not (cls.ELEMENTWISE or readers[0].name in VIEWS):
+            return False
+        value = readers[0].results[0]
+    return False

@@ -29,15 +29,43 @@ func.func @unknown(%x: tensor<?x256xf32, #relax.dims<["n", 256]>>, %y: tensor<?x
   return %1, %3 : tensor<?x100xf32, #relax.dims<["n", 100]>>, tensor<?x100xf32, #relax.dims<["n", 100]>>
 }
 
-// More rows are left alone, and so are halves, batches, and a transpose that something else reads.
+// Batches of products, too; a row or two of halves, and three of doubles.
+// CHECK-LABEL: func.func @batches
+// CHECK: "relax.matmul_turned"(%arg0, %arg1) : (tensor<2x4x64xf32>, tensor<2x100x64xf32>) -> tensor<2x4x100xf32>
+// CHECK: "relax.matmul_turned"
+// CHECK: "relax.matmul_turned"
+// CHECK-NOT: permute_dims
+func.func @batches(%x: tensor<2x4x64xf32>, %a: tensor<2x100x64xf32>, %y: tensor<2x64xf16>, %b: tensor<100x64xf16>, %z: tensor<3x64xf64>,
+                   %c: tensor<100x64xf64>) -> (tensor<2x4x100xf32>, tensor<2x100xf16>, tensor<3x100xf64>) {
+  %0 = "relax.permute_dims"(%a) {axes = array<i64: 0, 2, 1>} : (tensor<2x100x64xf32>) -> tensor<2x64x100xf32>
+  %1 = "relax.matmul"(%x, %0) : (tensor<2x4x64xf32>, tensor<2x64x100xf32>) -> tensor<2x4x100xf32>
+  %2 = "relax.permute_dims"(%b) {axes = array<i64: 1, 0>} : (tensor<100x64xf16>) -> tensor<64x100xf16>
+  %3 = "relax.matmul"(%y, %2) : (tensor<2x64xf16>, tensor<64x100xf16>) -> tensor<2x100xf16>
+  %4 = "relax.permute_dims"(%c) {axes = array<i64: 1, 0>} : (tensor<100x64xf64>) -> tensor<64x100xf64>
+  %5 = "relax.matmul"(%z, %4) : (tensor<3x64xf64>, tensor<64x100xf64>) -> tensor<3x100xf64>
+  return %1, %3, %5 : tensor<2x4x100xf32>, tensor<2x100xf16>, tensor<3x100xf64>
+}
+
+// Scores of an attention are left to the pass that makes one kernel of it.
+// CHECK-LABEL: func.func @scores
+// CHECK-NOT: matmul_turned
+func.func @scores(%x: tensor<2x4x64xf32>, %a: tensor<2x100x64xf32>, %m: tensor<2x4x100xf32>) -> tensor<2x4x100xf32> {
+  %0 = "relax.permute_dims"(%a) {axes = array<i64: 0, 2, 1>} : (tensor<2x100x64xf32>) -> tensor<2x64x100xf32>
+  %1 = "relax.matmul"(%x, %0) : (tensor<2x4x64xf32>, tensor<2x64x100xf32>) -> tensor<2x4x100xf32>
+  %2 = "relax.add"(%1, %m) : (tensor<2x4x100xf32>, tensor<2x4x100xf32>) -> tensor<2x4x100xf32>
+  %3 = "relax.softmax"(%2) {axis = 2 : i64} : (tensor<2x4x100xf32>) -> tensor<2x4x100xf32>
+  return %3 : tensor<2x4x100xf32>
+}
+
+// More rows are left alone, also of halves, and so is a transpose that something else reads.
 // CHECK-LABEL: func.func @left
 // CHECK-NOT: matmul_turned
-func.func @left(%x: tensor<33x64xf32>, %y: tensor<4x64xf16>, %z: tensor<2x4x64xf32>, %a: tensor<100x64xf32>, %b: tensor<100x64xf16>)
-    -> (tensor<33x100xf32>, tensor<4x100xf16>, tensor<2x4x100xf32>, tensor<64x100xf32>) {
+func.func @left(%x: tensor<33x64xf32>, %y: tensor<3x64xf16>, %z: tensor<4x64xf32>, %a: tensor<100x64xf32>, %b: tensor<100x64xf16>)
+    -> (tensor<33x100xf32>, tensor<3x100xf16>, tensor<4x100xf32>) {
   %0 = "relax.permute_dims"(%a) {axes = array<i64: 1, 0>} : (tensor<100x64xf32>) -> tensor<64x100xf32>
   %1 = "relax.matmul"(%x, %0) : (tensor<33x64xf32>, tensor<64x100xf32>) -> tensor<33x100xf32>
   %2 = "relax.permute_dims"(%b) {axes = array<i64: 1, 0>} : (tensor<100x64xf16>) -> tensor<64x100xf16>
-  %3 = "relax.matmul"(%y, %2) : (tensor<4x64xf16>, tensor<64x100xf16>) -> tensor<4x100xf16>
-  %4 = "relax.matmul"(%z, %0) : (tensor<2x4x64xf32>, tensor<64x100xf32>) -> tensor<2x4x100xf32>
-  return %1, %3, %4, %0 : tensor<33x100xf32>, tensor<4x100xf16>, tensor<2x4x100xf32>, tensor<64x100xf32>
+  %3 = "relax.matmul"(%y, %2) : (tensor<3x64xf16>, tensor<64x100xf16>) -> tensor<3x100xf16>
+  %4 = "relax.matmul"(%z, %0) : (tensor<4x64xf32>, tensor<64x100xf32>) -> tensor<4x100xf32>
+  return %1, %3, %4 : tensor<33x100xf32>, tensor<3x100xf16>, tensor<4x100xf32>
 }

@@ -45,6 +45,26 @@ def test_rows_of_unknown_number(cpu):
     check(f"llvm{{cpu={cpu} threads=2}}", ((1, 256, 40), (6, 256, 16), (20, 300, 33), (700, 257, 20)), symbols=True)
 
 
+@pytest.mark.parametrize("cpu, threads", [(CPUS[-1], 1), (CPUS[0], 2)])
+@pytest.mark.parametrize("symbols", [False, True])
+def test_batches(cpu, threads, symbols):
+    """Batches of the same sizes, and of many rows by one matrix, of unknown columns, too."""
+    net, arrays, wanted = Net(f"llvm{{cpu={cpu} threads={threads}}}", first=None), [], []
+    cases = (((3, 4, 40), (3, 21, 40)), ((2, 3, 2, 33), (2, 3, 17, 33)), ((4, 5, 64), (7, 64)), ((2, 8, 320), (2, 300, 320)))
+    for number, (left, right) in enumerate(cases):
+        x, w = numbers(*left), numbers(*right)
+        matrix = net.input((*right[:-2], f"n{number}" if symbols else right[-2], right[-1]))
+        turned = net.op("relax.permute_dims", [matrix], axes=[*range(len(right) - 2), len(right) - 1, len(right) - 2])
+        net.output(net.op("relax.matmul", [net.input(left), turned]))
+        arrays += [w, x]
+        w = w.astype(np.float64).swapaxes(-1, -2)
+        wanted.append((x.astype(np.float64) @ w, np.abs(x).astype(np.float64) @ np.abs(w)))
+    found = str(net.lowered("fused")).split("func.func ")
+    assert sum("linalg" not in kernel and "math.fma" in kernel for kernel in found) == len(cases)
+    for result, (exact, sums) in zip(net.run(*arrays), wanted, strict=True):
+        assert result.shape == exact.shape and (np.abs(result - exact) <= ERROR * sums).all()
+
+
 @pytest.mark.parametrize("cpu", CPUS)
 def test_nan_and_infinity_stay_in_their_results(cpu):
     net = Net(f"llvm{{cpu={cpu}}}", first=None)
