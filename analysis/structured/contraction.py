@@ -93,6 +93,11 @@ class ContractionForm:
         return None
 
     @property
+    def row_element_bits(self) -> int:
+        """The width of an element of the operand with the rows, in memory."""
+        return bits_of(self.heart.inputs[1 - self.weight].type.element_type)
+
+    @property
     def last(self) -> StructuredOp:
         """The op whose result is returned."""
         return self.epilogue[-1] if self.epilogue else self.heart

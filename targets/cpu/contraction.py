@@ -43,7 +43,7 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
     registers = machine.registers - (SPARED if machine.multiply_adds == 1 else 0)
     fills = form.group is None and isinstance(form.op.results[0].type.element_type, ir.FloatType)
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), registers, width, most,
-                  form.bits / 8 / LINE if _rows_are_far(form, machine) else 0, fills)
+                  form.row_element_bits / 8 / LINE if _rows_are_far(form, machine) else 0, fills)
 
 
 def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
@@ -51,7 +51,7 @@ def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
     read again soon."""
     elements = prod(form.extents[loop] or 0 for loop in (*form.rows, *form.reductions))  # 0: not constant
     windows = any(form.extents[loop] != 1 for loop in form.filters)
-    return not windows and elements * form.bits // 8 > machine.l2_bytes // SHARE
+    return not windows and elements * form.row_element_bits // 8 > machine.l2_bytes // SHARE
 
 
 @dataclass(frozen=True)

@@ -159,3 +159,26 @@ func.func private @groups(%x: tensor<1x16x16x2x8xf32>, %w: tensor<3x3x8x2x32xf32
   } -> tensor<1x14x14x2x32xf32>
   return %1 : tensor<1x14x14x2x32xf32>
 }
+
+// -----
+
+// 256 rows of 768 bytes stay in the second cache, where rows of as many f32 would not: tiles are as high as those of fewer rows.
+// AVX512-LABEL: func.func private @bytes
+// AVX512: vector.contract {{.*}} : vector<14x1x4xi32>, vector<1x4x32xi32> into vector<14x32xi32>
+func.func private @bytes(%x: tensor<256x192x4xi8>, %w: tensor<192x4x768xi8>, %out: tensor<256x768xi32> {tir.out, bufferization.writable = true})
+    -> tensor<256x768xi32> attributes {tir.prim_func} {
+  %zero = arith.constant 0 : i32
+  %0 = linalg.fill ins(%zero : i32) outs(%out : tensor<256x768xi32>) -> tensor<256x768xi32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(m, n, k, g) -> (m, k, g)>, affine_map<(m, n, k, g) -> (k, g, n)>,
+                                        affine_map<(m, n, k, g) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%x, %w : tensor<256x192x4xi8>, tensor<192x4x768xi8>)
+      outs(%0 : tensor<256x768xi32>) {
+  ^bb0(%a: i8, %b: i8, %s: i32):
+    %p = arith.extui %a : i8 to i32
+    %q = arith.extsi %b : i8 to i32
+    %r = arith.muli %p, %q : i32
+    %t = arith.addi %s, %r : i32
+    linalg.yield %t : i32
+  } -> tensor<256x768xi32>
+  return %1 : tensor<256x768xi32>
+}
