@@ -106,7 +106,7 @@ def cpu_stages(target: "Target") -> Stages:
                   f"tir-pair-products{{target=%s}},"
                   f"{winograd}{split}"
                   f"tir-direct-convolutions{{target=%s}},tir-column-convolutions{{target=%s}},tir-pointwise-matmuls{{target=%s}},"
-                  f"tir-turned-products{{target=%s}},tir-copy-panels{{target=%s}},{many_rows}{strassen}tir-pack-weights{{target=%s}}"),
+                  f"tir-turned-products{{target=%s}},tir-copy-panels{{target=%s}},tir-sum-rows{{target=%s}},{many_rows}{strassen}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-depthwise-convolutions{target=%s},tir-plane-pools{target=%s},"
                       "tir-channel-pools{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"

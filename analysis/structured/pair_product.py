@@ -24,10 +24,12 @@ class PairProductForm(Epilogue):
 
     @classmethod
     def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type,
-           packed: bool = False) -> PairProductForm | None:
+           packed: bool = False, single: bool = False) -> PairProductForm | None:
         """The form of a kernel with this contraction, of factors of a kind; None for another kernel. ``packed``: whether the factor with
-        the columns will be, so that its elements may lie in any order."""
+        the columns will be, so that its elements may lie in any order. ``single``: of one row, with a loop or without."""
         if contraction is None or not in_order(contraction.heart, contraction, kind, packed):
+            return None
+        if contraction.row is None if not single else contraction.row is not None and contraction.extents[contraction.row] != 1:
             return None
         out = _out(contraction, kernel.ops[-1].operands[0])
         if out is None or out[-1] != term(contraction.column):
@@ -98,7 +100,7 @@ def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.B
     types = [value.type.element_type for value in op.op.operands]
     if types != [element, element, ir.F32Type.get()] or op.summed_product is None or form.is_window or len(form.reductions) != 1:
         return False
-    plain = op.plain and starts_at_zero(op.op) and form.row is not None and form.extents[form.reductions[0]] is not None
+    plain = op.plain and starts_at_zero(op.op) and form.extents[form.reductions[0]] is not None
     of_weight = packed or op.loops_of(form.weight)[-1] == form.column
     return plain and of_weight and op.loops_of(1 - form.weight)[-1] == form.reductions[0]
 

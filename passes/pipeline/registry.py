@@ -73,6 +73,7 @@ PASSES: dict[str, str] = {
     "tir-split-many-rows": "passes.cpu.split_many_rows:SplitManyRows",
     "tir-turned-products": "passes.cpu.turned_products:TurnedProducts",
     "tir-copy-panels": "passes.cpu.copy_panels:CopyPanels",
+    "tir-sum-rows": "passes.cpu.sum_rows:SumRows",
     "tir-strassen-products": "passes.cpu.strassen_products:StrassenProducts",
     "tir-split-products": "passes.cpu.split_products:SplitProducts",
     "tir-merge-calls": "passes.structured.merge_calls:MergeCalls",
