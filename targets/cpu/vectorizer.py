@@ -12,6 +12,7 @@ from legato.targets.cpu.script import ANY, Script
 MAX_LANES = 256  # longer vectors are slow to compile and spill
 DYNAMIC = -1
 ROW = 32         # elements of a row of unknown length, which may be short, that are combined at once
+NARROW = 64     # columns that are few beside an unknown number of rows
 SHORTEST_RUN, RUN = 64, 256     # elements of an input's row that are transposed one after the other, at least and at most
 SHORT_ROW, PART_OF_ROWS = 128, 512    # bytes of a row, at most, and of the rows that are read one after the other
 WAYS = 8         # lines of a set of a cache
@@ -213,10 +214,11 @@ class Vectorizer:
             if loops:
                 (axis, size), *inner = loops
                 tile, around = self.tile(tile, [size if i == axis else 0 for i in range(len(extents))])
-                if kind != "masked" and sizes[axis] % size:  # negative where dynamic
+                whole = sizes[axis] % size == 0     # not where it is dynamic, and negative
+                if kind != "masked" and not whole and size == side:
                     tile, rest = self.peel(around)
                     cut(rest, self._rest_kind(kind, sizes[axis], side), sizes, [(i, step) for i, step in inner if i != axis])
-                cut(tile, kind, {**sizes, axis: size}, inner)
+                cut(tile, kind, {**sizes, axis: size if whole or size == side else DYNAMIC}, inner)
             elif kind in ("whole", "unit"):
                 self._static.append(tile)
             elif kind == "masked" and masked:
@@ -231,7 +233,9 @@ class Vectorizer:
         along the rows of the output, unless those are short, or the columns so many pages that each read misses the TLB: then along
         ``RUN`` elements of the input's rows."""
         columns, rows = extents[other], extents[loop]
-        if rows < 0 or (columns <= rows and rows * columns * nest.memory_bits < 8 * FAR):
+        if columns < 0:
+            return [(other, RUN), (loop, side), (other, side)]
+        if columns <= (rows if rows >= 0 else NARROW) and rows * columns * nest.memory_bits < 8 * FAR:
             return [(other, side), (loop, side)]
         blocks = columns // side
         parts = [count for count in range(SHORTEST_RUN // side, RUN // side + 1) if columns > RUN and blocks % count == 0]

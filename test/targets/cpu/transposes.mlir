@@ -26,11 +26,20 @@
 // CHECK: scf.for %{{.*}} = %c0 to %c1024 step %c1
 // CHECK: scf.for %{{.*}} = %c0 to %c16 step %c1
 
-func.func @main(%a: tensor<4096x64xf32>, %b: tensor<4096x960xf32>, %c: tensor<64x1024x8xf32>, %d: tensor<16x1024x64xf32>)
-    -> (tensor<64x4096xf32>, tensor<960x4096xf32>, tensor<1024x64x8xf32>, tensor<1024x16x64xf32>) {
+// Unknown columns are read in parts, too.
+// CHECK-LABEL: func.func private @kernel_permute_dims_3(
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c256
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c16
+// CHECK: vector.transpose
+func.func @main(%a: tensor<4096x64xf32>, %b: tensor<4096x960xf32>, %c: tensor<64x1024x8xf32>, %d: tensor<16x1024x64xf32>,
+                %e: tensor<64x?xf32, #relax.dims<[64, "n"]>>)
+    -> (tensor<64x4096xf32>, tensor<960x4096xf32>, tensor<1024x64x8xf32>, tensor<1024x16x64xf32>, tensor<?x64xf32, #relax.dims<["n", 64]>>) {
   %0 = "relax.permute_dims"(%a) {axes = array<i64: 1, 0>} : (tensor<4096x64xf32>) -> tensor<64x4096xf32>
   %1 = "relax.permute_dims"(%b) {axes = array<i64: 1, 0>} : (tensor<4096x960xf32>) -> tensor<960x4096xf32>
   %2 = "relax.permute_dims"(%c) {axes = array<i64: 1, 0, 2>} : (tensor<64x1024x8xf32>) -> tensor<1024x64x8xf32>
   %3 = "relax.permute_dims"(%d) {axes = array<i64: 1, 0, 2>} : (tensor<16x1024x64xf32>) -> tensor<1024x16x64xf32>
-  return %0, %1, %2, %3 : tensor<64x4096xf32>, tensor<960x4096xf32>, tensor<1024x64x8xf32>, tensor<1024x16x64xf32>
+  %4 = "relax.permute_dims"(%e) {axes = array<i64: 1, 0>} : (tensor<64x?xf32, #relax.dims<[64, "n"]>>) -> tensor<?x64xf32, #relax.dims<["n", 64]>>
+  return %0, %1, %2, %3, %4 : tensor<64x4096xf32>, tensor<960x4096xf32>, tensor<1024x64x8xf32>, tensor<1024x16x64xf32>,
+                              tensor<?x64xf32, #relax.dims<["n", 64]>>
 }
