@@ -13,6 +13,7 @@ from legato.core.interfaces import CpuMachine
 ROWS = 2            # of the left factor, at least; the sums of one are the default schedule's
 DEPTH = 256         # of rows of which the number is not known: where the sums of lanes, at the end of each, take little of the time
 FEW = 32            # rows that tiles of two, as 16 registers hold, multiply faster by rows than by columns
+SMALL = 1 << 16     # bytes of a right factor that the first cache nearly holds
 LARGE = 1 << 23     # bytes of a right factor that is read from beyond the second cache for each tile of rows
 MANY = 64           # rows that it is read for so
 WORK = 1 << 30      # rows, times bytes of a turned factor, from which on copies of its panels take less time than sums along rows
@@ -60,7 +61,7 @@ class RunProduct:
             return False
         rows, row, wide = self.rows or 0, self.columns * BYTES, has_wide_tiles(machine)
         if self.turned:
-            return rows * self.depth * row >= WORK if wide else rows >= 3 * FEW // 2
+            return rows * self.depth * row >= WORK if wide else rows >= 3 * FEW // 2 and self.depth * row >= SMALL
         meet = row % (WAY if wide else WAY // 2) == 0
         return rows >= (MANY if wide else MANY // 4) if meet else rows >= MANY and self.depth * row >= LARGE
 

@@ -14,7 +14,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import into_loops
-from legato.passes.cpu.matrix_rows import MatrixRows
+from legato.passes.cpu.summed_rows import SummedRows
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -59,4 +59,4 @@ def single_row(kernel: StructuredKernel) -> PairProductForm | None:
 
 def build_loops(form: PairProductForm, machine: CpuMachine, buffers: Buffers) -> None:
     """Builds the loops of one kernel at the insertion point."""
-    MatrixRows(form, machine, buffers).build()
+    SummedRows(form, machine, buffers).build()

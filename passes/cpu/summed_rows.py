@@ -19,7 +19,7 @@ ROWS = 6            # that are added at a time: with the sums, fewer than a set 
 COLUMNS = 2048      # of a block, at most: half of a small first cache
 
 
-class MatrixRows:
+class SummedRows:
     """Builds the loops of one kernel at the insertion point."""
 
     def __init__(self, form: PairProductForm, machine: CpuMachine, buffers: Buffers):
