@@ -44,6 +44,14 @@ def test_a_diagonal_of_two_sizes_is_refused():
         legato.from_onnx(model([diagonal], [value("x", x)], ["y"]))
 
 
+@pytest.mark.parametrize("equation, text", [("ij->ik", "has 'k', which no input has"), ("ij->ii", "has 'i' more than once"),
+                                            ("ij->i.j", "has a dot"), ("...j->......j", "has a dot")])  # fmt: skip
+def test_outputs_of_letters_that_no_input_has_are_refused(equation, text):
+    node = helper.make_node("Einsum", ["x"], ["y"], equation=equation)
+    with pytest.raises(legato.LegatoError, match=text):
+        legato.from_onnx(model([node], [value("x", np.zeros((3, 4), np.float32))], ["y"]))
+
+
 def test_what_is_beside_a_diagonal_does_not_go_into_it():
     x = np.where(np.eye(4), -0.0, np.nan).astype(np.float32)
     exe = legato.compile(legato.from_onnx(model([helper.make_node("Einsum", ["x"], ["y"], equation="ii->i")], [value("x", x)], ["y"])))

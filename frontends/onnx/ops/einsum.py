@@ -81,7 +81,15 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     if any(len(term) != rank for term, rank in zip(spelled, ranks)):
         raise Malformed(f"the equation '{equation}' does not fit inputs of the ranks {list(ranks)}")
     if arrow:
-        return spelled, right.replace("...", dots)
+        output = right.replace("...", dots, 1)
+        if "." in output:
+            raise Malformed(f"the output of the equation '{equation}' has a dot that is not of one ellipsis")
+        for letter, count in Counter(output).items():
+            if count > 1:
+                raise Malformed(f"the output of the equation '{equation}' has '{letter}' more than once")
+            if letter not in dots and letter not in left:
+                raise Malformed(f"the output of the equation '{equation}' has '{letter}', which no input has")
+        return spelled, output
     counts = Counter("".join(terms).replace(".", ""))
     return spelled, dots + "".join(sorted(letter for letter, count in counts.items() if count == 1))
 
