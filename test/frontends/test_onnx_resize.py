@@ -36,7 +36,7 @@ ROI = np.float32([0, 0, 0.1, -0.2, 1, 1, 0.8, 1.3])
 
 def proto_of(attributes, operand, values, shape=None, constant=False):
     """A model with one Resize; the operand is an input, or a constant."""
-    crops = "coordinate_transformation_mode" in attributes and attributes["coordinate_transformation_mode"].startswith("tf")
+    crops = "coordinate_transformation_mode" in attributes and attributes["coordinate_transformation_mode"] == "tf_crop_and_resize"
     names = ["x", "roi" if crops else "", operand] if operand == "scales" else ["x", "roi" if crops else "", "", operand]
     array = np.array(values, np.float32 if operand == "scales" else np.int64)
     given = [value("x", X, shape), *([value("roi", ROI)] if crops else []), *([] if constant else [value(operand, array)])]
@@ -70,6 +70,14 @@ def test_operands_at_run_time(name):
     for values in calls:
         check(exe, proto, X, operand, values)
     check(exe, proto, X[:, :, :, :4], operand, calls[0])
+
+
+def test_half_pixels_of_tensorflow_in_newer_opsets():
+    """opset 13 took the mode out; tf2onnx writes it, and onnxruntime computes it, in all."""
+    attributes = {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": "floor"}
+    for shape in (None, ["n", "c", "h", "w"]):
+        proto = proto_of(attributes, "sizes", (7, 11), shape, constant=True)
+        check(legato.compile(legato.from_onnx(proto)), proto, X, "sizes", (7, 11))
 
 
 @pytest.mark.parametrize("opset, attributes", sampled([

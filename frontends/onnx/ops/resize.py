@@ -254,7 +254,8 @@ def _resize(node) -> ir.Value:
     if node.version == 10:
         return _upsample(node)
     modes = ["pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
-    modes += ["tf_half_pixel_for_nn"] if node.version < 13 else ["half_pixel_symmetric"]
+    modes += ["tf_half_pixel_for_nn"]   # of opset 11; tf2onnx writes it in models of later ones, too
+    modes += ["half_pixel_symmetric"] if node.version >= 13 else []
     rule = ResizeRule(
         node.text("mode", "nearest", "linear", "cubic"),
         node.text("coordinate_transformation_mode", "half_pixel", *modes),
