@@ -140,6 +140,24 @@ def test_regression_by_support_vectors(kernel):
           coefficients=[0.7, -1.2], rho=[0.25], one_class=1)
 
 
+@pytest.mark.parametrize("kernel, classes", [("LINEAR", 2), ("POLY", 3), ("RBF", 4), ("SIGMOID", 3), ("RBF", 2)])
+def test_classes_by_support_vectors(kernel, classes):
+    rng = np.random.default_rng(classes)
+    counts = list(range(1, classes + 1))
+    vectors, weights = rng.standard_normal((sum(counts), 3)), rng.standard_normal((classes - 1, sum(counts)))
+    attributes = {"kernel_type": kernel, "kernel_params": [0.3, 0.5, 2.0], "vectors_per_class": counts, "support_vectors": vectors.ravel(),
+                  "coefficients": weights.ravel(), "rho": rng.standard_normal(classes * (classes - 1) // 2),
+                  "classlabels_ints": [7, 3, 5, 9][:classes]}
+    x = np.concatenate([X, rng.standard_normal((20, 3)).astype(np.float32)])
+    check("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes)
+    proto = proto_of("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes, prob_a=[1.0], prob_b=[0.0])
+    with pytest.raises(legato.UnsupportedError, match=r"the_node .*: probabilities of classes by support vectors"):
+        legato.from_onnx(proto)
+    attributes["coefficients"] = [1.0, 2.0]
+    with pytest.raises(legato.LegatoError, match=f"it has 2 coefficients, .* for {classes} classes and {sum(counts)} support vectors"):
+        legato.from_onnx(proto_of("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes))
+
+
 FEATURES = {    # op, input, results, attributes
     "scaler": ("Scaler", X, {"offset": [1.0, 2, 3], "scale": [0.5, 2, 1]}),
     "scaler, integers": ("Scaler", X.astype(np.int64), {"offset": [1.0], "scale": [0.5]}),

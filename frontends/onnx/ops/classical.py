@@ -1,4 +1,6 @@
 """Linear models, support vectors and the preparation of features, of the domain ``ai.onnx.ml``."""
+import itertools
+
 import numpy as np
 
 from legato.core.dtypes import kind
@@ -76,24 +78,35 @@ def _kernel(node, x: ir.Value, vectors: np.ndarray) -> ir.Value:
     return relax.tanh(product) if name == "SIGMOID" else relax.power(product, node.literal(degree))
 
 
+def _support_vectors(node, count: int) -> np.ndarray:
+    """The support vectors: [count, features]. Requires rows to have as many features."""
+    numbers = _floats(node, "support_vectors")
+    if numbers.size % count:
+        raise Malformed(f"it has {numbers.size} numbers for {count} support vectors")
+    vectors = numbers.reshape(count, -1)
+    _require_features(node, vectors.shape[1])
+    return vectors
+
+
+def _require_features(node, width: int) -> None:
+    if node.dims()[-1] != width:
+        node.require_equal(node.dims()[-1], width, f"{node.dims()[-1]} features to be as many as those of a support vector")
+
+
 @op("SVMRegressor", 1, domain=ML)
 def svm_regressor(node):
     """SVMRegressor: [rows, 1] of f32; of one class, 1 inside and -1 outside."""
     count, weights = node.integer("n_supports", 0), _floats(node, "coefficients")
     x, rho = _rows(node), _floats(node, "rho")[:1]
     if count:
-        vectors = _floats(node, "support_vectors")
-        if vectors.size % count or weights.size != count:
-            raise Malformed(f"it has {weights.size} coefficients and {vectors.size} numbers for {count} support vectors")
-        vectors = vectors.reshape(count, -1)
-        width = vectors.shape[1]
+        values = _kernel(node, x, _support_vectors(node, count))
+        if weights.size != count:
+            raise Malformed(f"it has {weights.size} coefficients for {count} support vectors")
     else:
         node.only("kernel_type", "LINEAR")
         node.ignore("kernel_params", "support_vectors")
-        width, vectors = weights.size, None
-    if node.dims()[-1] != width:
-        node.require_equal(node.dims()[-1], width, f"{node.dims()[-1]} features to be as many as those of a support vector")
-    values = x if vectors is None else _kernel(node, x, vectors)
+        _require_features(node, weights.size)
+        values = x
     score = relax.add(relax.matmul(values, node.constant_value(weights[:, None])), node.literal(rho))
     if node.flag("one_class"):
         score = relax.where(relax.greater(score, node.literal(0, _F32)), node.literal(1, _F32), node.literal(-1, _F32))
@@ -102,8 +115,34 @@ def svm_regressor(node):
 
 @op("SVMClassifier", 1, domain=ML)
 def svm_classifier(node):
-    """SVMClassifier: refused."""
-    raise Refused("classifiers by support vectors are not supported, only SVMRegressor and linear ones")
+    """SVMClassifier: a score for each pair of classes, positive for the first; the class, unless it is a string, is the first that most
+    pairs vote for. Of two classes the score is both of them, with either sign."""
+    labels, classes = labels_of(node, "classlabels", "classlabels_ints")
+    if node.numbers("prob_a", []) or node.numbers("prob_b", []):
+        raise Refused("probabilities of classes by support vectors (prob_a) are not supported; "
+                      "scikit-learn's SVC leaves them out with probability=False")
+    node.only("post_transform", "NONE")
+    counts = node.integers("vectors_per_class", [])
+    total, pairs = sum(counts), list(itertools.combinations(range(classes), 2))
+    if not total:
+        raise Refused("a classifier without support vectors is not supported; LinearClassifier is one")
+    weights, rho = _floats(node, "coefficients"), _floats(node, "rho")
+    if len(counts) != classes or weights.size != (classes - 1) * total or rho.size != len(pairs):
+        raise Malformed(f"it has {weights.size} coefficients, {rho.size} numbers rho and {len(counts)} numbers of vectors for {classes} "
+                        f"classes and {total} support vectors")
+    places = [slice(end - count, end) for count, end in zip(counts, itertools.accumulate(counts))]
+    of_pairs, votes = np.zeros((total, len(pairs)), np.float32), np.zeros((len(pairs), classes), np.float32)
+    for column, (a, b) in enumerate(pairs):
+        for one, other in ((a, b - 1), (b, a)):     # a class has no coefficients against itself
+            of_pairs[places[one], column] = weights.reshape(-1, total)[other, places[one]]
+        votes[column, [a, b]] = 1, -1
+    values = _kernel(node, _rows(node), _support_vectors(node, total))
+    scores = relax.add(relax.matmul(values, node.constant_value(of_pairs)), node.literal(rho))
+    firsts = relax.astype(relax.greater(scores, node.literal(0, _F32)), dtype=_F32)
+    against = node.constant_value((votes < 0).sum(axis=0).astype(np.float32))
+    chosen = relax.argmax(relax.add(relax.matmul(firsts, node.constant_value(votes)), against), axis=-1)
+    scores = relax.concat([relax.negative(scores), scores], axis=1) if classes == 2 else scores
+    return None if labels is None else relax.take(node.constant_value(labels), chosen, axis=0), scores
 
 
 @op("Scaler", 1, domain=ML)
