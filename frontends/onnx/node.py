@@ -47,6 +47,7 @@ class OnnxNode:
         """``used``: for each output, whether anything reads it; ``load`` makes a tensor a constant; ``body`` makes a subgraph a
         function whose calls import it at the insertion point; ``expansion`` bounds these calls; ``random`` makes keys."""
         self.op_type, self.version, self.used = proto.op_type, version, list(used)
+        self.named = [bool(name) for name in proto.output]  # for each output, whether the node says that it gives it
         self.name = next((name for name in proto.output if name), proto.op_type)  # name of constants created for this node
         self.label = node_name(proto)  # for messages of calls
         self._inputs, self._attributes, self._emitter, self._load = list(inputs), attributes, emitter, load
@@ -72,6 +73,12 @@ class OnnxNode:
         """The same node with these attributes besides its own. What is read of either counts as read."""
         node = copy.copy(self)
         node._attributes = self._attributes | {name: helper.make_attribute(name, value) for name, value in values.items()}
+        return node
+
+    def giving(self, count: int) -> "OnnxNode":
+        """The same node with this many outputs. What is read of either counts as read."""
+        node = copy.copy(self)
+        node.named = node.named[:count]
         return node
 
     # attributes

@@ -71,3 +71,20 @@ def test_batch_norm_of_each_place(sizes):
     x, scale, bias, mean, variance = arrays
     wanted = (x - mean) / np.sqrt(variance + np.float32(0.1)) * scale + bias
     np.testing.assert_allclose(legato.compile(legato.from_onnx(proto))(*arrays), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("opset, attributes, trains", [(6, {"is_test": 1}, False), (6, {}, True), (9, {}, True), (13, {}, True)])
+def test_batch_norm_that_names_statistics_is_for_training(opset, attributes, trains):
+    """Before opset 14 five outputs say that a node is for training, whether anything reads them or not."""
+    arrays = [RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 4, 5), *[(3,)] * 3)]
+    arrays.append(np.abs(RNG.standard_normal(3)).astype(np.float32))
+    names, statistics = ["x", "scale", "bias", "mean", "variance"], ["new_mean", "new_variance", "saved_mean", "saved_variance"]
+    node = helper.make_node("BatchNormalization", names, ["y", *statistics], "node", **attributes)
+    inputs = [value(name, array) for name, array in zip(names, arrays)]
+    x, scale, bias, mean, variance = (array if array.ndim > 1 else array.reshape(3, 1, 1) for array in arrays)
+    if trains:
+        mean, variance = (statistic((0, 2, 3), keepdims=True) for statistic in (x.mean, x.var))
+    wanted = (x - mean) / np.sqrt(variance + np.float32(1e-5)) * scale + bias
+    np.testing.assert_allclose(legato.compile(legato.from_onnx(model([node], inputs, ["y"], opset)))(*arrays), wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(legato.UnsupportedError, match=r"node .*its output 1 is used|statistics of a training are not supported"):
+        legato.from_onnx(model([node], inputs, ["y", "new_mean"], opset))

@@ -45,9 +45,9 @@ def _broadcast(node: OnnxNode) -> OnnxNode:
 
 
 def _test_mode(node: OnnxNode) -> OnnxNode:
-    """BatchNormalization and Dropout, which say whether they are for training. As later, outputs after the first are for training."""
-    node.ignore("consumed_inputs", "is_test")
-    return node
+    """BatchNormalization and Dropout, which say whether they are not for training. Else, as later, outputs after the first are."""
+    node.ignore("consumed_inputs")
+    return node.giving(1) if node.flag("is_test") else node
 
 
 def _cast(node: OnnxNode) -> OnnxNode:

@@ -21,17 +21,18 @@ def _check_stash_type(node) -> None:
 
 @op("BatchNormalization", 7, 9, 14, 15)
 def batch_norm(node):
-    """BatchNormalization; in training mode (from opset 14) with the batch's statistics, and new running ones as outputs."""
+    """BatchNormalization; in training mode with the batch's statistics, and new running ones as outputs. Before opset 14 a node is for
+    training if it names outputs after the first, read or not."""
     epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
     if node.version < 9 and not node.flag("spatial", True):
         return _of_each_place(node, epsilon)
-    training = node.flag("training_mode") if node.version >= 14 else any(node.used[1:])
+    training = node.flag("training_mode") if node.version >= 14 else any(node.named[1:])
     x = node.x()
     parameters = [_as(node, index) for index in range(1, 5)]
     if not training:
         return relax.batch_norm(x, *parameters, epsilon=epsilon)
-    if node.version < 14:
-        raise Refused("training is not supported before opset 14: its outputs after the first are used")
+    if node.version < 14 and any(node.used[1:]):
+        raise Refused("statistics of a training are not supported before opset 14: its outputs after the first are used")
     gamma, beta, mean, var = parameters
     axes = [a for a in range(node.rank()) if a != 1]
     of_batch = relax.mean(x, axis=axes)
@@ -45,8 +46,8 @@ def batch_norm(node):
 def _of_each_place(node, epsilon: float) -> ir.Value:
     """BatchNormalization whose parameters have a number for each element of an example."""
     node.ignore("momentum")
-    if any(node.used[1:]):
-        raise Refused("training is not supported before opset 14: its outputs after the first are used")
+    if any(node.named[1:]):
+        raise Refused("training with spatial = 0 is not supported: the node names outputs after the first")
     for index, name in enumerate(("scale", "bias", "mean", "variance"), 1):
         node.require_shape(index, name, node.dims()[1:])
     gamma, beta, mean, var = (node.x(index) for index in range(1, 5))
