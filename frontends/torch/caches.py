@@ -6,20 +6,23 @@ from typing import Any
 
 
 def register_caches() -> None:
-    """Makes ``DynamicCache`` known to torch's pytrees if transformers is in use and nobody has yet, so that arguments and results may hold
-    caches: as a dict of lists ``key_cache`` and ``value_cache``, as transformers has it for export. Its own function makes a cache of the
-    tensors by joining them with empty constants, which torch's exporter loses."""
+    """Makes ``DynamicCache`` and ``EncoderDecoderCache`` known to torch's pytrees if transformers is in use and nobody has yet, so that
+    arguments and results may hold caches: the first as a dict of lists ``key_cache`` and ``value_cache``, as transformers has it for
+    export (its own function makes a cache of the tensors by joining them with empty constants, which torch's exporter loses), the second
+    as its two caches."""
     from torch.utils import _pytree  # pyright: ignore[reportMissingImports]
 
     if "transformers" not in sys.modules:
         return
-    try:
-        kind = import_module("transformers.cache_utils").DynamicCache
-    except (ImportError, AttributeError):   # of a version without it
-        return
-    if kind not in _pytree.SUPPORTED_NODES:
-        _pytree.register_pytree_node(kind, _parts, _restored, serialized_type_name="transformers.cache_utils.DynamicCache",
-                                     flatten_with_keys_fn=_named_parts)
+    functions = {"DynamicCache": (_parts, _restored, _named_parts), "EncoderDecoderCache": (_pair, _restored_pair, _named_pair)}
+    for name, (parts, restored, named_parts) in functions.items():
+        try:
+            kind = getattr(import_module("transformers.cache_utils"), name)
+        except (ImportError, AttributeError):   # of a version without it
+            continue
+        if kind not in _pytree.SUPPORTED_NODES:
+            _pytree.register_pytree_node(kind, parts, restored, serialized_type_name=f"transformers.cache_utils.{name}",
+                                         flatten_with_keys_fn=named_parts)
 
 
 def _parts(cache: Any) -> tuple[list[Any], Any]:
@@ -50,4 +53,25 @@ def _restored(parts: Sequence[Any], context: Any) -> Any:
             if window is not None:
                 layer.cumulative_length = keys.shape[-2]
         cache.layers.append(layer)
+    return cache
+
+
+def _pair(cache: Any) -> tuple[list[Any], Any]:
+    """The caches of self-attention and of cross-attention; the layers whose cross-attention has its keys."""
+    return [cache.self_attention_cache, cache.cross_attention_cache], sorted(layer for layer, done in cache.is_updated.items() if done)
+
+
+def _named_pair(cache: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    from torch.utils import _pytree  # pyright: ignore[reportMissingImports]
+
+    parts, context = _pair(cache)
+    return [(_pytree.GetAttrKey(name), part) for name, part in zip(("self_attention_cache", "cross_attention_cache"), parts)], context
+
+
+def _restored_pair(parts: Sequence[Any], context: Any) -> Any:
+    """The cache of these two, which its own constructor would ask for their sizes; torch also asks for pairs of other things."""
+    kind = import_module("transformers.cache_utils").EncoderDecoderCache
+    cache = kind.__new__(kind)
+    cache.self_attention_cache, cache.cross_attention_cache = parts
+    cache.is_updated = dict.fromkeys(context, True)
     return cache

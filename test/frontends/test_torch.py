@@ -297,3 +297,32 @@ def test_a_cache_of_transformers_as_argument_and_result(dtype):
         for ours, theirs in zip(exe(*tensors), expected, strict=True):
             tolerance = TOLERANCE[dtype]
             torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance * max(1.0, theirs.abs().max().item()))
+
+
+def test_the_caches_of_an_encoder_and_decoder_as_argument_and_result():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    model = transformers.T5ForConditionalGeneration(transformers.T5Config(
+        vocab_size=50, d_model=32, d_kv=8, d_ff=37, num_layers=1, num_heads=4, decoder_start_token_id=0)).eval()
+
+    def arguments(batch, length, past, count):
+        own, across = transformers.DynamicCache(), transformers.DynamicCache()
+        own.update(randn(batch, 4, past, 8), randn(batch, 4, past, 8), 0)
+        across.update(randn(batch, 4, length, 8), randn(batch, 4, length, 8), 0)
+        return {"encoder_outputs": (randn(batch, length, 32),), "attention_mask": torch.ones(batch, length, dtype=torch.int64),
+                "decoder_input_ids": torch.randint(50, (batch, count)), "past_key_values": transformers.EncoderDecoderCache(own, across)}
+
+    part, whole = {0: "batch", 2: "past"}, {0: "batch", 2: "length"}
+    step = legato.compile_torch(model, kwargs=arguments(2, 9, 5, 3), dynamic_shapes={
+        "encoder_outputs": ({0: "batch", 1: "length"},), "attention_mask": {0: "batch", 1: "length"},
+        "decoder_input_ids": {0: "batch", 1: "count"}, "past_key_values": [[[part], [part]], [[whole], [whole]]]})
+    for sizes in ((3, 7, 4, 1), (1, 1, 1, 4)):
+        given = arguments(*sizes)
+        ours = step(**given)
+        again = step(**(given | {"past_key_values": ours.past_key_values}))
+        with torch.no_grad():
+            theirs = model(**given)   # which makes the cache longer
+            torch.testing.assert_close(ours.logits, theirs.logits, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(again.logits, model(**given).logits, rtol=1e-4, atol=1e-4)
+        assert isinstance(again.past_key_values, transformers.EncoderDecoderCache)
+        assert again.past_key_values.get_seq_length() == theirs.past_key_values.get_seq_length()
