@@ -51,9 +51,29 @@ def _restored(parts: Sequence[Any], context: Any) -> Any:
         if isinstance(keys, torch.Tensor):   # torch also asks for trees of other things
             layer.dtype, layer.device = keys.dtype, keys.device
             if window is not None:
-                layer.cumulative_length = keys.shape[-2]
+                layer.cumulative_length, layer.counts_kept = keys.shape[-2], True
         cache.layers.append(layer)
     return cache
+
+
+def forgotten_tokens(arguments: Any) -> tuple[int, int] | None:
+    """How many tokens the first layer of a cache among arguments keeps, and its window, where it has dropped some, or may have: layers
+    of results know how many they keep only. Graphs have sizes of tensors for counts, and would give new tokens the positions behind
+    those that are kept."""
+    from torch.utils import _pytree  # pyright: ignore[reportMissingImports]
+
+    kind = getattr(sys.modules.get("transformers.cache_utils"), "DynamicCache", None)
+    if kind is None:
+        return None
+    leaves = _pytree.tree_leaves(arguments, is_leaf=lambda value: isinstance(value, kind))
+    for cache in (leaf for leaf in leaves if isinstance(leaf, kind)):
+        layer = next((layer for layer in cache.layers if layer.keys is not None), None)
+        window = getattr(layer, "sliding_window", None)
+        if window is not None:
+            kept = layer.keys.shape[-2]
+            if getattr(layer, "cumulative_length", kept) != kept or (getattr(layer, "counts_kept", False) and kept >= window - 1):
+                return kept, window
+    return None
 
 
 def _pair(cache: Any) -> tuple[list[Any], Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
+from legato.frontends.torch.caches import forgotten_tokens
 
 if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
@@ -63,6 +64,11 @@ class TorchSignature:
         from torch.utils import _pytree  # pyright: ignore[reportMissingImports]
 
         args, kwargs = self._as_in_example(args, kwargs)
+        forgotten = forgotten_tokens((args, kwargs))
+        if forgotten is not None and not self._positions_given(args, kwargs):
+            raise LegatoError(f"{self.label}: a cache that keeps {forgotten[0]} tokens, in a window of {forgotten[1]}, does not tell how "
+                              "many it has seen, from which the positions of new tokens follow: import the module with position_ids, and "
+                              "give them")
         paths, tree = _pytree.tree_flatten_with_path((args, kwargs))
         if tree != self.tree:
             example = _pytree.tree_flatten_with_path(_pytree.tree_unflatten([0] * self.tree.num_leaves, self.tree))[0]
@@ -98,6 +104,11 @@ class TorchSignature:
             if name not in known and value is not default:
                 raise LegatoError(f"{self.label} was imported without the argument '{name}': import it again with an example of it")
         return tuple(values[name] for name in names[: self.positional]), {name: values[name] for name in self.keywords if name in values}
+
+    def _positions_given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether these arguments say the positions of tokens."""
+        names = list(self.parameters.parameters)[: len(args)] if self.parameters is not None else []
+        return any(({**dict(zip(names, args)), **kwargs}).get(name) is not None for name in ("position_ids", "cache_position"))
 
     @property
     def _open(self) -> str | None:

@@ -326,3 +326,30 @@ def test_the_caches_of_an_encoder_and_decoder_as_argument_and_result():
             torch.testing.assert_close(again.logits, model(**given).logits, rtol=1e-4, atol=1e-4)
         assert isinstance(again.past_key_values, transformers.EncoderDecoderCache)
         assert again.past_key_values.get_seq_length() == theirs.past_key_values.get_seq_length()
+
+
+def test_a_full_window_of_a_cache_needs_the_positions():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.MistralConfig(vocab_size=50, num_hidden_layers=1, hidden_size=32, num_attention_heads=4, num_key_value_heads=2,
+                                        head_dim=8, intermediate_size=37, sliding_window=6)
+    model = transformers.MistralForCausalLM(config).eval()
+
+    def arguments(past, count):
+        cache = transformers.DynamicCache(config=config)
+        for _ in range(past):
+            cache.update(randn(1, 2, 1, 8), randn(1, 2, 1, 8), 0)
+        return {"input_ids": torch.randint(50, (1, count)), "past_key_values": cache}
+
+    shapes = {"input_ids": {1: "count"}, "past_key_values": [[{2: "past"}], [{2: "past"}]]}
+    step = legato.compile_torch(model, kwargs=arguments(3, 2), dynamic_shapes=shapes)
+    given = arguments(2, 2)
+    after = step(**given).past_key_values
+    with torch.no_grad():
+        model(**given)                # 4 tokens seen
+        wanted = model(torch.tensor([[7, 8]]), past_key_values=given["past_key_values"]).logits
+    ours = step(input_ids=torch.tensor([[7, 8]]), past_key_values=after)
+    torch.testing.assert_close(ours.logits, wanted, rtol=1e-4, atol=1e-4)
+    for cache in (ours.past_key_values, arguments(9, 1)["past_key_values"]):
+        with pytest.raises(legato.LegatoError, match=r"keeps 5 tokens, in a window of 6, .*: import the module with position_ids"):
+            step(input_ids=torch.tensor([[7]]), past_key_values=cache)
