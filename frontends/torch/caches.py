@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from legato.core.errors import LegatoError
+
+_LAYERS = ("DynamicLayer", "DynamicSlidingWindowLayer")   # what a cache is made of again
+
 
 def register_caches() -> None:
     """Makes ``DynamicCache`` and ``EncoderDecoderCache`` known to torch's pytrees if transformers is in use and nobody has yet, so that
@@ -26,8 +30,12 @@ def register_caches() -> None:
 
 
 def _parts(cache: Any) -> tuple[list[Any], Any]:
-    """The keys of all layers and the values of all layers; their names, and the window of each layer that has one."""
-    layers = [layer for layer in cache.layers if layer.keys is not None]
+    """The keys of all layers and the values of all layers; their names, and the window of each layer that has one. LegatoError for a
+    layer that holds more, as states of recurrent layers."""
+    layers = [layer for layer in cache.layers if getattr(layer, "keys", layer) is not None]
+    other = next((name for name in (type(layer).__name__ for layer in layers) if name not in _LAYERS), None)
+    if other is not None:
+        raise LegatoError(f"a cache with a {other} is not supported, only caches of keys and values: give use_cache=False")
     return [[layer.keys for layer in layers], [layer.values for layer in layers]], [
         ["key_cache", "value_cache"], [getattr(layer, "sliding_window", None) for layer in layers]]
 
@@ -67,9 +75,9 @@ def forgotten_tokens(arguments: Any) -> tuple[int, int] | None:
         return None
     leaves = _pytree.tree_leaves(arguments, is_leaf=lambda value: isinstance(value, kind))
     for cache in (leaf for leaf in leaves if isinstance(leaf, kind)):
-        layer = next((layer for layer in cache.layers if layer.keys is not None), None)
+        layer = next((layer for layer in cache.layers if getattr(layer, "keys", None) is not None), None)
         window = getattr(layer, "sliding_window", None)
-        if window is not None:
+        if layer is not None and window is not None:
             kept = layer.keys.shape[-2]
             if getattr(layer, "cumulative_length", kept) != kept or (getattr(layer, "counts_kept", False) and kept >= window - 1):
                 return kept, window

@@ -3,6 +3,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from legato.core.errors import LegatoError
+
 if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -24,7 +26,7 @@ def reason(error: BaseException) -> str:
     """What the exporter's error says of the cause."""
     while error.__cause__ is not None and not isinstance(error, UntranslatedError):
         error = error.__cause__
-    return str(error) if isinstance(error, UntranslatedError) else f"{type(error).__name__}: {error}".strip()
+    return str(error) if isinstance(error, (UntranslatedError, LegatoError)) else f"{type(error).__name__}: {error}".strip()
 
 
 def _of_node(node: "torch.fx.Node", error: BaseException) -> str:

@@ -353,3 +353,13 @@ def test_a_full_window_of_a_cache_needs_the_positions():
     for cache in (ours.past_key_values, arguments(9, 1)["past_key_values"]):
         with pytest.raises(legato.LegatoError, match=r"keeps 5 tokens, in a window of 6, .*: import the module with position_ids"):
             step(input_ids=torch.tensor([[7]]), past_key_values=cache)
+
+
+def test_caches_of_recurrent_layers_are_refused():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    model = transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=50, hidden_size=16, state_size=4, num_hidden_layers=1)).eval()
+    given = {"input_ids": torch.randint(50, (2, 5))}
+    with pytest.raises(legato.LegatoError, match=r"a cache with a LinearAttentionLayer is not supported.*: give use_cache=False"):
+        legato.from_torch(model, (), given)
+    assert [one.name for one in legato.compile(legato.from_torch(model, (), given | {"use_cache": False})).outputs] == ["logits"]
