@@ -119,8 +119,8 @@ class DotTiles:
     def _total(self, sums: Sequence[ir.Value]) -> ir.Value:
         """A vector of four sums over the lanes of a vector each. In each four lanes, pairs of vectors are added in turns, then pairs of
         pairs; then the fours."""
-        pairs = [self._crossed(*sums[first:first + 2], ((0, 1), (2, 3)), 1) for first in (0, 2)]
-        total = self._crossed(*pairs, ((0,), (2,)), 2)
+        pairs = [self._crossed(sums[first], sums[first + 1], ((0, 1), (2, 3)), 1) for first in (0, 2)]
+        total = self._crossed(pairs[0], pairs[1], ((0,), (2,)), 2)
         while (lanes := total.type.shape[0]) > COLUMNS:
             total = arith.addf(part(total, 0, lanes // 2), part(total, lanes // 2, lanes // 2))
         return total
