@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.column_convolution import ColumnConvolutionForm
+from legato.analysis.structured.pair_product import PairProductForm
 from legato.analysis.structured.pool import PoolForm
 from legato.analysis.structured.run_product import RunProduct
 from legato.core import fills
@@ -60,13 +61,13 @@ def convert(kernel: StructuredKernel, machine: CpuMachine, calls: Sequence[ir.Op
     there was one."""
     if PoolForm.of(kernel) is not None or (machine.convolves_columns and ColumnConvolutionForm.of(kernel) is not None):
         return False
-    changed = False
+    changed, turns = False, not stays_turned(kernel, machine, calls)
     for op in kernel.structured:
         with ir.InsertionPoint(op.op), op.op.location:
             if op.op.name in CHANNELS_LAST:
                 to_channels_last(op.op)
                 changed = True
-            elif op.kind == CONTRACTION and op.convolution is None and transpose_weight(op, machine, calls):
+            elif turns and op.kind == CONTRACTION and op.convolution is None and transpose_weight(op, machine):
                 changed = True
     return changed
 
@@ -88,23 +89,26 @@ def to_channels_last(op: ir.Operation) -> None:
         erase_unused(value)
 
 
-def transpose_weight(op: StructuredOp, machine: CpuMachine, calls: Sequence[ir.Operation]) -> bool:
-    """Transposes the operand of a matmul that holds the columns, where they are not its innermost dimension, unless it takes less time as
-    it is. Returns whether it did."""
+def stays_turned(kernel: StructuredKernel, machine: CpuMachine, calls: Sequence[ir.Operation]) -> bool:
+    """Whether a kernel's product takes less time by its right factor as it is. Constant ones are transposed when they are compiled."""
+    sizes = RunProduct.of(kernel.contraction)
+    form = None if sizes is None else PairProductForm.of(kernel, kernel.contraction, ir.F32Type, packed=True)
+    if sizes is None or form is None or not (sizes.sums_rows(machine) or sizes.copies_panels(machine)):
+        return False
+    return not (isinstance(form.right, ir.BlockArgument) and are_constant(ir.BlockArgument(form.right), calls))
+
+
+def transpose_weight(op: StructuredOp, machine: CpuMachine) -> bool:
+    """Transposes the operand of a matmul that holds the columns, where they are not its innermost dimension. Returns whether it did."""
     form = ContractionForm.of_op(op)
     if form is None or form.is_dot_product(machine.transpose_rows) or "indexing_maps" not in op.op.attributes:
-        return False
-    weight = op.op.operands[form.weight]
-    is_constant = isinstance(weight, ir.BlockArgument) and are_constant(ir.BlockArgument(weight), calls)
-    product = None if is_constant else RunProduct.of(form)
-    if product is not None and (product.sums_rows(machine) or product.copies_panels(machine)):
         return False
     loops = op.loops_of(form.weight)
     if None in loops or loops[-1] == form.column or form.column not in loops:
         return False
     place = loops.index(form.column)
     order = [d for d in range(len(loops)) if d != place] + [place]
-    value = transposed(weight, order)
+    value = transposed(op.op.operands[form.weight], order)
     maps = list(op.maps)
     maps[form.weight] = ir.AffineMap.get(maps[form.weight].n_dims, 0, [maps[form.weight].results[d] for d in order])
     op.op.attributes["indexing_maps"] = ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps])

@@ -215,10 +215,11 @@ class Vectorizer:
                 (axis, size), *inner = loops
                 tile, around = self.tile(tile, [size if i == axis else 0 for i in range(len(extents))])
                 whole = sizes[axis] % size == 0     # not where it is dynamic, and negative
-                if kind != "masked" and not whole and size == side:
+                peeled = kind != "masked" and not whole and (size == side or sizes[axis] >= 0)
+                if peeled:
                     tile, rest = self.peel(around)
                     cut(rest, self._rest_kind(kind, sizes[axis], side), sizes, [(i, step) for i, step in inner if i != axis])
-                cut(tile, kind, {**sizes, axis: size if whole or size == side else DYNAMIC}, inner)
+                cut(tile, kind, {**sizes, axis: size if whole or peeled else DYNAMIC}, inner)
             elif kind in ("whole", "unit"):
                 self._static.append(tile)
             elif kind == "masked" and masked:
