@@ -7,16 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from legato.analysis.structured import PARALLEL, StructuredOp
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.reading_order import block_loops, part_of_crossed_rows
 from legato.targets.cpu.script import ANY, Script
 
 MAX_LANES = 256  # longer vectors are slow to compile and spill
 DYNAMIC = -1
 ROW = 32         # elements of a row of unknown length, which may be short, that are combined at once
-NARROW = 64     # columns that are few beside an unknown number of rows
-SHORTEST_RUN, RUN = 64, 256     # elements of an input's row that are transposed one after the other, at least and at most
-SHORT_ROW, PART_OF_ROWS = 128, 512    # bytes of a row, at most, and of the rows that are read one after the other
-WAYS = 8         # lines of a set of a cache
-FAR = 1 << 23    # bytes from which on the columns of a matrix are read in parts
 LEAST_ROWS = {32: 7, 16: 10}    # by the bits of an element: the rows from which on a block of 16 takes less time than one of their number
 
 
@@ -117,7 +113,7 @@ class Vectorizer:
         sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         extent = extents[loop]
         sizes[loop] = 0 if limit else self.strip(nest, extent)
-        if not sizes[loop] and (part := self._part_of_crossed_rows(nest, extents, loop)) is not None:
+        if not sizes[loop] and (part := part_of_crossed_rows(nest, extents, loop)) is not None:
             other, count = part
             handle, _ = self.tile(handle, [count if i == other else 0 for i in range(len(sizes))])
             handle, _ = self.tile(handle, [0 if i == other else size for i, size in enumerate(sizes)])
@@ -132,24 +128,6 @@ class Vectorizer:
         self._static.append(self.tile(tile, steps)[0])
         if rest is not None:
             self.rest(rest, nest, steps, loop, DYNAMIC if extent < 0 else extent % sizes[loop])
-
-    @staticmethod
-    def _part_of_crossed_rows(nest: StructuredOp, extents: Sequence[int], loop: int) -> tuple[int, int] | None:
-        """Where the rows along ``loop`` lie in another order in an input than in the output: the input's loop over rows, and how many of
-        them, one after the other, fill a few lines of a cache. It may lose a line before the rest of it is read: rows a power of two
-        apart meet in few sets. None where rows are long."""
-        row = extents[loop] * nest.memory_bits // 8
-        if not 0 < row <= SHORT_ROW or not nest.parallel:
-            return None
-
-        def outside(loops: Sequence[int | None]) -> int | None:
-            """The loop over rows that lie one after the other."""
-            others = [i for i in loops if i is None or extents[i] != 1]
-            return others[-2] if len(others) > 1 and others[-1] == loop else None
-
-        own = outside(nest.out_loops)
-        found = [other for i in range(len(nest.inputs)) if (other := outside(nest.loops_of(i))) not in (None, own)]
-        return (found[0], min(PART_OF_ROWS // row, WAYS)) if found and own is not None else None
 
     def unrolled(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, copies: int, again: Callable[[], str]) -> None:
         """As ``parallel``, for a nest that is one vector along ``loop``; loop ``copies`` is unrolled inside of the reductions.
@@ -225,22 +203,8 @@ class Vectorizer:
             elif kind == "masked" and masked:
                 self._masked.append((tile, shape))
 
-        loops = [(axis, size) for axis, size in self._block_loops(nest, extents, loop, other, side) if axis not in short]
+        loops = [(axis, size) for axis, size in block_loops(nest, extents, loop, other, side) if axis not in short]
         cut(self.tile(handle, outer)[0], "masked" if filled else "whole", {loop: extents[loop], other: extents[other]}, loops)
-
-    @staticmethod
-    def _block_loops(nest: StructuredOp, extents: Sequence[int], loop: int, other: int, side: int) -> list[tuple[int, int]]:
-        """The loops over blocks of ``side`` x ``side``, outermost first, and their steps. Blocks go down the columns of the input, and so
-        along the rows of the output, unless those are short, or the columns so many pages that each read misses the TLB: then along
-        ``RUN`` elements of the input's rows."""
-        columns, rows = extents[other], extents[loop]
-        if columns < 0:
-            return [(other, RUN), (loop, side), (other, side)]
-        if columns <= (rows if rows >= 0 else NARROW) and rows * columns * nest.memory_bits < 8 * FAR:
-            return [(other, side), (loop, side)]
-        blocks = columns // side
-        parts = [count for count in range(SHORTEST_RUN // side, RUN // side + 1) if columns > RUN and blocks % count == 0]
-        return [*((other, parts[-1] * side) for _ in parts[:1]), (loop, side), (other, side)]
 
     def _fills_block(self, nest: StructuredOp, extent: int, side: int) -> bool:
         """Whether so few rows or columns are transposed in a whole block of 16, under a mask: its shuffles are fixed, while a block of an

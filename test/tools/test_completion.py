@@ -9,7 +9,7 @@ from legato.tools import legato_compile, legato_opt, legato_reduce, legato_run
 TOOLS = {"legato-opt": legato_opt.main, "legato-compile": legato_compile.main, "legato-run": legato_run.main,
          "legato-reduce": legato_reduce.main}
 CASES = [
-    ("legato-opt", ["--relax-fold"], ["--relax-fold-constants"]),
+    ("legato-opt", ["--relax-fold-c"], ["--relax-fold-constants"]),
     ("legato-opt", ["--one-shot-b"], ["--one-shot-bufferize"]),
     ("legato-opt", ["--mlir-print-ir-tree"], ["--mlir-print-ir-tree-dir"]),
     ("legato-opt", ["--emit", "s"], ["script"]),
