@@ -1,23 +1,23 @@
 """relax-patch-convolutions: convolutions of patches become those by one element, products of matrices.
 
 Where windows do not overlap, an image of few channels is permuted into its patches, once, and these are multiplied with a filter larger
-than the second cache, by panels of it: a convolution would go through the whole filter for a few positions after the other.
+than the second cache, by panels of it: a convolution would go through the whole filter for a few positions after the other. Filters of the
+run whose window is the image (as of one element, of pooled images) are matrices that a product of a row for each image reads as they lie.
 """
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import (
-    CONSTANT,
     Constants,
     erase_dead,
     has_known_images,
+    is_constant,
     relax_functions,
     replace_uses,
     top_ops,
@@ -32,7 +32,8 @@ F32_BYTES = 4
 @dataclass(frozen=True)
 class PatchConvolutions(ModulePass):
     """Turns convolutions of f32 images and volumes of few channels, channels first, whose windows are as many elements apart as they have,
-    without padding, into products, where the filter is constant and larger than the second cache."""
+    without padding, into products, where the filter is constant and larger than the second cache, or not constant, and its window the
+    image."""
 
     name: ClassVar[str] = "relax-patch-convolutions"
     target: TargetText = option("llvm", "the target whose second cache holds smaller filters")
@@ -42,27 +43,35 @@ class PatchConvolutions(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             for op in top_ops(function):
-                if op.name in LAYOUTS and embeds_patches(op) and streams(op, machine):
+                if op.name in LAYOUTS and embeds_patches(op) and (is_one_patch(op) if is_of_run(op) else streams(op, machine)):
                     with ir.InsertionPoint(op), op.location:
                         replace_uses(op.results[0], product_of_patches(op))
             erase_dead(function, constants)
 
 
 def embeds_patches(op: ir.Operation) -> bool:
-    """Whether a convolution is one of patches side by side, of known sizes but for the number of images, with a constant filter."""
+    """Whether a convolution is one of patches side by side, of known sizes but for the number of images."""
     attrs = relax.attributes_of(op)
-    weight = defining_op(op.operands[1])
     taps = op.operands[1].type.shape[2:]
     plain = attrs["groups"] == 1 and (attrs["data_layout"], attrs["kernel_layout"]) == LAYOUTS[op.name] and not any(attrs["padding"])
     apart = list(attrs["strides"]) == list(taps) and all(step == 1 or size == 1 for step, size in zip(attrs["dilations"], taps))
-    constant = weight is not None and weight.name == CONSTANT
-    return constant and has_known_images(op) and plain and apart and isinstance(op.results[0].type.element_type, ir.F32Type)
+    return has_known_images(op) and plain and apart and isinstance(op.results[0].type.element_type, ir.F32Type)
 
 
 def streams(op: ir.Operation, machine: CpuMachine) -> bool:
     """Whether a convolution has few channels and a filter that the second cache does not hold."""
     shape = op.operands[1].type.shape
     return shape[1] < FEW_CHANNELS and prod(shape) * F32_BYTES > machine.l2_bytes
+
+
+def is_of_run(op: ir.Operation) -> bool:
+    """Whether the filter is no constant."""
+    return not is_constant(op.operands[1])
+
+
+def is_one_patch(op: ir.Operation) -> bool:
+    """Whether an image is one window, of a filter of known size."""
+    return op.operands[1].type.has_static_shape and list(op.operands[0].type.shape[2:]) == list(op.operands[1].type.shape[2:])
 
 
 def product_of_patches(op: ir.Operation) -> ir.Value:

@@ -26,6 +26,18 @@ func.func @volumes(%x: tensor<2x3x6x64x80xf32>, %one: tensor<?x3x2x16x16xf32, #r
   return %0, %1 : tensor<2x768x3x4x5xf32>, tensor<?x768x1x1x1xf32, #relax.dims<["n", 768, 1, 1, 1]>>
 }
 
+// A filter that the run knows is a matrix where its window is the image.
+// CHECK-LABEL: func.func @of_the_run(
+// CHECK: %[[X:.*]] = "relax.reshape"(%arg0) {{.*}} -> tensor<?x512xf32, {{.*}}>
+// CHECK: %[[W:.*]] = "relax.reshape"(%arg1) {{.*}} -> tensor<64x512xf32>
+// CHECK: %[[T:.*]] = "relax.permute_dims"(%[[W]]) {axes = array<i64: 1, 0>}
+// CHECK: "relax.matmul"(%[[X]], %[[T]])
+// CHECK-NOT: conv2d
+func.func @of_the_run(%x: tensor<?x512x1x1xf32, #relax.dims<["n", 512, 1, 1]>>, %w: tensor<64x512x1x1xf32>) -> tensor<?x64x1x1xf32, #relax.dims<["n", 64, 1, 1]>> {
+  %0 = "relax.conv2d"(%x, %w) : (tensor<?x512x1x1xf32, #relax.dims<["n", 512, 1, 1]>>, tensor<64x512x1x1xf32>) -> tensor<?x64x1x1xf32, #relax.dims<["n", 64, 1, 1]>>
+  return %0 : tensor<?x64x1x1xf32, #relax.dims<["n", 64, 1, 1]>>
+}
+
 // Windows that overlap, that are padded, whose elements are apart, filters that are small or no constants, groups, and halves stay.
 // CHECK-LABEL: func.func @others(
 // CHECK: "relax.conv2d"(%arg0, {{.*}}strides = array<i64: 31, 32>
