@@ -13,6 +13,8 @@ from legato.core.interfaces import CpuMachine
 ROWS = 2            # of the left factor, at least; the sums of one are the default schedule's
 DEPTH = 256         # of rows of which the number is not known: where the sums of lanes, at the end of each, take little of the time
 FEW = 32            # rows that tiles of two, as 16 registers hold, multiply faster by rows than by columns
+LONG = 1 << 10      # bytes of a row that is added to others
+BEYOND_L1 = 1 << 18     # bytes of a matrix whose rows are added
 SMALL = 1 << 16     # bytes of a right factor that the first cache nearly holds
 LARGE = 1 << 23     # bytes of a right factor that is read from beyond the second cache for each tile of rows
 MANY = 64           # rows that it is read for so
@@ -36,14 +38,17 @@ class RunProduct:
         """The sizes of a contraction; None unless it is a product of matrices of f32."""
         if form is None or {str(value.type.element_type) for value in form.op.operands} != {"f32"}:
             return None
-        if form.is_window or form.row is None or len(form.reductions) != 1:
+        if form.is_window or len(form.reductions) != 1:
             return None
-        heart, depth, (row, column) = form.heart, form.reductions[0], (form.row, form.column)
-        left, right = heart.loops_of(1 - form.weight), heart.loops_of(form.weight)
-        if [left[-2:], heart.out_loops[-2:]] != [[row, depth], [row, column]] or right[-2:] not in ([depth, column], [column, depth]):
+        heart, depth, column = form.heart, form.reductions[0], form.column
+        left, right, out = heart.loops_of(1 - form.weight), heart.loops_of(form.weight), heart.out_loops
+        row = [] if form.row is None else [form.row]
+        if left[-1 - len(row):] != [*row, depth] or out[-1 - len(row):] != [*row, column]:
             return None
-        alone = len(left) == len(right) == len(heart.out_loops) == 2
-        return cls(form.extents[row], form.extents[depth], form.extents[column], right[-1] == depth, alone)
+        if right[-2:] not in ([depth, column], [column, depth]):
+            return None
+        alone = len(left) == len(out) == 1 + len(row) and len(right) == 2
+        return cls(form.extents[row[0]] if row else 1, form.extents[depth], form.extents[column], right[-1] == depth, alone)
 
     def sums_rows(self, machine: CpuMachine) -> bool:
         """Whether tiles of sums along the rows of both factors take the least time (``tir-turned-products``): a transpose takes time for
@@ -53,6 +58,14 @@ class RunProduct:
         if self.rows is None:
             return self.depth >= DEPTH
         return ROWS <= self.rows <= self.depth // 2 and (has_wide_tiles(machine) or self.rows < FEW)
+
+    def adds_rows(self, machine: CpuMachine) -> bool:
+        """Whether a sum of the right factor's rows takes the least time (``tir-sum-rows``), as of one row by a matrix whose rows are long:
+        down a tile of columns each row is on another page."""
+        if self.rows != 1 or self.depth is None or self.columns is None or self.turned or not self.alone or not suits(machine):
+            return False
+        row = self.columns * BYTES
+        return row >= LONG and self.depth * row >= BEYOND_L1
 
     def copies_panels(self, machine: CpuMachine) -> bool:
         """Whether copies of panels of the right factor take the least time (``tir-copy-panels``). One of 256 bits has a line of each of its

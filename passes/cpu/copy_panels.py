@@ -41,32 +41,31 @@ class CopyPanels(ModulePass):
         machine, calls = context.cpu(self.target), calls_by_callee(module)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                product = found_product(context.kernels.of(kernel), calls.get(kernel.name.value, []))
-                if product is None:
+                structured = context.kernels.of(kernel)
+                sizes = RunProduct.of(structured.contraction)
+                many = sizes is not None and sizes.rows is None and not sizes.turned
+                if sizes is None or not (replace(sizes, rows=MANY) if many else sizes).copies_panels(machine):
                     continue
-                if product.copies_panels(machine):
-                    multiply(kernel, product, machine)
-                    context.kernels.drop(kernel)
-                elif product.rows is None and not product.turned and replace(product, rows=MANY).copies_panels(machine):
-                    multiply(form_for_rows(kernel, SUFFIX, MANY), product, machine)
+                if not is_of_run(structured, calls.get(kernel.name.value, [])):
+                    continue
+                multiply(form_for_rows(kernel, SUFFIX, MANY) if many else kernel, sizes.turned, machine)
+                context.kernels.drop(kernel)
 
 
-def found_product(kernel: StructuredKernel, calls: Sequence[ir.Operation]) -> RunProduct | None:
-    """The sizes of a kernel's product of two matrices of f32, the right one of which is not a constant of all calls."""
+def is_of_run(kernel: StructuredKernel, calls: Sequence[ir.Operation]) -> bool:
+    """Whether a kernel is a product of two matrices of f32, the right one of which is not a constant of all calls."""
     found = product_of_matrices(kernel, packed=True)
     if found is None:
-        return None
-    product, right = found
-    if isinstance(right, ir.BlockArgument) and are_constant(ir.BlockArgument(right), calls):
-        return None
-    return RunProduct.of(product.form.contraction)
+        return False
+    _, right = found
+    return not (isinstance(right, ir.BlockArgument) and are_constant(ir.BlockArgument(right), calls))
 
 
-def multiply(function: func.FuncOp, sizes: RunProduct, machine: CpuMachine) -> None:
-    """Replaces the ops of a kernel by loops."""
+def multiply(function: func.FuncOp, turned: bool, machine: CpuMachine) -> None:
+    """Replaces the ops of a kernel by loops. ``turned``: whether the depth lies along the rows of the right factor, too."""
     product, right = present(product_of_matrices(StructuredKernel(function), packed=True))
     tensors = [product.left, right, *(value for value, _ in product.form.reads)]
-    build = partial(build_loops, product, right, sizes.turned, machine)
+    build = partial(build_loops, product, right, turned, machine)
     into_loops(function, product.form.result.owner.location, tensors, build)
 
 

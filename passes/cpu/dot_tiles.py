@@ -6,6 +6,7 @@ together. Rows of the right factor that make vectors of results are a panel, whi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.pair_product import PairProductForm, term
@@ -31,7 +32,7 @@ from legato.core.vector_loops import (
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.panel_products import WORTH_IT
 from legato.passes.cpu.outer_loops import OuterLoops, element_at
-from legato.passes.cpu.row_product import RowProduct
+from legato.passes.cpu.row_product import ProductResult
 
 COLUMNS = 4                 # of a tile
 HEIGHTS = {16: 2, 32: 6}    # the rows of one, by the registers
@@ -52,9 +53,7 @@ class DotTiles:
         self.height = most if self.known_rows is None else -(-self.known_rows // -(-self.known_rows // most))
         self.width = self.vectors.lanes
         self.block = max(1, machine.l2_bytes // 2 // (form.depth * BYTES) // self.height) * self.height
-        work = form.depth
-        for extent in known:
-            work *= WORTH_IT if extent is None else extent
+        work = form.depth * prod(WORTH_IT if extent is None else extent for extent in known)
         self.threads = machine.threads if work >= WORTH_IT else 1
 
     def build(self) -> None:
@@ -96,8 +95,8 @@ class DotTiles:
                 Vectors(COLUMNS).store(total, self.sums, i, first)
 
         loop(0, self.width, COLUMNS, tile)
-        product = RowProduct(self.form, self.form.left, 1, self.form.depth, self.columns, lambda at: {**places, self.row: at}, self.column)
-        product.write(self.buffers, self.vectors, self.sums, (0, 0), row, height, column, self.width)
+        result = ProductResult(self.form, self.columns, lambda at: {**places, self.row: at}, self.column)
+        result.write(self.buffers, self.vectors, self.sums, (0, 0), row, height, column, self.width)
 
     def _sums(self, places: dict[Term, Size], row: Size, height: int, columns: Sequence[Size]) -> list[ir.Value]:
         """Vectors whose lanes add up to the results of a tile, row by row."""

@@ -12,23 +12,52 @@ from legato.core.ir_helpers import index, present
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import Size, Vectors, loop, minus, plus, times
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.outer_loops import element_at
 from legato.passes.graph.functions import has_one_use
 
 
 @dataclass(frozen=True)
-class RowProduct:
-    """A product of rows of ``left``, whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise ops on its
-    result. ``each``: the rows of the product for each of the first dimension of ``left``, whose size may be known only when the product
-    runs; ``places``: the terms of a row by its number; ``column``: the term of a column; ``source``: where an element of a row is among all
-    of ``left``, if the rows are not those of ``left``, in order."""
+class ProductResult:
+    """The rows of a product that are written through the elementwise ops on it. ``columns``: their length; ``places``: the terms of a row
+    by its number; ``column``: the term of a column."""
 
     form: Epilogue
-    left: ir.Value
-    each: int
-    depth: int
     columns: Size
     places: Callable[[Size], dict[Term, Size]]
     column: Term
+
+    def write(self, buffers: Buffers, vectors: Vectors, sums: ir.Value, at: Sequence[Size], row: Size, count: Size, column: Size,
+              width: int) -> None:
+        """Builds what writes so many rows of ``width`` columns, from a row and a column of the product on, through the elementwise ops
+        after it. ``sums``: the buffer of its sums, which lie there from the place ``at`` on."""
+        form, some = self.form, not isinstance(self.columns, int) or self.columns % width != 0
+        out = buffers.of(list(form.kernel.function.arguments)[-1])
+
+        def one(i: ir.Value) -> None:
+            of_row = self.places(plus(row, i))
+            for j in range(0, width, vectors.lanes):
+                place = plus(column, j)
+                inside = minus(self.columns, place) if some else None
+                places = {**of_row, self.column: place}
+                value = vectors.load(sums, plus(at[0], i), plus(at[1], j))
+                elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
+                result = elements.tensor(form.returned, form.out)
+                mask = None if inside is None else vectors.mask(inside)
+                vectors.store_if(mask, result, out, *element_at(form.out, places))
+
+        loop(0, count, 1, one)
+
+
+@dataclass(frozen=True)
+class RowProduct(ProductResult):
+    """A product of rows of ``left``, whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise ops on its
+    result. ``each``: the rows of the product for each of the first dimension of ``left``, whose size may be known only when the product
+    runs; ``source``: where an element of a row is among all of ``left``, if the rows are not those of ``left``, in order."""
+
+    columns: int
+    left: ir.Value
+    each: int
+    depth: int
     source: Callable[[Size, Size], Size] | None = None
 
     @property
@@ -49,27 +78,6 @@ class RowProduct:
         type_ = ir.MemRefType.get([rows, self.depth], left.type.element_type)
         return memref.CollapseShapeOp(type_, left, [outer, [len(outer)]]).result
 
-    def write(self, buffers: Buffers, vectors: Vectors, sums: ir.Value, at: Sequence[Size], row: Size, count: Size, column: Size,
-              width: int) -> None:
-        """Builds what writes so many rows of ``width`` columns, from a row and a column of the product on, through the elementwise ops
-        after it. ``sums``: the buffer of its sums, which lie there from the place ``at`` on."""
-        form, some = self.form, not isinstance(self.columns, int) or self.columns % width != 0
-        out = buffers.of(list(form.kernel.function.arguments)[-1])
-
-        def one(i: ir.Value) -> None:
-            of_row = self.places(plus(row, i))
-            for j in range(0, width, vectors.lanes):
-                place = plus(column, j)
-                inside = minus(self.columns, place) if some else None
-                places = {**of_row, self.column: place}
-                value = vectors.load(sums, plus(at[0], i), plus(at[1], j))
-                elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
-                result = elements.tensor(form.returned, form.out)
-                mask = None if inside is None else vectors.mask(inside)
-                vectors.store_if(mask, result, out, *(term if isinstance(term, int) else places[term] for term in form.out))
-
-        loop(0, count, 1, one)
-
 
 def is_weight(value: ir.Value) -> bool:
     """Whether a factor is an argument that only its product reads: other ops would read its parts, too."""
@@ -86,4 +94,4 @@ def product_of_matrices(kernel: StructuredKernel, packed: bool = False) -> tuple
     plain = form.left.type.rank == form.right.type.rank == 2 and form.left_index[0] == term(row)
     if not plain or columns is None:
         return None
-    return RowProduct(form, form.left, 1, form.depth, columns, lambda at: {term(row): at}, term(column)), form.right
+    return RowProduct(form, columns, lambda at: {term(row): at}, term(column), form.left, 1, form.depth), form.right

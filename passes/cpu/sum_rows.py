@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.pair_product import PairProductForm
-from legato.analysis.structured.run_product import suits
+from legato.analysis.structured.run_product import RunProduct
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir
 from legato.dialects import tir
@@ -19,9 +19,6 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 from legato.passes.structured.group_factors import are_constant
 from legato.passes.structured.pack_weights import calls_by_callee
-
-LARGE = 1 << 18     # bytes of a matrix, from which on its rows take less time than tiles of its columns,
-LONG = 1 << 10      # where a row has as many
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,13 @@ class SumRows(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         machine, calls = context.cpu(self.target), calls_by_callee(module)
-        if not suits(machine):
-            return
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                form = single_row(context.kernels.of(kernel))
+                structured = context.kernels.of(kernel)
+                sizes = RunProduct.of(structured.contraction)
+                if sizes is None or not sizes.adds_rows(machine):
+                    continue
+                form = single_row(structured)
                 if form is None or are_constant(ir.BlockArgument(form.right), calls.get(kernel.name.value, [])):
                     continue
                 tensors = [form.left, form.right, *(value for value, _ in form.reads)]
@@ -49,12 +48,9 @@ class SumRows(ModulePass):
 
 
 def single_row(kernel: StructuredKernel) -> PairProductForm | None:
-    """A product of one row by a large matrix of known size, which is an argument of the kernel."""
+    """A product of one row by a matrix that is an argument of the kernel."""
     form = PairProductForm.of(kernel, kernel.contraction, ir.F32Type, single=True)
-    if form is None or form.outer or not isinstance(form.right, ir.BlockArgument):
-        return None
-    columns = form.contraction.extents[form.contraction.column]
-    return form if columns is not None and columns * 4 >= LONG and form.depth * columns * 4 >= LARGE else None
+    return form if form is not None and not form.outer and isinstance(form.right, ir.BlockArgument) else None
 
 
 def build_loops(form: PairProductForm, machine: CpuMachine, buffers: Buffers) -> None:

@@ -9,11 +9,26 @@ from legato.analysis.structured.elements import Term
 from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.interfaces import CpuMachine
 from legato.core.mlir import ir, math
-from legato.core.vector_loops import Size, Vectors, below, in_parts, least, loop, minus, plus, read, rounded_up, scratch, times, when
+from legato.core.vector_loops import (
+    Size,
+    Vectors,
+    below,
+    in_parts,
+    least,
+    loop,
+    minus,
+    plus,
+    quotient,
+    read,
+    rounded_up,
+    scratch,
+    times,
+    when,
+)
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.panel_products import WORTH_IT
 from legato.passes.cpu.outer_loops import element_at
-from legato.passes.cpu.row_product import RowProduct
+from legato.passes.cpu.row_product import ProductResult
 
 ROWS = 6            # that are added at a time: with the sums, fewer than a set of the first cache has lines
 COLUMNS = 2048      # of a block, at most: half of a small first cache
@@ -51,8 +66,8 @@ class SummedRows:
             loop(0, whole, ROWS, lambda k: self._add(first, count, k, ROWS))
         if whole < depth:
             self._add(first, count, whole, depth - whole)
-        product = RowProduct(self.form, self.form.left, 1, depth, self.columns, lambda _: self.row, self.column)
-        loop(0, count, v.lanes, lambda j: product.write(self.buffers, v, self.sums, (0, j), 0, 1, plus(first, j), v.lanes))
+        result = ProductResult(self.form, self.columns, lambda _: self.row, self.column)
+        loop(0, count, v.lanes, lambda j: result.write(self.buffers, v, self.sums, (0, j), 0, 1, plus(first, j), v.lanes))
 
     def _add(self, first: Size, count: Size, k: Size, rows: int) -> None:
         """Adds some rows of the matrix, from row ``k`` on."""
@@ -66,7 +81,7 @@ class SummedRows:
                 total = math.fma(v.load_if(mask, self.right, *place), factor, total)
             v.store(total, self.sums, 0, j)
 
-        full = times(minus(rounded_up(plus(count, 1), v.lanes), 1), v.lanes)    # vectors that are whole
-        loop(0, full, v.lanes, vector)
+        whole = times(quotient(count, v.lanes), v.lanes)
+        loop(0, whole, v.lanes, vector)
         if self.columns % v.lanes:
-            when(below(full, count), lambda: vector(full, v.mask(minus(count, full))))
+            when(below(whole, count), lambda: vector(whole, v.mask(minus(count, whole))))

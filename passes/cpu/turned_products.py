@@ -35,8 +35,10 @@ class TurnedProducts(ModulePass):
             for kernel in tir.schedulable(module.module):
                 structured = context.kernels.of(kernel)
                 sizes = RunProduct.of(structured.contraction)
+                if sizes is None or not sizes.sums_rows(machine):
+                    continue
                 form = PairProductForm.of(structured, structured.contraction, ir.F32Type, packed=True)
-                if sizes is None or form is None or not sizes.sums_rows(machine):
+                if form is None:
                     continue
                 tensors = [form.left, form.right, *(value for value, _ in form.reads)]
                 into_loops(kernel, form.contraction.op.location, tensors, partial(build_loops, form, machine))

@@ -15,10 +15,10 @@ from legato.passes.graph.functions import (
     graph_ops,
     has_one_use,
     is_constant,
-    permutation_of,
     relax_functions,
     replace_uses,
 )
+from legato.passes.graph.layout.row_mixing import exchanges_rows
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import REORDERED, Rounding
 
@@ -56,13 +56,11 @@ def turned_factor(op: ir.Operation, machine: CpuMachine) -> ir.Value | None:
     """What the right factor of a product is a transpose of, if the product is computed without it."""
     left, right = op.operands
     transpose = defining_op(right)
-    if transpose is None or transpose.name != "relax.permute_dims" or not has_one_use(right):
+    if transpose is None or not exchanges_rows(transpose) or not has_one_use(right):
         return None
     matrix, rank = transpose.operands[0], right.type.rank
     element = str(left.type.element_type)
     if is_constant(matrix) or left.type.rank < 2 or element not in FEW:
-        return None
-    if rank < 2 or permutation_of(transpose) != (*range(rank - 2), rank - 1, rank - 2):
         return None
     (*batch, rows, depth), (*others, _, columns) = dims.dims(left.type), dims.dims(right.type)
     if others and batch != others:

@@ -96,6 +96,10 @@ class Net:
         """The module after a stage of the target's pipeline, or at its end."""
         return self.lowering.at(stage)
 
+    def products_in_loops(self) -> int:
+        """How many kernels, and forms of them, are products in loops of their own after the stage "fused"."""
+        return sum("linalg" not in kernel and "math.fma" in kernel for kernel in str(self.lowered("fused")).split("func.func "))
+
     @property
     def executable(self) -> Executable:
         return self.lowering.executable
