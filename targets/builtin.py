@@ -17,6 +17,7 @@ from legato.targets.cpu.col2im import RULES as CPU_COL2IM
 from legato.targets.cpu.cumulative import RULES as CPU_CUMULATIVE
 from legato.targets.cpu.integers import RULES as CPU_INTEGERS
 from legato.targets.cpu.intrinsics import RULES as LLVM_INTRINSICS
+from legato.targets.cpu.look_up_bytes import RULES as CPU_LOOK_UP_BYTES
 from legato.targets.cpu.lrn import RULES as CPU_LRN
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.mirrored_pads import RULES as CPU_MIRRORED_PADS
@@ -127,7 +128,7 @@ def _gpu_schedules(kernel: StructuredKernel, machine: Any) -> Any:
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_ARG_POOLS, *CPU_ARG_REDUCTIONS, *CPU_COL2IM, *CPU_CUMULATIVE,
-                                                   *CPU_INTEGERS, CPU_LRN,
+                                                   *CPU_INTEGERS, *CPU_LOOK_UP_BYTES, CPU_LRN,
                                                    *CPU_MIRRORED_PADS, *CPU_QUANTIZED, *CPU_REGIONS, *CPU_REPEATED_ELEMENTS,
                                                    *CPU_SCATTER, *CPU_TAKE_IN_VECTORS, *CPU_TOPK,
                                                    *CPU_TOPK_BY_HALVES, *CPU_TOPK_BY_SORTING, *CPU_TOPK_IN_COLUMNS, *CPU_TOPK_IN_REGISTERS,

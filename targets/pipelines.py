@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Stages = Sequence[tuple[str, str]]
 
 INFER = "tir-apply-schedules{packing=true},relax-infer-shapes,relax-require-sizes{unused=true}"
-INTEGERS = "relax-integer-contractions{target=%s},"
+INTEGERS = "relax-quantize-before-moves,relax-integer-contractions{target=%s},"
 TRANSPOSED = "relax-transposed-convolutions,relax-split-pools"
 # in the form that schedules of CPUs are fastest for
 CONVOLUTIONS = ("relax-unit-axes-first,relax-fold-constants,relax-patch-convolutions{target=%s},relax-plane-convolutions{target=%s},"
@@ -81,6 +81,7 @@ def cpu_stages(target: "Target") -> Stages:
         down = f"func.func(scf-forall-to-for),{branches},{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
     integers = INTEGERS if target.options.get("integer-contractions", True) else ""
+    tables = "relax-tabulate-bytes{target=%s}," if integers else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     parts = SPLIT_PRODUCTS.get(target.options.get("matmul-precision"))
@@ -94,7 +95,7 @@ def cpu_stages(target: "Target") -> Stages:
     fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     together = "tir-parallel-loops," if threads > 1 else ""
     return (
-        ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},"
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{TRANSPOSED},{CONVOLUTIONS},{GRAPH % layouts},{tables}"
                   f"{loops}relax-split-pool-axes,relax-repeat-elements,relax-slice-parts,"
                   "relax-weigh-rows{target=%s},relax-turn-short-rows{target=%s},relax-turn-few-columns{target=%s},"
                   "relax-fold-turned-factors{target=%s},"

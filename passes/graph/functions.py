@@ -51,6 +51,11 @@ def is_graph_op(op: ir.Operation) -> bool:
     return relax.op_class(op) is not None
 
 
+def rebuilt(op: ir.Operation, operands: Sequence[ir.Value]) -> ir.Value:
+    """The result of a graph op of other operands, at the insertion point."""
+    return present(relax.op_class(op)).build(*operands, **relax.attributes_of(op))
+
+
 def behind(value: ir.Value) -> ir.InsertionPoint:
     """Where ops are built that come right after what defines a value."""
     op = defining_op(value)

@@ -23,6 +23,7 @@ from legato.passes.graph.functions import (
     graph_ops,
     has_one_use,
     permutation_of,
+    rebuilt,
     relax_functions,
     replace_uses,
 )
@@ -115,11 +116,6 @@ def without_copies(value: ir.Value, shape: Sequence[int]) -> ir.Value:
         rest = relax.reshape(turn.operands[0], shape=(*given[:unit], *given[unit + 1:]))
         return relax.permute_dims(rest, axes=[axis - (axis > unit) for axis in axes if axis != unit])
     return relax.reshape(value, shape=shape)
-
-
-def rebuilt(op: ir.Operation, operands: Sequence[ir.Value]) -> ir.Value:
-    """The result of an op of other operands, at the insertion point."""
-    return present(relax.op_class(op)).build(*operands, **relax.attributes_of(op))
 
 
 @dataclass

@@ -16,7 +16,9 @@ from legato.passes.pipeline.text import PipelineError
 PassClass = TypeVar("PassClass", bound=type[ModulePass])
 
 PASSES: dict[str, str] = {
+    "relax-quantize-before-moves": "passes.graph.integers.quantize_before_moves:QuantizeBeforeMoves",
     "relax-integer-contractions": "passes.graph.integers.contractions:IntegerContractions",
+    "relax-tabulate-bytes": "passes.graph.integers.tabulate_bytes:TabulateBytes",
     "relax-float8-products": "passes.graph.float8:Float8Products",
     "relax-quantized-weights": "passes.graph.integers.weights:QuantizedWeights",
     "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",

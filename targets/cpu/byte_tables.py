@@ -64,19 +64,14 @@ class Saturation:
         return _packed(values, self.shift, self.instruction)
 
 
-class Table:
-    """The table of a function, in registers, at the insertion point. ``most``: no rounded float is greater, or it is clipped."""
+class RegisterTable:
+    """A table of 256 bytes in registers, at the insertion point. ``halves``: of it that are looked up, the first ones."""
 
-    def __init__(self, function: ByteFunction, most: float):
-        fits = function.low >= 0 and function.high < SIZE
-        self.shift = 0 if fits else -function.low
-        numbers = np.clip(np.arange(SIZE) - self.shift, function.low, function.high) - function.low
-        greatest = max(function.high, most if most < GREATEST else 0) + self.shift
-        self.bytes, self.halves = function.table[numbers], 1 if greatest + 1 < SIZE // 2 else 2
+    def __init__(self, table: np.ndarray, halves: int = 2):
+        self.table, self.halves = table, halves
 
-    def of(self, values: list[ir.Value]) -> ir.Value:
-        """The results for four registers of floats, in groups of 128 bits."""
-        index = _packed(values, self.shift, TO_UNSIGNED_BYTES)
+    def of(self, index: ir.Value) -> ir.Value:
+        """The bytes at a vector of indices, of 64."""
         found = [self._looked_up(index, half) for half in range(self.halves)]
         if self.halves == 1:
             return found[0]
@@ -89,8 +84,23 @@ class Table:
         return call_intrinsic(LOOK_UP, [low, index, high])
 
     def _constant(self, type_: ir.Type, start: int) -> ir.Value:
-        numbers = np.ascontiguousarray(self.bytes[start:start + BYTES].view(np.int8))
+        numbers = np.ascontiguousarray(self.table[start:start + BYTES].view(np.int8))
         return arith.ConstantOp(type_, ir.DenseElementsAttr.get(numbers, type=type_)).result
+
+
+class Table:
+    """The table of a function. ``most``: no rounded float is greater, or it is clipped."""
+
+    def __init__(self, function: ByteFunction, most: float):
+        fits = function.low >= 0 and function.high < SIZE
+        self.shift = 0 if fits else -function.low
+        numbers = np.clip(np.arange(SIZE) - self.shift, function.low, function.high) - function.low
+        greatest = max(function.high, most if most < GREATEST else 0) + self.shift
+        self.bytes = RegisterTable(function.table[numbers], 1 if greatest + 1 < SIZE // 2 else 2)
+
+    def of(self, values: list[ir.Value]) -> ir.Value:
+        """The results for four registers of floats, in groups of 128 bits."""
+        return self.bytes.of(_packed(values, self.shift, TO_UNSIGNED_BYTES))
 
 
 def _packed(values: list[ir.Value], shift: int, instruction: Mapping[int, str]) -> ir.Value:

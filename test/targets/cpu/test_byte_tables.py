@@ -1,4 +1,5 @@
-"""Quantized values that are dequantized, computed with and quantized again, by tables and by instructions that saturate, against numpy.
+"""Quantized values that are dequantized, computed with or moved, and quantized again, by tables and by instructions that saturate, against
+numpy.
 
 Quotients are by powers of two, and sums are of few bits, so that numpy's arithmetic in f32 is exact where its order could matter.
 """
@@ -7,6 +8,7 @@ import itertools
 import numpy as np
 import onnx
 import pytest
+from harness import Net
 from onnx import helper, numpy_helper
 from thoroughly import first_of
 
@@ -25,9 +27,9 @@ class Graph:
     def __init__(self) -> None:
         self.nodes, self.inputs, self.outputs, self.constants, self.given, self.values = [], [], [], [], {}, {}
 
-    def node(self, op: str, operands: list[str], value: np.ndarray) -> str:
+    def node(self, op: str, operands: list[str], value: np.ndarray, **attributes: object) -> str:
         name = f"v{len(self.values)}"
-        self.nodes.append(helper.make_node(op, operands, [name]))
+        self.nodes.append(helper.make_node(op, operands, [name], **attributes))
         self.values[name] = value
         return name
 
@@ -133,8 +135,45 @@ def sums(factors=FACTORS, points=POINTS[:4]) -> Graph:
     return graph
 
 
+def moves(size: int = 64) -> Graph:
+    """Bytes that are moved as floats, and quantized as before; and floats that are quantized once they are moved."""
+    graph, random = Graph(), np.random.default_rng(size)
+    for dtype, zero in POINTS:
+        ends = np.iinfo(dtype)
+        bytes_ = graph.input(random.integers(ends.min, ends.max + 1, (2, 3, 4, size)).astype(dtype))
+        x = graph.dequantize(bytes_, 0.0371, zero)
+        turned = graph.node("Transpose", [x], graph.values[x].T)
+        rows = graph.node("Reshape", [turned, graph.constant(np.array([size, 4, 6]))], graph.values[turned].reshape(size, 4, 6))
+        part = graph.node("Slice", [rows, *(graph.constant(np.array([at])) for at in (1, 3, 1))], graph.values[rows][:, 1:3])
+        twice = graph.node("Concat", [part, part], np.concatenate([graph.values[part]] * 2, 1), axis=1)
+        twice = graph.quantize(twice, 0.0371, zero, dtype)
+        graph.output(twice)
+        value = graph.values[x]
+        padded = graph.node("Pad", [x, graph.constant(np.array([0, 0, 0, 1, 0, 0, 0, 0]))], np.pad(value, [(0, 0)] * 3 + [(1, 0)]))
+        windows = np.maximum(graph.values[padded][..., :-1], graph.values[padded][..., 1:])
+        pooled = graph.node("MaxPool", [padded], windows, kernel_shape=[1, 2])
+        graph.output(graph.quantize(pooled, 0.0371, zero, dtype))
+        given = graph.input((random.standard_normal((2, size)) * 4).astype(np.float32))
+        both = graph.node("Concat", [given, graph.node("Neg", [given], -graph.values[given])],
+                          np.concatenate([graph.values[given], -graph.values[given]]), axis=0)
+        graph.output(graph.quantize(graph.node("Transpose", [both], graph.values[both].T), 0.03125, zero, dtype))
+    return graph
+
+
+def activations(size: int = 64) -> Graph:
+    """x * tanh(x), whose factor is quantized too."""
+    graph, random = Graph(), np.random.default_rng(size)
+    for (dtype, zero), (other, point) in itertools.product(POINTS, [(np.uint8, 9), (np.int8, -3)]):
+        ends = np.iinfo(dtype)
+        x = graph.dequantize(graph.input(random.integers(ends.min, ends.max + 1, (17, size)).astype(dtype)), 0.0371, zero)
+        factor = graph.node("Tanh", [x], np.tanh(graph.values[x].astype(np.float64)).astype(np.float32))
+        factor = graph.dequantize(graph.quantize(factor, 0.0078, 0, np.int8), 0.0078, 0)
+        graph.output(graph.quantize(graph.node("Mul", [x, factor], graph.values[x] * graph.values[factor]), 0.0213, point, other))
+    return graph
+
+
 @pytest.mark.parametrize("target", first_of(TARGETS))
-@pytest.mark.parametrize("make", [requantized, floats, products])
+@pytest.mark.parametrize("make", [requantized, floats, products, moves, activations])
 @pytest.mark.parametrize("size", first_of([64, 16, 32, 48, 96, 100]))
 def test_values(make, size, target):
     make(size).check(target)
@@ -143,6 +182,31 @@ def test_values(make, size, target):
 @pytest.mark.parametrize("target", first_of(TARGETS))
 def test_all_pairs(target):
     sums().check(target)
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{threads=2}"])
+def test_bytes_looked_up(target):
+    """As many as fill vectors, more and fewer, and as many as threads share."""
+    random = np.random.default_rng(3)
+    table = random.integers(0, 256, 256, np.uint8)
+    net = Net(target)
+    net.output(net.op("relax.take", [net.weight(table), net.input(("n", 3), "ui8")]))
+    for rows in [*range(70), 1000, 1 << 17]:
+        places = random.integers(0, 256, (rows, 3), np.uint8)
+        np.testing.assert_array_equal(net.run(places)[0], table[places], err_msg=str(rows))
+    known = Net(target)
+    known.output(known.op("relax.take", [known.weight(table), known.input((1000, 301), "ui8")]))
+    places = random.integers(0, 256, (1000, 301), np.uint8)
+    np.testing.assert_array_equal(known.run(places)[0], table[places])
+
+
+def test_forms():
+    """Bytes that are quantized as before are moved as they are, and an activation is one table."""
+    moved, activated = (str(legato.lower(legato.from_onnx(graph.model), "llvm{cpu=znver4}", last="relax"))
+                        for graph in (moves(), activations()))
+    assert moved.count("relax.round") == len(POINTS)    # of floats that are joined, with and without a sign
+    assert "relax.tanh" not in activated
+    assert activated.count("relax.take") == 2 * len(POINTS)
 
 
 def test_instructions():
