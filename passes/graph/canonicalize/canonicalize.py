@@ -6,6 +6,7 @@ from legato.passes.graph.canonicalize import (
     affine,
     algebra,
     attention,
+    boxes,
     branches,
     convolutions,
     dequantized,
@@ -21,7 +22,7 @@ from legato.passes.graph.require_sizes import ErasedRequirements
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (algebra, division, shapes, convolutions, affine, branches, fusions, attention, integers, dequantized, indices)
+FAMILIES = (algebra, division, shapes, convolutions, affine, branches, fusions, attention, integers, dequantized, indices, boxes)
 MAX_SWEEPS = 64
 
 

@@ -429,3 +429,20 @@ func.func @repeated_at_a_call(%x: tensor<?xf32, #relax.dims<["a"]>>, %y: tensor<
       : (tensor<?xf32, #relax.dims<["a"]>>) -> tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>
   return %1, %3 : tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>, tensor<?xf32, #relax.dims<["broadcast(a, b)"]>>
 }
+
+// A scatter to all places of a box, as exporters write x[:, 1:3] = y, puts what is around it beside the updates.
+// CHECK-LABEL: @box
+// CHECK: %[[BEFORE:.*]] = "relax.strided_slice"(%arg0) {axes = array<i64: 1>, begin = #relax.dims<[0]>, end = #relax.dims<[1]>}
+// CHECK: %[[AFTER:.*]] = "relax.strided_slice"(%arg0) {axes = array<i64: 1>, begin = #relax.dims<[3]>, end = #relax.dims<[4]>}
+// CHECK: tensor.concat dim(1) %[[BEFORE]], %arg1, %[[AFTER]]
+func.func @box(%x: tensor<2x4x5xf32>, %y: tensor<2x2x5xf32>) -> tensor<2x4x5xf32> {
+  %i = "relax.constant"() {value = dense<[[0], [1]]> : tensor<2x1xi64>} : () -> tensor<2x1xi64>
+  %j = "relax.constant"() {value = dense<[1, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %0 = "relax.broadcast_to"(%i) {shape = #relax.dims<[2, 2]>} : (tensor<2x1xi64>) -> tensor<2x2xi64>
+  %1 = "relax.broadcast_to"(%j) {shape = #relax.dims<[2, 2]>} : (tensor<2xi64>) -> tensor<2x2xi64>
+  %2 = "relax.expand_dims"(%0) {axis = array<i64: 2>} : (tensor<2x2xi64>) -> tensor<2x2x1xi64>
+  %3 = "relax.expand_dims"(%1) {axis = array<i64: 2>} : (tensor<2x2xi64>) -> tensor<2x2x1xi64>
+  %4 = tensor.concat dim(2) %2, %3 : (tensor<2x2x1xi64>, tensor<2x2x1xi64>) -> tensor<2x2x2xi64>
+  %5 = "relax.scatter_nd"(%x, %4, %y) : (tensor<2x4x5xf32>, tensor<2x2x2xi64>, tensor<2x2x5xf32>) -> tensor<2x4x5xf32>
+  return %5 : tensor<2x4x5xf32>
+}
