@@ -2,7 +2,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from legato.core.errors import LegatoError
 from legato.driver import compile
 from legato.frontends.torch import import_torch
 from legato.frontends.torch.signature import TorchSignature
@@ -25,15 +24,9 @@ class TorchModule:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """One inference. Tensors that are not dense are copied; results have no gradients. A module that draws random numbers takes the
         keyword ``random_seed`` as well, 0 by default."""
-        import torch  # pyright: ignore[reportMissingImports]
-
         own = self._signature.parameters.parameters if self._signature.parameters is not None else ()
         seed = {name: kwargs.pop(name) for name in self.executable.defaults if name in kwargs and name not in own}
-        tensors = self._signature.flat(args, kwargs)
-        wrong = next((value for value in tensors if not isinstance(value, torch.Tensor)), None)
-        if wrong is not None:
-            raise LegatoError(f"{self._signature.label} was imported with a tensor where this call has {type(wrong).__name__} {wrong!r}")
-        return self._signature.structured(result_tensors(self.executable(*(value.detach().contiguous() for value in tensors), **seed)))
+        return self._signature.structured(result_tensors(self.executable(*self._signature.flat(args, kwargs), **seed)))
 
     def __repr__(self) -> str:
         return f"<legato.TorchModule: {self._signature.label}, {self.executable}>"

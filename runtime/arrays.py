@@ -118,7 +118,7 @@ def passable(value: Any) -> Any:
 def unsupported(value: Any) -> str | None:
     """What a value is that is no tensor for tvm-ffi, or an array of elements that DLPack does not have; None for others."""
     if isinstance(value, np.ndarray):
-        is_number = value.dtype.kind in "biufcV" and value.dtype.names is None and value.dtype.char not in "gG"
+        is_number = value.dtype in _CODES or (value.dtype.kind in "biufc" and value.dtype.char not in "gG")
         return None if is_number else f"an array of dtype {value.dtype}"
     if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict, SupportsDLPack, tvm_ffi.Object)):
         return None

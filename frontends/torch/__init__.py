@@ -1,6 +1,7 @@
 """The PyTorch importer: ``from_torch``, through torch's ONNX exporter in memory."""
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
@@ -11,6 +12,7 @@ from legato.frontends.torch.arguments import told_apart
 from legato.frontends.torch.axes import name_axes
 from legato.frontends.torch.caches import register_caches
 from legato.frontends.torch.checks import check_arguments, check_effects, check_module, check_results, name_of
+from legato.frontends.torch.constant_results import constant_results
 from legato.frontends.torch.entries import ENTRIES
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.guards import fix_sizes, name_sizes, require_guards
@@ -72,13 +74,14 @@ def import_torch(
         check_module(model, label)
         check_arguments(args, kwargs or {}, label)
         args, kwargs = told_apart(model, args, kwargs or {})
-    program = exported(model, label, args, kwargs, dynamic_shapes)
+    with nullcontext({}) if is_program else constant_results(model) as constants:
+        program = exported(model, label, args, kwargs, dynamic_shapes)
     check_effects(program.exported_program, label)
     if dynamic_shapes and not is_program:
         name_axes(program, model, args, kwargs or {}, dynamic_shapes)
     fix_sizes(program)
     name_sizes(program)
-    signature = TorchSignature.of(program, model, label)
+    signature = TorchSignature.of(program, model, label, constants)
     source = model_source(program, label)
     LOGGER.info("%s: exported as %d nodes and %d weights", label, len(source.proto.graph.node), len(source.arrays))
     names = [value.name for value in source.proto.graph.input]

@@ -20,13 +20,13 @@ torch.export.register_dataclass(Scores, serialized_type_name="test_torch_module.
 
 
 class Nested(torch.nn.Module):
-    """Arguments by position and keyword, in dicts and lists, and a number and a text; a result of a dict, a dataclass, tuples, None and an
-    argument."""
+    """Arguments by position and keyword, in dicts and lists, and a number and a text; a result of a dict, a dataclass, tuples, None, an
+    argument, a number and a text."""
 
     def forward(self, x, scale=2.0, mode="plain", *, extra, skipped=None):
         y = x * scale + extra["bias"] - extra["more"][0]
         y = -y if mode == "negated" else y
-        return {"scores": Scores(y, (x, [y.sum(0), None])), "bias": extra["bias"], "again": y}
+        return {"scores": Scores(y, (x, [y.sum(0), None])), "bias": extra["bias"], "again": y, "about": (3, mode)}
 
 
 def call(size):
@@ -36,8 +36,8 @@ def call(size):
 def same(found, expected):
     assert tree.tree_structure(found) == tree.tree_structure(expected)
     for ours, theirs in zip(tree.tree_leaves(found), tree.tree_leaves(expected), strict=True):
-        if theirs is None:
-            assert ours is None
+        if not isinstance(theirs, torch.Tensor):
+            assert ours == theirs and type(ours) is type(theirs)
         else:
             torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
@@ -55,6 +55,8 @@ def test_nested_structures(nested):
         same(nested(*args, **kwargs), Nested()(*args, **kwargs))
     x, scale = args
     same(nested(x=x.T.contiguous().T, scale=scale, skipped=None, **dict(reversed(kwargs.items()))), Nested()(x, scale, **kwargs))
+    kwargs["extra"] = dict(reversed(kwargs["extra"].items()))
+    same(nested(*args, **kwargs), Nested()(*args, **kwargs))
     assert isinstance(nested(*args, **kwargs)["scores"], Scores)
     assert "Nested, <legato.Executable main(x: float32[n, 3]" in repr(nested) and nested.executable.inputs[0].name == "x"
 
@@ -64,6 +66,9 @@ def test_nested_structures(nested):
     (lambda args, kwargs: (args, {**kwargs, "mode": "plain"}), "the argument kwargs.'mode'. is 'plain', and the import has fixed it to"),
     (lambda args, kwargs: (args, {**kwargs, "extra": {"bias": args[0]}}), "another structure: args.0., args.1., kwargs.'mode'.,"),
     (lambda args, kwargs: ((1, 3.0), kwargs), "imported with a tensor where this call has int 1"),
+    (lambda args, kwargs: ((None, 3.0), kwargs), "imported with a tensor where this call has NoneType None"),
+    (lambda args, kwargs: ((args[0].to_sparse(), 3.0), kwargs), "takes dense tensors, and this call has one with torch.sparse_coo"),
+    (lambda args, kwargs: ((args[0] * 1j, 3.0), kwargs), "a tensor of real numbers where this call has one of torch.complex64"),
     (lambda args, kwargs: (args, {**kwargs, "skipped": args[0]}), "imported without the argument 'skipped'"),
     (lambda args, kwargs: ((), {}), "missing a required argument: 'x'"),
     (lambda args, kwargs: (args, {**kwargs, "other": 1}), "unexpected keyword argument 'other'")], ids=str)
@@ -97,6 +102,23 @@ def test_a_result_of_transformers():
     for ours, theirs in zip(found.past_key_values.layers, expected.past_key_values.layers, strict=True):
         torch.testing.assert_close(ours.keys, theirs.keys, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(ours.values, theirs.values, rtol=1e-4, atol=1e-4)
+
+
+class Spectrum(torch.nn.Module):
+    """Any number of arguments; complex arguments and results, of which one is an argument."""
+
+    def forward(self, *signals, **by):
+        return torch.fft.fft(signals[0]) * by["a"] - by["b"], signals[1], by["a"].abs()
+
+
+def test_complex_numbers():
+    signals = torch.randn(2, 4), torch.randn(4, 2, dtype=torch.complex64).mH
+    by = {"a": torch.randn(2, 4, dtype=torch.complex64), "b": torch.randn(4, dtype=torch.complex64)}
+    compiled = legato.compile_torch(Spectrum().eval(), signals, by)
+    for given in by, {"b": by["b"].conj(), "a": by["a"]}:
+        same(compiled(*signals, **given), Spectrum()(*signals, **given))
+    with pytest.raises(legato.LegatoError, match="a tensor of complex numbers where this call has one"):
+        compiled(signals[0], signals[0], **by)
 
 
 class Scaled(torch.nn.Module):

@@ -119,7 +119,8 @@ def test_torch(matrix):
 @pytest.mark.parametrize("given, expected", [
     (np.array([[1, None]]), "an array of dtype object"), (np.array([["a"]]), "an array of dtype <U1"),
     (np.zeros((1, 1), "datetime64[s]"), "an array of dtype datetime64"), (np.zeros((1, 1), [("a", "f4")]), "an array of dtype"),
-    (np.zeros((1, 1), np.longdouble), "an array of dtype float128"), (np.zeros((1, 1)), "float64"),
+    (np.zeros((1, 1), "V4"), "an array of dtype .V4"), (np.zeros((1, 1), np.longdouble), "an array of dtype float128"),
+    (np.zeros((1, 1)), "float64"),
     (np.zeros((1, 1), complex), "element type differs"), (array.array("f", [1]), "a value of type array"), (3.0, "a float"), (None, "None"),
 ])
 def test_other_values(matrix, given, expected):
