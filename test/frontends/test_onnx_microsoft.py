@@ -78,6 +78,10 @@ def test_fused_products():
             continue  # refused by onnxruntime
         check("FusedGemm", [normal(3, 4), normal(5, 4), normal(5)], [1, 2], transB=1, alpha=0.5, activation=name,
               **({"activation_alpha": 0.3} if name == "LeakyRelu" else {}))
+    for name, parameters in {"Elu": {"alpha": 0.7}, "Selu": {"alpha": 1.5, "gamma": 1.1}, "Softplus": {}, "Softsign": {},
+                             "ThresholdedRelu": {"alpha": 0.4}, "HardSigmoid": {"alpha": 0.3, "beta": 0.6}}.items():
+        check("FusedGemm", [normal(3, 4), normal(4, 5)], [1], activation=name,
+              **{f"activation_{word}": value for word, value in parameters.items()})
     x, w, bias, z = normal(2, 3, 6, 5), normal(4, 3, 3, 3), normal(4), normal(2, 4, 6, 5)
     with_parameters = (("LeakyRelu", [0.3]), ("Clip", [-0.5, 0.5]), ("HardSigmoid", [0.3, 0.4]))
     for name, parameters in (*((name, []) for name in ACTIVATIONS[:-1]), *with_parameters):

@@ -173,7 +173,9 @@ def test_variants_of_group_query_attention():
     packed = [normal(B, 5, (N + 4) * D), None, None, None, None, np.full(B, 4, np.int32), np.array(5, np.int32)]
     check("GroupQueryAttention", packed, [6], OUTPUTS, **GQA)
     inputs = cached(1, 6, 6)
-    check("GroupQueryAttention", [*inputs, None, None, None, normal(B, N, 1, 7)], [6], OUTPUTS, **GQA)
+    for room in (6, 12):   # a bias has as many keys as were written, and a cache may have room for more
+        written = (np.arange(max(room, 7)) < 7)[:, None]
+        check("GroupQueryAttention", [*cached(1, 6, room), None, None, None, normal(B, N, 1, 7)], [6], OUTPUTS, written=written, **GQA)
     check("GroupQueryAttention", [*inputs, None, None, None, None, normal(N)], [6, 11], OUTPUTS, **GQA)
 
 

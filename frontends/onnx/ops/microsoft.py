@@ -55,29 +55,29 @@ def _transposed(node, index: int, letter: str):
     return node.x(index) if axes == list(range(rank)) else relax.permute_dims(node.x(index), axes=axes)
 
 
-def _activated(node, y, names: dict[str, tuple[tuple[str, float], ...]], values: list[float] | None):
-    """y through the activation of a fused op. ``names``: attributes of its parameters with their defaults, or ``values`` in order."""
-    name = node.text("activation", "", "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")
-    given = [node.number(f"activation_{word}", default) for word, default in names.get(name, ())] if values is None else values
+# of a fused op, the functions of its activations and their parameters in order, with their defaults
+_ACTIVATIONS = {
+    "": (lambda y: y, ()), "Relu": (relax.relu, ()), "Tanh": (relax.tanh, ()), "Sigmoid": (relax.sigmoid, ()),
+    "Softplus": (relax.softplus, ()), "Softsign": (relax.softsign, ()),
+    "LeakyRelu": (relax.leaky_relu, (("alpha", 0.01),)), "Elu": (relax.elu, (("alpha", 1.0),)),
+    "ThresholdedRelu": (relax.thresholded_relu, (("alpha", 1.0),)), "HardSigmoid": (relax.hard_sigmoid, (("alpha", 0.2), ("beta", 0.5))),
+    "Selu": (relax.selu, (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875))),
+    "Clip": (relax.clip, (("min", -math.inf), ("max", math.inf))),
+}
 
-    def parameter(place: int, default: float) -> float:
-        return given[place] if place < len(given) else default
 
-    if name == "LeakyRelu":
-        return relax.leaky_relu(y, alpha=parameter(0, 0.01))
-    if name == "Clip":
-        return relax.clip(y, min=parameter(0, -math.inf), max=parameter(1, math.inf))
-    if name == "HardSigmoid":
-        return relax.hard_sigmoid(y, alpha=parameter(0, 0.2), beta=parameter(1, 0.5))
-    return {"": lambda one: one, "Relu": relax.relu, "Tanh": relax.tanh, "Sigmoid": relax.sigmoid}[name](y)
+def _activation(node):
+    """The function of a fused op's activation, and its parameters with their defaults."""
+    return _ACTIVATIONS[node.text("activation", *_ACTIVATIONS)]
 
 
 @op("FusedGemm", 1, domain=_DOMAIN)
 def fused_gemm(node):
     """Gemm with an activation after it."""
-    names = {"LeakyRelu": (("alpha", 0.01),), "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
-             "Clip": (("alpha", -math.inf), ("beta", math.inf))}
-    return _activated(node, gemm.build(node), names, None)
+    function, parameters = _activation(node)
+    words = {"min": "alpha", "max": "beta"}
+    values = {name: node.number(f"activation_{words.get(name, name)}", default) for name, default in parameters}
+    return function(gemm.build(node), **values)
 
 
 @op("FusedConv", 1, domain=_DOMAIN)
@@ -85,7 +85,9 @@ def fused_conv(node):
     """Conv, with a tensor added and an activation after it."""
     y = conv.build(node)
     y = plus(y, node.x(3)) if node.given(3) else y
-    return _activated(node, y, {}, node.numbers("activation_params", []))
+    function, parameters = _activation(node)
+    given = node.numbers("activation_params", [])
+    return function(y, **{name: given[place] if place < len(given) else default for place, (name, default) in enumerate(parameters)})
 
 
 ENTRIES = (gelu, bias_gelu, fast_gelu, quick_gelu, fused_matmul, fused_gemm, fused_conv)

@@ -223,10 +223,14 @@ def group_query_attention(node):
 
 
 def _first_keys(node, index: int, keys: Size) -> ir.Value:
-    """A bias of as many keys as there are."""
-    if isinstance(keys, int) and isinstance(node.dims(index)[3], int) and node.dims(index)[3] != keys:
-        raise Refused(f"a bias of {node.dims(index)[3]} keys for {keys} is not supported")
-    return node.x(index)
+    """A bias of as many keys as there are, which adds nothing to those behind its own: rows of the cache that no query sees."""
+    bias = node.x(index)
+    *outer, last = node.dims(index, rank=4)
+    if last == keys:
+        return bias
+    if isinstance(last, int) and isinstance(keys, int) and last > keys:
+        raise Malformed(f"its bias has {last} keys, and there are {keys}")
+    return relax.concat([bias, relax.broadcast_to(number(0, bias), shape=[*outer, keys - last])], axis=3)
 
 
 def _grouped(node, heads: int, shared: int) -> tuple[ir.Value, ir.Value, ir.Value]:
