@@ -23,7 +23,7 @@ class TorchSignature:
     the names of the others; ``tree``, ``result_tree``: torch's specs of the arguments and of the result; ``leaves``: of each argument the
     number of the model's input, or None and the value that the import fixed; ``results``: of each result the number of the model's
     output, or None and its value; ``complex_inputs``, ``complex_outputs``: the inputs and outputs of the model that are pairs of numbers,
-    and complex numbers of the module.
+    and complex numbers of the module; ``numbers``: the outputs that are numbers of Python's, as sizes are.
     """
 
     label: str
@@ -36,6 +36,7 @@ class TorchSignature:
     results: tuple[tuple[int | None, Any], ...]
     complex_inputs: frozenset[int] = frozenset()
     complex_outputs: frozenset[int] = frozenset()
+    numbers: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, program: torch.onnx.ONNXProgram, model: object, label: str, constants: Mapping[int, Any]) -> TorchSignature:
@@ -57,6 +58,7 @@ class TorchSignature:
                 if spec.arg.name in pairs and spec.arg.name in inputs:
                     complex_inputs.add(inputs[spec.arg.name])
         results: list[tuple[int | None, Any]] = []
+        numbers = set[int]()
         count = 0
         for spec in exported.graph_signature.output_specs:
             if spec.kind == kinds.OutputKind.USER_OUTPUT:
@@ -64,11 +66,13 @@ class TorchSignature:
                 results.append((None, constants.get(len(results), spec.arg.value)) if fixed else (count, None))
                 if spec.arg.name in pairs:
                     complex_outputs.add(count)
+                if isinstance(spec.arg, (kinds.SymIntArgument, kinds.SymFloatArgument, kinds.SymBoolArgument)):
+                    numbers.add(count)
                 count += not fixed
         positional, keywords = exported.call_spec.in_spec.children()
         return cls(label, inspect.signature(model.forward) if isinstance(model, torch.nn.Module) else None, positional.num_children,
                    tuple(keywords.context or ()), exported.call_spec.in_spec, tuple(leaves), exported.call_spec.out_spec, tuple(results),
-                   frozenset(complex_inputs), frozenset(complex_outputs))
+                   frozenset(complex_inputs), frozenset(complex_outputs), frozenset(numbers))
 
     def flat(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
         """The tensors of a call as the model takes them, in the order of its inputs. LegatoError for arguments of another structure than
@@ -157,8 +161,9 @@ class TorchSignature:
         import torch  # pyright: ignore[reportMissingImports]
         from torch.utils import _pytree  # pyright: ignore[reportMissingImports]
 
-        whole = [torch.view_as_complex(value) if number in self.complex_outputs else value for number, value in enumerate(outputs)]
-        return _pytree.tree_unflatten([fixed if number is None else whole[number] for number, fixed in self.results], self.result_tree)
+        values = [torch.view_as_complex(value) if number in self.complex_outputs else value.item() if number in self.numbers else value
+                  for number, value in enumerate(outputs)]
+        return _pytree.tree_unflatten([fixed if number is None else values[number] for number, fixed in self.results], self.result_tree)
 
 
 def _places(leaves: Sequence[tuple[Any, Any]]) -> str:

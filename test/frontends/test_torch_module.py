@@ -21,12 +21,12 @@ torch.export.register_dataclass(Scores, serialized_type_name="test_torch_module.
 
 class Nested(torch.nn.Module):
     """Arguments by position and keyword, in dicts and lists, and a number and a text; a result of a dict, a dataclass, tuples, None, an
-    argument, a number and a text."""
+    argument, a number, a text and a size."""
 
     def forward(self, x, scale=2.0, mode="plain", *, extra, skipped=None):
         y = x * scale + extra["bias"] - extra["more"][0]
         y = -y if mode == "negated" else y
-        return {"scores": Scores(y, (x, [y.sum(0), None])), "bias": extra["bias"], "again": y, "about": (3, mode)}
+        return {"scores": Scores(y, (x, [y.sum(0), None])), "bias": extra["bias"], "again": y, "about": (3, mode, 2 * x.shape[0])}
 
 
 def call(size):
