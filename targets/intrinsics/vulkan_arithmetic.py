@@ -3,11 +3,12 @@
 Seen in Mesa's driver for CPUs, which folds x * 0 and 0 / x to 0, leaves x / 0 undefined, and does not round all f64; the specification
 allows most of it to any driver that does not offer SignedZeroInfNanPreserve.
 """
+from collections.abc import Callable
 from math import copysign
 from typing import Any
 
 from legato.core.errors import Refusal
-from legato.core.ir_helpers import constant_number
+from legato.core.ir_helpers import constant_number, with_element
 from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import repeated
 from legato.targets.intrinsics.lanes import Lanes
@@ -15,6 +16,7 @@ from legato.targets.rule import intrinsic
 
 INFINITY = float("inf")
 WIDE = ("f32", "f64")
+WORD = 32       # bits
 
 
 @intrinsic("arith.remsi", moment="lower", dtypes=("i8", "i16", "i32", "i64"))
@@ -71,19 +73,48 @@ def with_the_sign_of(op: Any, x: ir.Value, y: ir.Value) -> ir.Value:
     return e.select(e.ints.compare("lt", e.to_bits(y), e.ints.const(0)), arith.negf(size), size)
 
 
-@intrinsic("math.ctlz", moment="lower", dtypes=("i64",))
+@intrinsic("math.ctlz", moment="lower", dtypes=("i8", "i16", "i64"))
 def leading_zeros(op: Any, x: ir.Value) -> ir.Value:
-    """Of the halves: SPIR-V finds the most significant bit of 32."""
+    """Of 32 bits, in which SPIR-V finds the most significant one: of the halves of 64, and of shorter integers behind further zeros."""
+    e = Lanes.of(x.type)
+    if e.bits < WORD:
+        return arith.subi(in_words(math.ctlz, x), e.const(WORD - e.bits))
     return op.each(wide_leading_zeros)
 
 
 def wide_leading_zeros(x: ir.Value) -> ir.Value:
     """The zeros before the first one of 64 bits, of a scalar."""
-    i32 = ir.IntegerType.get_signless(32)
-    e = Lanes.of(i32)
-    high, low = (arith.trunci(i32, half) for half in (arith.shrui(x, Lanes.of(x.type).const(32)), x))
-    found = arith.select(e.compare("eq", high, e.const(0)), arith.addi(math.ctlz(low), e.const(32)), math.ctlz(high))
+    low, high = halves(x)
+    e = Lanes.of(low.type)
+    found = arith.select(e.compare("eq", high, e.const(0)), arith.addi(math.ctlz(low), e.const(WORD)), math.ctlz(high))
     return arith.extui(x.type, found)
+
+
+@intrinsic("math.ctpop", moment="lower", dtypes=("i8", "i16", "i64"))
+def ones(op: Any, x: ir.Value) -> ir.Value:
+    """Of 32 bits, for which alone Vulkan has OpBitCount."""
+    if Lanes.of(x.type).bits < WORD:
+        return in_words(math.ctpop, x)
+    low, high = halves(x)
+    return arith.extui(x.type, arith.addi(math.ctpop(low), math.ctpop(high)))
+
+
+@intrinsic("math.cttz", moment="lower", dtypes=("i8", "i16", "i32", "i64"))
+def trailing_zeros(op: Any, x: ir.Value) -> ir.Value:
+    """The ones below the last one, all of 0: upstream has no conversion."""
+    e = Lanes.of(x.type)
+    return math.ctpop(arith.andi(arith.subi(x, e.const(1)), arith.xori(x, e.const(-1))))
+
+
+def in_words(function: Callable[[ir.Value], ir.Value], x: ir.Value) -> ir.Value:
+    """A function of 32 bits of a shorter integer."""
+    return arith.trunci(x.type, function(arith.extui(with_element(x.type, ir.IntegerType.get_signless(WORD)), x)))
+
+
+def halves(x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The lower and the upper 32 bits of 64."""
+    word = with_element(x.type, ir.IntegerType.get_signless(WORD))
+    return arith.trunci(word, x), arith.trunci(word, arith.shrui(x, Lanes.of(x.type).const(WORD)))
 
 
 @intrinsic("arith.remf", moment="lower", dtypes=WIDE)
@@ -125,5 +156,5 @@ def with_sign(e: Lanes, size: float, x: ir.Value, zero: ir.Value) -> ir.Value:
     return e.select(negative, e.const(size if flipped else -size), e.const(-size if flipped else size))
 
 
-RULES = (signed_remainder, times_zero, zero_in_division, whole_part, round_to_even, with_the_sign_of, leading_zeros,
+RULES = (signed_remainder, times_zero, zero_in_division, whole_part, round_to_even, with_the_sign_of, leading_zeros, ones, trailing_zeros,
           exact_remainder)

@@ -83,3 +83,38 @@ def test_remainders_of_floats():
     for found, want in zip(legato.compile(float_remainders, target="vulkan")(*given), wanted, strict=True):
         np.testing.assert_array_equal(found, want)
         np.testing.assert_array_equal(np.signbit(found)[want == 0], np.signbit(want)[want == 0])
+
+
+@T.prim_func
+def counts_of_bits(A: T.Buffer((40,), "int8"), B: T.Buffer((40,), "int16"), C: T.Buffer((40,), "int32"), D: T.Buffer((40,), "int64"),
+                   a: T.Buffer((40,), "int8"), b: T.Buffer((40,), "int16"), c: T.Buffer((40,), "int32"), d: T.Buffer((40,), "int64"),
+                   p: T.Buffer((40,), "int8"), q: T.Buffer((40,), "int16"), r: T.Buffer((40,), "int32"), s: T.Buffer((40,), "int64")):
+    for i in range(40):
+        a[i] = T.clz(A[i])
+        b[i] = T.clz(B[i])
+        c[i] = T.clz(C[i])
+        d[i] = T.clz(D[i])
+        p[i] = T.popcount(A[i])
+        q[i] = T.popcount(B[i])
+        r[i] = T.popcount(C[i])
+        s[i] = T.popcount(D[i])
+
+
+@pytest.mark.parametrize("target", ["vulkan", "vulkan{int64=false}"])
+def test_counts_of_bits(target):
+    """Leading zeros, trailing zeros and ones: SPIR-V counts in words of 32 bits."""
+    random = np.random.default_rng(0)
+    given = [random.integers(np.iinfo(t).min, np.iinfo(t).max, 40, t) >> random.integers(0, 8 * t().itemsize, 40, t)
+             for t in (np.int8, np.int16, np.int32, np.int64)]
+    for x in given:
+        x[:3] = 0, np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+        x[20:] <<= random.integers(0, 8 * x.itemsize, 20, x.dtype)
+    texts = [[f"{int(n) & (1 << 8 * x.itemsize) - 1:0{8 * x.itemsize}b}" for n in x] for x in given]
+    leading, ones = ([[count(text) for text in row] for row in texts]
+                     for count in (lambda text: len(text) - len(text.lstrip("0")), lambda text: text.count("1")))
+    for found, want in zip(legato.compile(counts_of_bits, target)(*given), leading + ones, strict=True):
+        np.testing.assert_array_equal(found, want)
+    trailing = [[len(text) - len(text.rstrip("0")) for text in row] for row in texts]
+    kernel = legato.Module.parse(str(counts_of_bits.module()).replace("math.ctlz", "math.cttz"))
+    for found, want in zip(legato.compile(kernel, target)(*given), trailing + ones, strict=True):
+        np.testing.assert_array_equal(found, want)
