@@ -22,7 +22,7 @@ class KernelTables:
 
     expressions: Mapping[type[ast.AST], Callable[["KernelParser", Any], Any]]
     statements: Mapping[type[ast.AST], Callable[["KernelParser", Any], None]]
-    to_the_end: Mapping[str, Callable[["KernelParser", ast.Call, list[ast.stmt]], None]]
+    to_the_end: Mapping[str, Callable[["KernelParser", ast.Call, list[ast.stmt], ast.expr | None], None]]
 
 
 class KernelParser:
@@ -76,11 +76,11 @@ class KernelParser:
     def statements(self, nodes: list[ast.stmt]) -> None:
         """Builds statements in order."""
         for number, node in enumerate(nodes):
-            call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+            call = node.value if isinstance(node, ast.Expr | ast.Assign) and isinstance(node.value, ast.Call) else None
             open_scope = self.tables.to_the_end.get(str(self.word(call))) if call is not None else None
             if call is not None and open_scope is not None:
                 with self.source.at(node):
-                    open_scope(self, call, nodes[number + 1:])
+                    open_scope(self, call, nodes[number + 1:], node.targets[0] if isinstance(node, ast.Assign) else None)
                 return
             self.statement(node)
 

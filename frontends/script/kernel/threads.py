@@ -34,7 +34,8 @@ def env_thread(parser: KernelParser, node: ast.Call) -> Thread:
 
 
 def launch(parser: KernelParser, call: ast.Call, body: list[ast.stmt], target: ast.expr | None = None) -> None:
-    """A loop over a thread axis around statements: ``with T.launch_thread("threadIdx.x", 32) as tx:``."""
+    """A loop over a thread axis around statements: ``with T.launch_thread("threadIdx.x", 32) as tx:``, or around those behind it:
+    ``tx = T.launch_thread("threadIdx.x", 32)``."""
     given = named(parser, call, "thread", "extent")
     if len(given) != 2:
         raise Misuse("T.launch_thread takes a thread and its extent: T.launch_thread(\"threadIdx.x\", 32)")
@@ -46,4 +47,4 @@ def launch(parser: KernelParser, call: ast.Call, body: list[ast.stmt], target: a
         parser.statements(body)
 
 
-TO_THE_END = {"launch_thread": launch}  # as a statement it applies to the statements after it
+TO_THE_END = {"launch_thread": launch}  # as a statement, or assigned, it applies to the statements after it

@@ -12,7 +12,7 @@ from legato.dialects.tir.walk import loops
 
 # operand counts: no dependencies; blocks and threads in x, y, z; no clusters, no dynamic shared memory
 NO_CLUSTERS = [0] + [1] * 6 + [0] * 5
-PURE = ("arith.", "memref.dim", "index.", "affine.")
+PURE = ("arith.", "memref.dim", "tensor.dim", "index.", "affine.")
 MOST_ON_X = 2**31 - 1   # blocks, for which tir-fold-grids provides
 MOST_BLOCKS = 65535     # on the axes y and z, of any device
 MOST_THREADS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64}

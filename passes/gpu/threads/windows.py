@@ -10,12 +10,15 @@ from legato.analysis.indices.forms import Forms, moving, roots
 from legato.analysis.indices.linear import Linear
 from legato.analysis.indices.points import MOST_POINTS, Sample, can_count
 from legato.core.diagnostics import PassFailed
+from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import AllocBufferOp, ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch
 from legato.passes.gpu.threads.points import as_keys, points_of
+
+MOST_PADDING = 32   # bytes at the ends of rows in shared memory
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,13 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
             break
     if private:
         check_private(launch, made, touched, forms, bases)
-    return shrink(full, accesses, forms, bases, touched)
+    whole = not private and all(base is not None and not base.terms for base in bases)
+    return shrink(full, accesses, forms, bases, touched, row_padding(made) if whole else 0)
+
+
+def row_padding(made: AllocBufferOp) -> int:
+    """By how many elements the rows of a buffer that is a tile as it is written are at most longer than what is used of them."""
+    return MOST_PADDING // element_bytes(made.operation.results[0].type.element_type)
 
 
 def comes_from(value: ir.Value, ids: set[ir.Value], launch: ir.Operation) -> bool:
@@ -178,8 +187,9 @@ def check_private(launch: Launch, made: AllocBufferOp, touched: list[TouchedWind
 
 
 def shrink(full: list[int], accesses: list[ir.Operation], forms: list[list[Linear]], bases: Sequence[Linear | None],
-           touched: list[TouchedWindow]) -> list[int]:
-    """The shape of the region; rebases the accesses to start at 0."""
+           touched: list[TouchedWindow], padding: int) -> list[int]:
+    """The shape of the region; rebases the accesses to start at 0. Rows of up to ``padding`` elements more than are used keep their length:
+    it puts them into different banks."""
     shape = []
     for axis, (size, base) in enumerate(zip(full, bases)):
         columns = known_columns(touched, axis)
@@ -188,7 +198,8 @@ def shrink(full: list[int], accesses: list[ir.Operation], forms: list[list[Linea
             continue
         found = [c for c in columns if len(c)]
         low, high = (min(int(c.min()) for c in found), max(int(c.max()) for c in found)) if found else (0, 0)
-        if not base.terms and size != ir.ShapedType.get_dynamic_size() and high - low + 1 >= size:
+        spare = padding if axis == len(full) - 1 else 0
+        if not base.terms and size != ir.ShapedType.get_dynamic_size() and high - low + 1 >= size - spare:
             shape.append(size)
             continue
         shape.append(high - low + 1)

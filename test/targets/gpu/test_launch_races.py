@@ -16,8 +16,8 @@ from test_random_threads import Kernel
 KERNELS = {name: one for name, one in vars(threads_kernels).items() if type(one) is type(threads_kernels.add_one)}
 
 
-# of which something is not modelled, and what: the number of places of a shift, atomic additions
-UNDECIDED = {"tree": "shrsi", "histogram": "atomic|depends on"}
+# of which something is not modelled, and what: the number of places of a shift, atomic additions; conditions by sizes of the call
+UNDECIDED = {"tree": "shrsi", "histogram": "atomic|depends on", "transposed": "depends on"}
 
 
 def verdicts(module: Module) -> list[Verdict]:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from emulate import barriers_of, emulated, inputs
 from thoroughly import pairs, sampled, thorough
-from threads_kernels import REFERENCES, matmul, matmul_tiled
+from threads_kernels import REFERENCES, matmul, matmul_tiled, transposed
 
 import legato
 from legato.core.ir_helpers import find
@@ -13,7 +13,7 @@ from legato.script import T
 SIZES = {"n": 5, "m": 13, "k": 19}
 BARRIERS = {"reversed_rows": 1, "rotated": 2, "double_buffer": 1, "matmul": 2, "matmul_tiled": 2, "matmul_any": 2, "softmax": 2,
             "under_condition": 1, "once": 1, "tree": 1, "histogram": 2, "from_the_step_before": 1, "every_other": 2, "fetched_twice": 1,
-            "sizes_of_buffers": 1}
+            "sizes_of_buffers": 1, "transposed": 1}
 
 
 @pytest.mark.parametrize("kernel", REFERENCES, ids=lambda k: k.__name__)
@@ -22,6 +22,11 @@ def test_kernel(kernel):
     arrays = inputs(exe, **SIZES)
     np.testing.assert_allclose(exe(*arrays), REFERENCES[kernel](*arrays), rtol=1e-5, atol=1e-5)
     assert barriers_of(kernel) == BARRIERS.get(kernel.__name__, 0)
+
+
+def test_tiles_keep_their_padding():
+    """What a kernel adds to rows in shared memory, which puts them into different banks."""
+    assert "workgroup(%arg14 : memref<16x17xf32" in str(legato.lower(transposed, "nvvm", last="scheduled"))
 
 
 @pytest.mark.parametrize("kernel,number", sampled([

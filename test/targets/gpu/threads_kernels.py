@@ -385,6 +385,21 @@ def sizes_of_buffers(A: T.Buffer(("m", 8), "float32"), B: T.Buffer(("m", 8), "fl
             B[bx, tx] = s[bx, 7 - tx]
 
 
+@T.prim_func
+def transposed(A: T.Buffer(("m", "n"), "float32"), B: T.Buffer(("n", "m"), "float32")):
+    """Both axes of the grid have sizes of the call, the inner one's read inside of the outer one; as TVM prints launches."""
+    by = T.launch_thread("blockIdx.y", (A.shape[0] + 15) // 16)
+    bx = T.launch_thread("blockIdx.x", (A.shape[1] + 15) // 16)
+    tile = T.alloc_buffer((16, 17), "float32", scope="shared")
+    ty = T.launch_thread("threadIdx.y", 16)
+    tx = T.launch_thread("threadIdx.x", 16)
+    if by * 16 + ty < A.shape[0] and bx * 16 + tx < A.shape[1]:
+        tile[ty, tx] = A[by * 16 + ty, bx * 16 + tx]
+    T.tvm_storage_sync("shared")
+    if bx * 16 + ty < A.shape[1] and by * 16 + tx < A.shape[0]:
+        B[bx * 16 + ty, by * 16 + tx] = tile[tx, ty]
+
+
 REFERENCES = {
     add_one: lambda a: np.exp(a) + F(1), reversed_rows: lambda a: a[:, ::-1], rotated: rotated_numpy,
     double_buffer: lambda a: a[:, ::-1], matmul: np.matmul, matmul_tiled: np.matmul, matmul_any: np.matmul, softmax: softmax_numpy,
@@ -393,5 +408,5 @@ REFERENCES = {
     cube: lambda a: a.transpose(2, 1, 0), tree: lambda a: a.sum(-1),
     histogram: lambda a: np.bincount(a, minlength=10)[::-1].astype(np.int32), device_function: np.cos,
     from_the_step_before: lambda a: np.concatenate([np.zeros_like(a[:, :1]), a[:, :-1, ::-1]], 1), every_other: every_other_numpy,
-    fetched_twice: lambda a: a[4:, ::-1] * F(2), sizes_of_buffers: lambda a: a[:, ::-1] + F(len(a)),
+    fetched_twice: lambda a: a[4:, ::-1] * F(2), sizes_of_buffers: lambda a: a[:, ::-1] + F(len(a)), transposed: np.transpose,
 }
