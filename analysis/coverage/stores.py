@@ -73,10 +73,11 @@ def covers_load(load: ir.Operation, store: ir.Operation, shape: Sequence[Size], 
     if not in_init and (first.block != second.block or not first.is_before_in_block(second)):
         return False
     fixed = [op.opview.variable for op in common if op.name == "tir.for"]
-    written = StoredBox(store, shape, sizes, False, fixed)
+    held = [op for op in common if op.name == "scf.if"]     # of the load too
+    written = StoredBox(store, shape, sizes, False, fixed, held=held)
     if written.box is None:
         return False
-    reader = StoredBox(store, shape, sizes, False, fixed)
+    reader = StoredBox(store, shape, sizes, False, fixed, held=held)
     reader.store, reader.around = load, list(reversed(ancestors(load)))
     try:
         forms = reader.index_forms()
@@ -110,12 +111,12 @@ class StoredBox:
 
     ``either``: the innermost condition around the store does not matter. ``fixed``: variables of loops of which one step is looked at; the
     box is that of the rest of the indices, and ``parts`` are what these variables make of each index. ``indices``: those of a space of
-    ``shape`` that another op than a store, such as a block, runs for.
+    ``shape`` that another op than a store, such as a block, runs for. ``held``: conditions that hold.
     """
 
     def __init__(self, store: ir.Operation, shape: Sequence[Size], sizes: KernelSizes, either: bool, fixed: Collection[ir.Value] = (),
-                 indices: Sequence[ir.Value] | None = None):
-        self.store, self.shape, self.sizes, self.fixed = store, shape, sizes, fixed
+                 indices: Sequence[ir.Value] | None = None, held: Collection[ir.Operation] = ()):
+        self.store, self.shape, self.sizes, self.fixed, self.held = store, shape, sizes, fixed, held
         self.indices = list(store.operands)[2:] if indices is None else list(indices)
         self.box: Box | None = None
         self.parts: list[Linear] = []
@@ -134,7 +135,7 @@ class StoredBox:
         """The conditions that must hold, or not, for the store to happen."""
         chain = [*self.around, self.store]
         return [(op.operands[0], op.regions[0].blocks[0] == chain[n + 1].block) for n, op in enumerate(chain[:-1])
-                if op.name == "scf.if" and (self.free is None or op != self.free)]
+                if op.name == "scf.if" and op not in self.held and (self.free is None or op != self.free)]
 
     def _box(self) -> Box:
         for op in self.around:
@@ -149,11 +150,12 @@ class StoredBox:
                 raise _NoBoxError("it is written under a condition")
             needed += [form for form in found if not _is_natural(forms, form)]
         tails = [Linear({}, size - 1) - index for index, size in zip(indices, self.shape)]
-        if any(form not in tails for form in needed):
+        used = {*self.fixed, *(variable for index in indices for term in index.terms for variable in variables_of(term))}
+        if any(form not in tails and not self._holds_at_first(form, used) for form in needed):
             raise _NoBoxError("it is written under a condition")
         self.parts = [index.only(_outer(index, self.fixed)) for index in indices]
         rests, extents = _in_digits([index.without(_outer(index, self.fixed)) for index in indices], dict(forms.extents))
-        used: set[Any] = set()
+        used = set()
         box = []
         for index, tail, size in zip(rests, tails, self.shape):
             if used & set(index.terms):
@@ -167,6 +169,10 @@ class StoredBox:
             if variable not in {*used, *self.fixed} and not at_most(1, extent) and variable in self._running:
                 raise _NoBoxError("a loop around its store may have no step")
         return tuple(box)
+
+    def _holds_at_first(self, form: Linear, used: Collection[Any]) -> bool:
+        """Whether a form is 0 or more in the first step of loops around that the indices are not made of, such as those of a reduction."""
+        return all(term in self._running and term not in used for term in form.terms) and at_most(0, form.constant)
 
     def index_forms(self) -> Forms:
         """Index arithmetic in the variables of the loops, which begin at 0."""

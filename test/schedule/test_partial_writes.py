@@ -80,9 +80,27 @@ def test_pad_where_a_condition_keeps_to_a_smaller_buffer(block):
     np.testing.assert_array_equal(legato.compile(sch.module, "llvm{check-bounds=true fill-memory=true}")(given), given + 1)
 
 
-def test_a_block_that_writes_all_needs_no_copy_before():
+@T.prim_func
+def later_columns(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    for i, j, k in T.grid(4, 8, 3):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            if vk > vi:
+                C[vi, vj] = A[vi, vj]
+
+
+def test_a_condition_that_fails_for_some_elements_leaves_them():
+    """There is no step of the depth in which it holds for the last rows."""
+    sch = Schedule(later_columns.module())
+    sch.cache_write(sch.get_block("C"), 0, "global")
+    assert "C_global_start" in str(sch.module)
+
+
+@pytest.mark.parametrize("loop", [0, 2])
+def test_a_block_that_writes_all_needs_no_copy_before(loop):
+    """Nor where the loop over the rows, or over the depth, has a remainder."""
     sch = Schedule(first_terms.module())
-    sch.split(sch.get_loops(sch.get_block("C"))[0], [-1, 3])
+    sch.split(sch.get_loops(sch.get_block("C"))[loop], [-1, 3 if loop == 0 else 2])
     sch.cache_write(sch.get_block("C"), 0, "global")
     assert len(sch.get_child_blocks(sch.get_loops(sch.get_block("C"))[0])) == 1 and "C_global_start" not in str(sch.module)
 
