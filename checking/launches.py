@@ -9,11 +9,13 @@ from __future__ import annotations
 from legato.checking.launch_text import BARRIER, COMMON, DONE, IDS, SHUFFLE, STATES, SUSPEND, WARP, launch_text
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import find, index
-from legato.core.mlir import arith, func, ir, memref
+from legato.core.mlir import arith, func, ir, memref, scf
 from legato.core.upstream import run_on
 from legato.dialects.module import Module
 
 SIZES = 6                        # operands of a launch before its arguments: of the grid, and of a block
+COPY = "nvgpu.device_async_copy"
+COPY_GROUPS = ("nvvm.cp.async.commit.group", "nvvm.cp.async.wait.group")
 ATOMIC = ("memref.atomic_rmw", "memref.generic_atomic_rmw")
 
 
@@ -112,6 +114,11 @@ def thread_function(kernel: ir.Operation, name: str, kept: int) -> ir.Operation:
         with ir.InsertionPoint(op), op.location:
             replace_shuffle(op, me, states, exchange)
         op.erase()
+    for op in find(kernel, COPY):
+        with ir.InsertionPoint(op), op.location:
+            copy_at_once(op)
+    for op in [*find(kernel, *COPY_GROUPS), *find(kernel, COPY)]:
+        op.erase()
     for op in find(kernel, "gpu.return"):
         with ir.InsertionPoint(op), op.location:
             memref.store(number(64, DONE), states, [me])
@@ -124,6 +131,24 @@ def thread_function(kernel: ir.Operation, name: str, kept: int) -> ir.Operation:
     for block in blocks:
         block.append_to(made.regions[0])
     return made
+
+
+def copy_at_once(op: ir.Operation) -> None:
+    """An asynchronous copy, made where it begins: elements beyond those that it reads become 0."""
+    _, to, _, at, counted = op.attributes["operandSegmentSizes"]
+    operands, lanes = list(op.operands), ir.IntegerAttr(op.attributes["dstElements"]).value
+    target, source = operands[0], operands[1 + to]
+    written, read = operands[1:1 + to], operands[2 + to:2 + to + at]
+    count = operands[-1] if counted else index(lanes)
+    element = ir.MemRefType(source.type).element_type
+    for lane in range(lanes):
+        branch = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.ult, index(lane), count).result, [element], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf.YieldOp([memref.load(source, [*read[:-1], arith.AddIOp(read[-1], index(lane)).result])])
+        with ir.InsertionPoint(branch.else_block):
+            zero = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
+            scf.YieldOp([arith.ConstantOp(element, zero).result])
+        memref.store(branch.results[0], target, [*written[:-1], arith.AddIOp(written[-1], index(lane)).result])
 
 
 def number(width: int, value: int) -> ir.Value:

@@ -16,13 +16,13 @@ from legato.targets.catalog import Catalog
 GPU = "nvvm{approx=true}"
 
 
-def called(text, *arrays):
-    """Calls the kernel @k of a module on arrays."""
+def called(text, *arrays, name="k"):
+    """Calls a kernel of a module on arrays."""
     module = legato.Module.parse(text)
     kernels = NativeKernels(module, CompiledKernels(), PassContext(Catalog().resolve))
     memory = [Memory.holding(array) for array in arrays]
     with module.context, ir.Location.unknown():
-        kernels.call("k", memory)
+        kernels.call(name, memory)
     return [one.array() for one in memory]
 
 
@@ -95,6 +95,21 @@ def test_the_pipeline_of_a_gpu_passes_as_far_as_kernels_are_not_its_code():
     module, _ = before("columns", "relax-require-sizes")
     report = legato.check(module, target=GPU, last="outlined", samples=1)
     assert report.changed > 20 and not report.notes and not report.unchecked, str(report)
+
+
+PRODUCT = """func.func @main(%x: tensor<40x70xf32>, %w: tensor<70x50xf32>) -> tensor<40x50xf32> {
+  %0 = "relax.matmul"(%x, %w) : (tensor<40x70xf32>, tensor<70x50xf32>) -> tensor<40x50xf32>
+  return %0 : tensor<40x50xf32>
+}"""
+
+
+def test_asynchronous_copies():
+    """Those of a product's tiles, which read beyond the operands' ends in part."""
+    text = str(legato.lower(legato.Module.parse(PRODUCT), GPU, last="outlined"))
+    assert "nvgpu.device_async_copy" in text
+    x, w = (np.random.default_rng(0).standard_normal(shape, np.float32) for shape in ((40, 70), (70, 50)))
+    *_, found = called(text, x, w, np.zeros((40, 50), np.float32), name="kernel_matmul")
+    np.testing.assert_allclose(found, x @ w, rtol=1e-5, atol=1e-5)
 
 
 def without_barrier(number):
