@@ -2,7 +2,10 @@
 
 Their indices are ranges, one for each axis, expanded to all places of the box and joined; large ones are ops, small ones were folded to a
 constant.
+
+A scatter writes in place where it may, as a concatenation never does: few updates of a tensor that need not be copied stay scatters.
 """
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +14,12 @@ from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import dims
-from legato.passes.graph.rewriter import GraphRewriter
+from legato.dialects.relax.markers import DONATED
+from legato.passes.graph.rewriter import GraphRewriter, dtype_of
 
 COMBINED = {"add": relax.add, "mul": relax.multiply, "max": relax.maximum, "min": relax.minimum}
 RESHAPES = ("reshape", "expand_dims", "squeeze")
+COPIED = 8      # elements that are copied in the time that one tuple of indices takes
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,12 @@ def scattered_box(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """``scatter_nd`` to a box: a concatenation of what is around it and the updates, or what these and the box's elements are combined
     to."""
     x, indices, updates = op.operands
-    sizes, grid = dims(x.type), dims(indices.type)[:-1]
+    sizes, grid, reduction = dims(x.type), dims(indices.type)[:-1], relax.attributes_of(op)["reduction"]
+    if reduction != "none" and dtype_of(x) == np.bool_:
+        return None     # arithmetic is of numbers
     if not all(isinstance(size, int) and size > 0 for size in (*sizes[:indices.type.shape[-1]], *grid)):
+        return None
+    if not (_is_copied(r, x) or (x.type.has_static_shape and COPIED * math.prod(grid) >= math.prod(sizes))):
         return None
     ranges = _ranges(r, indices)
     if ranges is None:
@@ -47,7 +56,17 @@ def scattered_box(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
             return None
         box.append((start, start + one.count))
     updates = relax.reshape(updates, [*(one.count for one in ranges), *sizes[len(ranges):]])
-    return _placed(x, updates, box, relax.attributes_of(op)["reduction"])
+    return _placed(x, updates, box, reduction)
+
+
+def _is_copied(r: GraphRewriter, x: ir.Value) -> bool:
+    """Whether a scatter writes to a copy of x in any case: a constant, or an argument of a function that donates none."""
+    while (op := r.find(x, *RESHAPES)) is not None:
+        x = op.operands[0]
+    if not isinstance(x.owner, ir.Block):
+        return r.is_constant(x)
+    function = x.owner.owner.operation
+    return function.name == "func.func" and DONATED not in function.attributes
 
 
 def _ranges(r: GraphRewriter, indices: ir.Value) -> list[Range] | None:

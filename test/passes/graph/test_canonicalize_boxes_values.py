@@ -3,7 +3,9 @@ import numpy as np
 import pytest
 from graphs import build, check, names
 
+from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.markers import DONATED
 from legato.passes.graph.canonicalize.canonicalize import Canonicalize
 from legato.passes.graph.fold_constants import FoldConstants
 
@@ -62,3 +64,33 @@ def test_known_at_the_call():
         module = build([shape, [2, 3, shape[2]]], lambda x, updates, at=pairs: relax.scatter_nd(x, relax.constant(at), updates))
         found = names(check(module, [Canonicalize()], [given, [2, 3, 5]], tolerance=0))
         assert ("scatter_nd" in found) == kept
+
+
+@pytest.mark.parametrize("box, kept", [([(1, 2)], True), ([(1, 2), (2, 3)], True), ([(0, 4), (1, 6)], False)])
+def test_in_place(box, kept):
+    """A few rows of what the graph computes are written in place; an argument would be copied."""
+    places, sizes = np.stack(np.meshgrid(*(np.arange(*one) for one in box), indexing="ij"), -1), [4, 6, 5]
+    for made, expected in [(relax.negative, kept), (lambda x: x, False)]:
+        module = build([sizes, [*places.shape[:-1], *sizes[len(box):]]],
+                       lambda x, updates, made=made: relax.scatter_nd(made(x), relax.constant(places), updates))
+        assert ("scatter_nd" in names(check(module, [Canonicalize()], tolerance=0))) == expected
+
+
+def test_donated():
+    """An argument whose memory the result takes is written in place, as a cache is."""
+    module = build([[4, 30], [1, 30]], lambda x, updates: relax.scatter_nd(x, relax.constant(np.array([[2]])), updates))
+    with module.context:
+        module.function().operation.attributes[DONATED] = ir.DenseI64ArrayAttr.get([0])
+    assert names(check(module, [Canonicalize()], tolerance=0)) == ["scatter_nd"]
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+def test_truth_values(reduction):
+    """Truth values are combined by scatters, not by ops, which are of numbers."""
+    def body(x, updates):
+        positive = [relax.greater(one, relax.constant(np.float32(0))) for one in (x, updates)]
+        scattered = relax.scatter_nd(positive[0], relax.constant(np.array([[1], [2]])), positive[1], reduction=reduction)
+        return relax.astype(scattered, dtype=np.dtype(np.float32))
+
+    module = build([[4, 30], [2, 30]], body)
+    assert "scatter_nd" in names(check(module, [Canonicalize()], tolerance=0))
