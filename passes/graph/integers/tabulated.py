@@ -144,8 +144,8 @@ class TabulatedValues:
             return self._padded(op, first)
         if op.name == CONCAT:
             axis = relax.attributes_of(op)["axis"]
-            return TabulatedValue(first.dtype, first.table, lambda: relax.concat([one.moved() for one in found], axis=axis))
-        return TabulatedValue(first.dtype, first.table, lambda: rebuilt(op, [first.moved(), *others]))
+            return TabulatedValue(first.dtype, first.table, _once(lambda: relax.concat([one.moved() for one in found], axis=axis)))
+        return TabulatedValue(first.dtype, first.table, _once(lambda: rebuilt(op, [first.moved(), *others])))
 
     def _padded(self, op: ir.Operation, given: TabulatedValue) -> TabulatedValue | None:
         """Padded with the byte whose result is what is padded with, if there is one."""
@@ -156,7 +156,21 @@ class TabulatedValues:
                 return None
             attributes["value"] = float(every_byte(given.dtype)[places[0]])
         pad = present(relax.op_class(op))
-        return TabulatedValue(given.dtype, given.table, lambda: pad.build(given.moved(), **attributes))
+        return TabulatedValue(given.dtype, given.table, _once(lambda: pad.build(given.moved(), **attributes)))
+
+
+def _once(build: Callable[[], ir.Value]) -> Callable[[], ir.Value]:
+    """Builds a value once in front of an op, however many ways lead to it: chains of concatenations of slices have a power of two."""
+    last: tuple[ir.Operation, ir.Value] | None = None
+
+    def built() -> ir.Value:
+        nonlocal last
+        at = present(ir.InsertionPoint.current.ref_operation)
+        if last is None or last[0] != at:
+            last = (at, build())
+        return last[1]
+
+    return built
 
 
 def _share_source(functions: Sequence[TabulatedValue]) -> bool:

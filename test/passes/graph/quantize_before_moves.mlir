@@ -82,3 +82,25 @@ func.func @others(%x: tensor<8xf32>, %y: tensor<2x8xf32>) -> (tensor<2xui8>, ten
   %9 = "relax.astype"(%8) {dtype = ui8} : (tensor<8x2xf32>) -> tensor<8x2xui8>
   return %4, %9, %5 : tensor<2xui8>, tensor<8x2xui8>, tensor<8x2xf32>
 }
+
+// A chain of rolls, whose parts are of the same value, has one move of bytes for each of its ops.
+// CHECK-LABEL: func.func @rolls(
+// CHECK-COUNT-4: "relax.strided_slice"({{.*}} -> tensor<4x{{[0-9]+}}xui8>
+// CHECK-NOT: relax.strided_slice
+// CHECK: return
+func.func @rolls(%x: tensor<4x8xui8>) -> tensor<4x8xui8> {
+  %scale = "relax.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<4x8xui8>) -> tensor<4x8xf32>
+  %1 = "relax.multiply"(%0, %scale) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  %2 = "relax.strided_slice"(%1) {axes = array<i64: 1>, begin = #relax.dims<[1]>, end = #relax.dims<[8]>} : (tensor<4x8xf32>) -> tensor<4x7xf32>
+  %3 = "relax.strided_slice"(%1) {axes = array<i64: 1>, begin = #relax.dims<[0]>, end = #relax.dims<[1]>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %4 = tensor.concat dim(1) %2, %3 : (tensor<4x7xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %5 = "relax.strided_slice"(%4) {axes = array<i64: 1>, begin = #relax.dims<[1]>, end = #relax.dims<[8]>} : (tensor<4x8xf32>) -> tensor<4x7xf32>
+  %6 = "relax.strided_slice"(%4) {axes = array<i64: 1>, begin = #relax.dims<[0]>, end = #relax.dims<[1]>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %7 = tensor.concat dim(1) %5, %6 : (tensor<4x7xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %8 = "relax.divide"(%7, %scale) : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  %9 = "relax.round"(%8) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %10 = "relax.clip"(%9) {min = 0.0 : f64, max = 255.0 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %11 = "relax.astype"(%10) {dtype = ui8} : (tensor<4x8xf32>) -> tensor<4x8xui8>
+  return %11 : tensor<4x8xui8>
+}
