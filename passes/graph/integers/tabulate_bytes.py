@@ -24,13 +24,17 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 LEAST = 1 << 10     # elements, from which on a kernel of its own pays
 LINEAR = frozenset(f"relax.{name}" for name in ("astype", "add", "subtract", "multiply", "divide", "round", "clip", "maximum", "minimum",
                                                 "relu", "negative"))
+SLOW = frozenset(f"relax.{name}" for name in (     # which vectors compute in more time than a load of each byte takes
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "celu", "cos", "cosh", "elu", "erf", "erfc", "erfinv", "exp", "expm1", "gelu",
+    "lgamma", "log", "log10", "log1p", "log2", "mish", "power", "selu", "sigmoid", "silu", "sin", "sinh", "softplus", "tan", "tanh"))
 UNSIGNED = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True)
 class TabulateBytes(ModulePass):
-    """Bytes that elementwise ops compute from other bytes are looked up: where the ops are more than sums and products, or the CPU looks
-    up vectors of bytes (AVX512-VBMI) and no kernel with other work computes them.
+    """Bytes that elementwise ops compute from other bytes are looked up: on a CPU that looks up vectors of bytes (AVX512-VBMI), where the
+    ops are more than sums and products, or no kernel with other work computes them; on others, where an exponential or the like is among
+    them, as what vectors compute in a few instructions takes less time than loads of single bytes.
 
     Results are those of the ops' definitions, correctly rounded; kernels approximate some functions to about a unit in the last place.
     """
@@ -68,9 +72,11 @@ def worth_it(op: ir.Operation, found: TabulatedValue, has_instruction: bool) -> 
     type_ = op.results[0].type
     if type_.has_static_shape and np.prod(type_.shape, dtype=np.int64) < LEAST:
         return False
+    if not has_instruction:
+        return not found.ops.isdisjoint(SLOW)
     if found.joins or not found.ops <= LINEAR:
         return True
-    return has_instruction and not _is_computed(found.source) and not all(is_elementwise(use.owner) for use in op.results[0].uses)
+    return not _is_computed(found.source) and not all(is_elementwise(use.owner) for use in op.results[0].uses)
 
 
 def _is_computed(value: ir.Value | None) -> bool:

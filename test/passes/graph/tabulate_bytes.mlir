@@ -61,3 +61,17 @@ func.func @scaled(%x: tensor<64x64xui8>, %y: tensor<64x64xi8>) -> (tensor<64x64x
   %16 = "relax.astype"(%15) {dtype = i32} : (tensor<64x64xi8>) -> tensor<64x64xi32>
   return %5, %11, %16 : tensor<64x64xi32>, tensor<64x64xi32>, tensor<64x64xi32>
 }
+
+// x * relu(x), which vectors compute in less time than loads of single bytes take.
+// CHECK-LABEL: func.func @joined(
+// CHECK: "relax.take"
+// NONE-LABEL: func.func @joined(
+// NONE-NOT: relax.take
+func.func @joined(%x: tensor<64x64xui8>) -> tensor<64x64xui8> {
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<64x64xui8>) -> tensor<64x64xf32>
+  %1 = "relax.relu"(%0) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = "relax.multiply"(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %3 = "relax.clip"(%2) {min = 0.0 : f64, max = 255.0 : f64} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %4 = "relax.astype"(%3) {dtype = ui8} : (tensor<64x64xf32>) -> tensor<64x64xui8>
+  return %4 : tensor<64x64xui8>
+}
