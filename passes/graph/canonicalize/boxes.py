@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import dims
@@ -36,12 +35,14 @@ def scattered_box(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """``scatter_nd`` to a box: a concatenation of what is around it and the updates, or what these and the box's elements are combined
     to."""
     x, indices, updates = op.operands
-    sizes, grid, reduction = dims(x.type), dims(indices.type)[:-1], relax.attributes_of(op)["reduction"]
+    reduction, depth = relax.attributes_of(op)["reduction"], indices.type.shape[-1]
     if reduction != "none" and dtype_of(x) == np.bool_:
         return None     # arithmetic is of numbers
-    if not all(isinstance(size, int) and size > 0 for size in (*sizes[:indices.type.shape[-1]], *grid)):
+    sizes, grid = dims(x.type), indices.type.shape[:-1]
+    known = [size for size in sizes[:depth] if isinstance(size, int)]
+    if not depth or len(known) < depth or not indices.type.has_static_shape or 0 in (*known, *grid):
         return None
-    if not (_is_copied(r, x) or (x.type.has_static_shape and COPIED * math.prod(grid) >= math.prod(sizes))):
+    if not (_is_copied(r, x) or (x.type.has_static_shape and COPIED * math.prod(grid) >= math.prod(x.type.shape))):
         return None
     ranges = _ranges(r, indices)
     if ranges is None:
@@ -50,7 +51,7 @@ def scattered_box(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     if used != sorted(set(used)) or any(size != 1 for axis, size in enumerate(grid) if axis not in used):
         return None     # other places, or some twice
     box = []
-    for one, size in zip(ranges, sizes):
+    for one, size in zip(ranges, known):
         start = one.start + size if one.start < 0 else one.start
         if start < 0 or start + one.count > size or (one.start < 0 and one.start + one.count > 0):
             return None
@@ -123,7 +124,7 @@ def _placed(x: ir.Value, updates: ir.Value, box: list[tuple[int, int]], reductio
     def part(start: int, stop: int) -> ir.Value:
         return x if (start, stop) == (0, size) else relax.strided_slice(x, begin=[start], end=[stop], axes=[axis])
 
-    size = present(dims(x.type)[axis])
+    size = x.type.shape[axis]
     parts = [part(0, begin)] if begin else []
     parts.append(_placed(part(begin, end), updates, box, reduction, axis + 1))
     parts += [part(end, size)] if end < size else []
