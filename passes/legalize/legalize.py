@@ -210,7 +210,8 @@ class Legalizer(Conversion):
         kernel = tir.prim_func(self.module, kernel_name(name), inputs, outputs, body, symbols=self.symbols)
         given = kernel.name.value
         kernel.attributes["sym_name"] = ir.StringAttr.get(kernel_name(name))     # equal but for the name
-        key = (str(kernel.operation), self.rule.schedule if self.rule is not None else None)
+        # of the kernel alone: a text in the scope of the module has the whole of it verified first
+        key = (kernel.operation.get_asm(use_local_scope=True, assume_verified=True), self.rule.schedule if self.rule is not None else None)
         kernel.attributes["sym_name"] = ir.StringAttr.get(given)
         if key in self.texts:
             self.symbols.erase(kernel)

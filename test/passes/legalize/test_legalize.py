@@ -147,6 +147,24 @@ def test_a_thousand_ops_share_five_kernels():
     assert str(module).count("func.func private") == 5
 
 
+def test_a_built_kernel_does_not_verify_the_rest(monkeypatch):
+    """Ops are verified as often as the pass and its conversion do, not once for each kernel."""
+    @rewrite("relax.negative")
+    def built(op, x):
+        return op.call_built(lambda ins, outs: [linalg.copy(ins[0], outs=[outs[0]])], [x], op.output_types, [[]])
+
+    verified, verify = [], relax.OPS["exp"]._verify
+    monkeypatch.setattr(relax.OPS["exp"], "_verify", lambda op: (verified.append(op), verify(op))[1])
+    counts = []
+    for number in (1, 20):
+        body = ["func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {", '%e = "relax.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>']
+        body += [f'%{n} = "relax.negative"(%{n - 1 if n else "e"}) : (tensor<4xf32>) -> tensor<4xf32>' for n in range(number)]
+        verified.clear()
+        legalize(built, text="\n".join([*body, f"return %{number - 1} : tensor<4xf32>", "}"]))
+        counts.append(len(verified))
+    assert counts[0] == counts[1] > 0
+
+
 def test_a_symbol_that_data_defines_is_computed_once():
     """Behind the op that defines it, and not at all where nothing asks for it: a search for that op at each use is quadratic."""
     uses = "\n".join(f'  %e{i} = "relax.exp"(%{"y" if i == 0 else f"e{i - 1}"}) : ({TYPE}) -> {TYPE}' for i in range(20))
