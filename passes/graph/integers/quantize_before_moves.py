@@ -30,7 +30,7 @@ class QuantizeBeforeMoves(ModulePass):
     """Moves elements after they are quantized to bytes, not before, and bytes in place of what is dequantized and quantized again by the
     same numbers.
 
-    Results stay the same.
+    Results stay the same. Constants that a move kept apart may be reassociated later.
     """
 
     name: ClassVar[str] = "relax-quantize-before-moves"
@@ -69,9 +69,9 @@ def quantized_first(op: ir.Operation, reader: Reader) -> tuple[ir.Value | None, 
     steps: list[tuple[ir.Operation, int, list[np.ndarray]]] = []
     value, step = op.results[0], scalar_step(op, reader)
     while step is not None and (not steps or only_use(value) is not None):
-        made = present(defining_op(value))
-        steps.insert(0, (made, *step))
-        value = made.operands[step[0]]
+        kept = present(defining_op(value))
+        steps.insert(0, (kept, *step))
+        value = kept.operands[step[0]]
         step = scalar_step(defining_op(value), reader)
     move = defining_op(value)
     if move is None or move.name not in BEFORE or only_use(value) is None or dims.UNKNOWN in dims.dims(value.type):
