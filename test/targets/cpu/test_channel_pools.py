@@ -24,6 +24,8 @@ CASES = [
     ("MaxPool", 48, (9,), {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}),
     ("AveragePool", 64, (6,), {"kernel_shape": [5], "pads": [2, 2]}),
     ("MaxPool", 32, (8, 11), {"kernel_shape": [2, 3], "dilations": [3, 5], "pads": [1, 2, 1, 2]}),
+    ("MaxPool", 24, (4, 5, 6), {"kernel_shape": [3, 2, 3], "dilations": [1, 2, 1], "pads": [1] * 6}),
+    ("MaxPool", 40, (3, 6, 4), {"kernel_shape": [2, 1, 3], "strides": [1, 1, 2], "ceil_mode": 1}),
 ]
 
 
