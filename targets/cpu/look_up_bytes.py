@@ -16,10 +16,10 @@ from legato.targets.builders.vectors import read_vector, write_vector
 from legato.targets.cpu.byte_tables import BYTES, SIZE, RegisterTable
 from legato.targets.cpu.channels import shared
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.take_in_vectors import PIECES
 from legato.targets.rule import rewrite
 
 WORTH_IT = 1 << 18  # bytes from which on threads share them
-PIECES = 4          # for each thread
 
 
 @rewrite("relax.take", priority=2)

@@ -18,11 +18,11 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, rebuilt, relax_functions, replace_uses
-from legato.passes.graph.integers.quantized import BYTES, Reader, dtype_of
-from legato.passes.graph.integers.tabulated import CONCAT, RESHAPES, TabulatedValues, scalar_step
+from legato.passes.graph.integers.quantized import BYTES, VIEWS, Reader, dtype_of
+from legato.passes.graph.integers.tabulated import CONCAT, TabulatedValues, scalar_step
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-BEFORE = (*RESHAPES, "relax.permute_dims", "relax.broadcast_to", CONCAT)   # whose results have all elements of their operands
+BEFORE = (*VIEWS, "relax.permute_dims", "relax.broadcast_to", CONCAT)   # whose results have all elements of their operands
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.passes.graph.functions import CONSTANT, rebuilt
-from legato.passes.graph.integers.quantized import BYTES, Reader, dtype_of
+from legato.passes.graph.integers.quantized import BYTES, VIEWS, Reader, dtype_of
 
-RESHAPES = ("relax.reshape", "relax.expand_dims", "relax.squeeze")
-MOVES = (*RESHAPES, "relax.permute_dims", "relax.broadcast_to", "relax.tile", "relax.strided_slice", "relax.take", "relax.depth_to_space",
+MOVES = (*VIEWS, "relax.permute_dims", "relax.broadcast_to", "relax.tile", "relax.strided_slice", "relax.take", "relax.depth_to_space",
          "relax.space_to_depth")      # of their first operand's elements
 POOLS = ("relax.max_pool1d", "relax.max_pool2d", "relax.max_pool3d")
 CONCAT, PAD = "tensor.concat", "relax.pad"
