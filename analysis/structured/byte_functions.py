@@ -18,7 +18,7 @@ from legato.core.mlir import arith, ir
 
 FARTHEST = 1 << 11      # whole floats up to here are tried
 SIZE = 256              # numbers of a table
-ROUNDING, PRODUCT, SELECTION = "math.roundeven", "arith.mulf", "arith.select"
+ROUNDING, PRODUCT, QUOTIENT, SUM, SELECTION = "math.roundeven", "arith.mulf", "arith.divf", "arith.addf", "arith.select"
 BELOW, ABOVE = (LESS, LESS_EQUAL), (GREATER, GREATER_EQUAL)
 
 
@@ -40,9 +40,9 @@ class ByteFunction:
         return self.ops[0].operands[0]
 
     @property
-    def multiplies(self) -> bool:
+    def scales(self) -> bool:
         """Whether more is done than clipping and adding."""
-        return any(op.name == PRODUCT for op in self.ops)
+        return any(op.name in (PRODUCT, QUOTIENT) for op in self.ops)
 
     @property
     def only_saturates(self) -> bool:
@@ -79,7 +79,7 @@ class ByteStep:
         if self.name == ROUNDING:
             return np.rint(values)
         if self.name != SELECTION:
-            return values * other if self.name == PRODUCT else values + other
+            return {PRODUCT: np.multiply, QUOTIENT: np.divide, SUM: np.add}[self.name](values, other)
         test = {LESS: np.less, LESS_EQUAL: np.less_equal, GREATER: np.greater, GREATER_EQUAL: np.greater_equal}
         holds = ~np.isnan(values) if self.predicate == ORDERED else test[arith.CmpFPredicate(self.predicate)](values, other)
         return np.where(holds == (self.place == 1), values, other)
@@ -123,12 +123,12 @@ def step_of(op: ir.Operation) -> ByteStep | None:
         return None
     if op.name == ROUNDING:
         return ByteStep(ROUNDING, 0)
-    if op.name in (PRODUCT, "arith.addf"):
+    if op.name in (PRODUCT, QUOTIENT, SUM):
         numbers = [constant_number(operand) for operand in op.operands]
-        if (numbers[0] is None) == (numbers[1] is None):
+        if (numbers[0] is None) == (numbers[1] is None) or (op.name == QUOTIENT and numbers[1] is None):
             return None
         number = present(numbers[0] if numbers[1] is None else numbers[1])
-        if not np.isfinite(number) or (op.name == PRODUCT and number <= 0):
+        if not np.isfinite(number) or (op.name != SUM and number <= 0):
             return None
         return ByteStep(op.name, int(numbers[0] is not None), float(number))
     if op.name != SELECTION or (test := defining_op(op.operands[0])) is None or test.name != "arith.cmpf":

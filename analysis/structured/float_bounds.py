@@ -102,6 +102,8 @@ class KnownBounds:
                 return FloatBounds()
             is_some = (a.finite and b.finite) or (op.name != "arith.mulf" and (a.finite or b.finite))    # no such infinities
             return _outward(FloatBounds(min(ends), max(ends), a.some and b.some and is_some))
+        if op.name == "arith.divf" and isinstance(type_, ir.F32Type):
+            return _quotient(*map(self.of, op.operands))
         return FloatBounds()
 
     def _integer(self, value: ir.Value) -> FloatBounds:
@@ -172,6 +174,14 @@ def _read_bounds(buffer: ir.Value) -> FloatBounds:
 def predicate_of(op: ir.Operation) -> arith.CmpFPredicate:
     """The predicate of a comparison of floats."""
     return arith.CmpFPredicate(ir.IntegerAttr(op.attributes["predicate"]).value)
+
+
+def _quotient(a: FloatBounds, b: FloatBounds) -> FloatBounds:
+    """The bounds of what is divided by a finite number other than 0, which is NaN only where the dividend is."""
+    if not b.finite or b.low <= 0 <= b.high:
+        return FloatBounds()
+    ends = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
+    return _outward(FloatBounds(min(ends), max(ends), a.some))
 
 
 def _outward(found: FloatBounds) -> FloatBounds:

@@ -41,7 +41,7 @@ def looked_up(op, x):
         pack: Saturation | Table = Saturation(function)
         if not (known.some and max(-known.low, known.high) < GREATEST):
             return Refusal("an infinity, or what is too great an integer, would become the least")
-    elif function.multiplies and op.machine.has("avx512vbmi") and not (function.low > 0 and function.high >= SIZE):
+    elif function.scales and op.machine.has("avx512vbmi") and not (function.low > 0 and function.high >= SIZE):
         pack = Table(function, known.high)
     else:
         return Refusal("it only clips, or there is no instruction for its table")

@@ -1,7 +1,8 @@
 """Quantized values that are dequantized, computed with or moved, and quantized again, by tables and by instructions that saturate, against
 numpy.
 
-Quotients are by powers of two, and sums are of few bits, so that numpy's arithmetic in f32 is exact where its order could matter.
+Sums are of few bits, and quotients of anything but bytes are by powers of two, so that numpy's arithmetic in f32 is exact where its order
+could matter.
 """
 import itertools
 
@@ -59,11 +60,11 @@ class Graph:
     def multiply(self, x: str, factor: float) -> str:
         return self.node("Mul", [x, self.constant(np.float32(factor))], self.values[x] * np.float32(factor))
 
-    def activated(self, x: str, factor: float, zero: int, dtype: type) -> str:
+    def activated(self, x: str, factor: float, zero: int, dtype: type, scale: float = 0.5) -> str:
         """Times a number, and not less than 0, quantized."""
         scaled = self.multiply(x, factor)
         positive = self.node("Relu", [scaled], np.maximum(self.values[scaled], np.float32(0)))
-        return self.quantize(positive, 0.5, zero, dtype)
+        return self.quantize(positive, scale, zero, dtype)
 
     def output(self, name: str) -> None:
         value = self.values[name]
@@ -102,19 +103,19 @@ def floats(size: int = 64) -> Graph:
     return graph
 
 
-def products(size: int = 64) -> Graph:
+def products(size: int = 64, scale: float = 0.49) -> Graph:
     """Sums of products that fit in no byte, by weights with a scale for each column."""
     graph, random = Graph(), np.random.default_rng(size)
     for rows, (dtype, zero) in itertools.product((1, 7, 33), POINTS):
         a = graph.dequantize(graph.input(random.integers(0, 256, (rows, 20)).astype(np.uint8)), 0.0625, 100)
-        weight, scale = random.integers(-127, 128, (20, size)).astype(np.int8), (2.0 ** -random.integers(2, 9, size)).astype(np.float32)
-        wide = weight * scale
+        weight, factors = random.integers(-127, 128, (20, size)).astype(np.int8), (2.0 ** -random.integers(2, 9, size)).astype(np.float32)
+        wide = weight * factors
         b = f"w{len(graph.nodes)}"
-        operands = [graph.constant(weight), graph.constant(scale), graph.constant(np.zeros(size, np.int8))]
+        operands = [graph.constant(weight), graph.constant(factors), graph.constant(np.zeros(size, np.int8))]
         graph.nodes.append(helper.make_node("DequantizeLinear", operands, [b], axis=1))
         sums = graph.node("MatMul", [a, b], (graph.values[a].astype(np.float64) @ wide.astype(np.float64)).astype(np.float32))
         first = graph.quantize(sums, 0.25, zero, dtype)
-        graph.output(graph.activated(graph.dequantize(first, 0.25, zero), 1.37, zero, dtype))
+        graph.output(graph.activated(graph.dequantize(first, 0.25, zero), 1.37, zero, dtype, scale))
         graph.output(graph.quantize(graph.multiply(sums, 0.5), 0.25, zero, dtype))
     return graph
 
@@ -210,7 +211,7 @@ def test_forms():
 
 
 def test_instructions():
-    """A table takes the place of multiplications, packing that of clips, and a fused one that of two."""
+    """A table takes the place of multiplications and a division, packing that of clips, and a fused one that of two."""
     for graph, present, absent in [
         (products(), ["vpermi2var.qi.512", "packuswb.512"], []),
         (sums(FACTORS[:1], POINTS[1:2]), ["vpermi2var.qi.512", "llvm.intr.fma"], ["roundeven"]),
