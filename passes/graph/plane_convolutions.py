@@ -67,6 +67,8 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
         return False
     features, channels, *taps = op.operands[1].type.shape
     attrs = relax.attributes_of(op)
+    if is_along_depth(attrs, taps):
+        return False
     if multiplies_pairs(op, machine):
         return True
     if machine.rounds_factors and machine.multiplies_pairs and features >= ENOUGH_FEATURES:
@@ -80,6 +82,13 @@ def is_faster(op: ir.Operation, machine: CpuMachine) -> bool:
         return True
     streams = op.results[0].type.shape[4] < POSITIONS and prod(op.operands[1].type.shape) * 4 > machine.l2_bytes
     return not streams and (machine.registers < MANY or all(step >= size for step, size in zip(strides, taps)))
+
+
+def is_along_depth(attrs: Mapping[str, Any], taps: Sequence[int]) -> bool:
+    """Whether windows are one element of each slice that they take. ``relax-collapse-batch`` makes these convolutions of one image, without
+    copies."""
+    padding = attrs["padding"]
+    return taps[0] > 1 and (*taps[1:], *attrs["strides"][1:], *padding[1:3], *padding[4:]) == (1, 1, 1, 1, 0, 0, 0, 0)
 
 
 def overlaps(attrs: Mapping[str, Any], taps: Sequence[int]) -> bool:

@@ -97,3 +97,14 @@ func.func @rounded(%x: tensor<1x32x8x12x12xf32>, %y: tensor<1x24x8x12x12xf32>)
   %3 = "relax.conv3d"(%x, %u) {padding = array<i64: 0, 1, 1, 0, 1, 1>} : (tensor<1x32x8x12x12xf32>, tensor<64x32x1x3x3xf32>) -> tensor<1x64x8x12x12xf32>
   return %0, %1, %2, %3 : tensor<1x64x8x12x12xf32>, tensor<1x64x8x12x12xf32>, tensor<1x64x8x6x6xf32>, tensor<1x64x8x12x12xf32>
 }
+
+// Windows along the depth alone are those of one image (relax-collapse-batch), not of copied slices.
+// LANES-LABEL: func.func @depth(
+// LANES: "relax.conv3d"
+// MATRICES-LABEL: func.func @depth(
+// MATRICES: "relax.conv3d"
+func.func @depth(%x: tensor<1x32x8x12x12xf32>) -> tensor<1x64x4x12x12xf32> {
+  %w = "relax.constant"() {value = dense<1.0> : tensor<64x32x3x1x1xf32>} : () -> tensor<64x32x3x1x1xf32>
+  %0 = "relax.conv3d"(%x, %w) {strides = array<i64: 2, 1, 1>, padding = array<i64: 1, 0, 0, 1, 0, 0>} : (tensor<1x32x8x12x12xf32>, tensor<64x32x3x1x1xf32>) -> tensor<1x64x4x12x12xf32>
+  return %0 : tensor<1x64x4x12x12xf32>
+}
