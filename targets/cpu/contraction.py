@@ -4,12 +4,12 @@ The last reader of the result is tiled into register tiles, and the product, its
 reductions are tiled by 1. Vectorized, each step of the reduction is an outer product whose accumulator stays in registers.
 """
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from legato.analysis.structured import ContractionForm, StructuredKernel
 from legato.core.cpu_table import LINE
-from legato.core.ir_helpers import defining_op
+from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.matrix_tiles import matrix_tiles
@@ -56,11 +56,12 @@ def _rows_are_far(form: ContractionForm, machine: Machine) -> bool:
 
 @dataclass(frozen=True)
 class _Rest:
-    """The last columns, behind ``before`` others that threads share: less than a register tile, which one thread cuts by ``widths``."""
+    """The last columns or rows, behind ``before`` others that threads share: less than a part, which one thread cuts by ``tiles``."""
 
     form: ContractionForm
-    widths: Sequence[int]
+    loop: int
     before: int
+    tiles: RegisterTiles
 
 
 class _ContractionScript:
@@ -77,9 +78,12 @@ class _ContractionScript:
         self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine, self.depth is not None)
         self.rest: _Rest | None = None
         for loop, size in self.part.items():
-            if loop == form.column and (columns := form.extents[loop] or 0) % size:
-                left = columns % size
-                self.rest = _Rest(form.with_extent(loop, left), self.tiles.columns[1:], columns - left)
+            if loop in (form.column, form.row) and (left := (form.extents[loop] or 0) % size):
+                rest = form.with_extent(loop, left)
+                tiles = replace(self.tiles, columns=self.tiles.columns[1:])
+                if loop == form.row:
+                    tiles = tiles_of(rest, machine, self.tiles.columns[0])
+                self.rest = _Rest(rest, loop, present(form.extents[loop]) - left, tiles)
             if form.extents[loop] is not None or size == 1:     # else the last part is shorter
                 form = form.with_extent(loop, size)
         if self.part:
@@ -102,12 +106,12 @@ class _ContractionScript:
             for loop, size in self.part.items():
                 sizes[form.dims[loop]] = size
             if self.rest is not None:
-                last, rest = self._peel(self._tile(last, {form.column: self.rest.before}))
+                last, rest = self._peel(self._tile(last, {self.rest.loop: self.rest.before}))
             last = script.tile_parallel(last, sizes)
         self._row_blocks(last, dict.fromkeys(outer, 1))
         if self.rest is not None:
-            self.form = self.rest.form
-            self._columns(self._rest(rest), self.rest.widths, self.form.extents[self.form.column], dict.fromkeys(outer, 1))
+            self.form, self.tiles = self.rest.form, self.rest.tiles
+            self._columns(self._rest(rest), self.tiles.columns, self.form.extents[self.form.column], dict.fromkeys(outer, 1))
         script.clean()
         self._reductions()
         script.clean()

@@ -20,8 +20,8 @@ def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine
     """The loops to split among the machine's threads, with the sizes of a part; none where one thread is as fast.
 
     ``tile``: rows and columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay
-    static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile are in no part;
-    of ``matrices``, which instructions multiply, there are none. Rows whose number is not known are split in parts of some register tiles,
+    static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile are in no part,
+    nor are rows behind the last part; of ``matrices``, which instructions multiply, there are none. Rows whose number is not known are split in parts of some register tiles,
     of which the last is shorter, along with the loops around them.
     """
     work, least = prod(extent or TYPICAL for extent in form.extents), WORTH_IT
@@ -83,20 +83,26 @@ def _candidates(form: ContractionForm, tile: tuple[int, int], parts: int, whole_
             continue
         column = loop in form.columns
         gain = int(column == weight_is_larger) + int(loop in form.batch)
-        part, rest = -(-extent // parts), 0
+        part, rest, alone = -(-extent // parts), 0, 0     # alone: what the rest takes
         if loop == form.column:
             rest = extent % width
             if rest and not peels:
                 continue
-            extent -= rest
+            extent, alone = extent - rest, rest
             part = -(-extent // parts)
             part = part if part % width == 0 and extent % part == 0 else width
-        elif loop == form.row and (extent % part or (whole_tiles and part % rows)):
-            continue
+        elif loop == form.row:
+            if extent % part and peels:
+                part = extent // parts
+                part -= part % rows if whole_tiles else 0
+                rest = extent % part if part else 0
+                extent, alone = extent - rest, max(rest, READ_ONCE)
+            if not part or extent % part or (whole_tiles and part % rows):
+                continue
         count = -(-extent // part)
         rounds = -(-count // parts)
         if count > 1:
-            yield (extent + rest) / ((part * rounds + rest) * parts), gain, loop, part
+            yield (extent + rest) / ((part * rounds + alone) * parts), gain, loop, part
 
 
 def _size(form: ContractionForm, loops: tuple[int, ...]) -> int:

@@ -73,7 +73,10 @@ def test_a_step_is_as_long_as_its_bottleneck():
     (79, 1322, 2370, 2, (1, 32)),  # 41 tiles; 10 columns are left
     (53, 330, 512, 2, (1, 160)),
     (53, 70, 512, 2, (1, 32)),
-    (53, 45, 1024, 2, None),
+    (53, 45, 1024, 2, (0, 26)),  # and a row
+    (785, 608, 152, 2, (0, 392)),  # 19 tiles of columns are no two equal parts
+    (7, 96, 4096, 2, (1, 32)),  # a row that is left takes as long as four
+    (1571, 456, 152, 3, (0, 523)),
     (64, 50257, 768, 2, (1, 25120)),  # parts of few rows would each read the weight from memory
     (128, 50257, 768, 2, (0, 64)),  # those of more read it while they multiply, which four times as many would not
 ])
