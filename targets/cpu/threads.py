@@ -20,9 +20,9 @@ def parallel_part(form: ContractionForm, tile: tuple[int, int], machine: Machine
     """The loops to split among the machine's threads, with the sizes of a part; none where one thread is as fast.
 
     ``tile``: rows and columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay
-    static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile are in no part,
-    nor are rows behind the last part; of ``matrices``, which instructions multiply, there are none. Rows whose number is not known are split in parts of some register tiles,
-    of which the last is shorter, along with the loops around them.
+    static, and hold whole tiles where there are several for each thread. Columns of a product behind the last whole tile, and rows behind
+    the last part, are in none; of ``matrices``, which instructions multiply, there are no such. Rows whose number is not known are split
+    in parts of some register tiles, of which the last is shorter, along with the loops around them.
     """
     work, least = prod(extent or TYPICAL for extent in form.extents), WORTH_IT
     if not form.filters and not form.batch and (form.heart.memory_bits >= 32 or _reads_pairs(form, matrices)):
