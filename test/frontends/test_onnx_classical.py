@@ -140,22 +140,33 @@ def test_regression_by_support_vectors(kernel):
           coefficients=[0.7, -1.2], rho=[0.25], one_class=1)
 
 
+def support_vectors(rng, classes, kernel):
+    counts, pairs = list(range(1, classes + 1)), classes * (classes - 1) // 2
+    vectors, weights = rng.standard_normal((sum(counts), 3)), rng.standard_normal((classes - 1, sum(counts)))
+    return {"kernel_type": kernel, "kernel_params": [0.3, 0.5, 2.0], "vectors_per_class": counts, "support_vectors": vectors.ravel(),
+            "coefficients": weights.ravel(), "rho": rng.standard_normal(pairs), "classlabels_ints": [7, 3, 5, 9][:classes]}
+
+
 @pytest.mark.parametrize("kernel, classes", [("LINEAR", 2), ("POLY", 3), ("RBF", 4), ("SIGMOID", 3), ("RBF", 2)])
 def test_classes_by_support_vectors(kernel, classes):
     rng = np.random.default_rng(classes)
-    counts = list(range(1, classes + 1))
-    vectors, weights = rng.standard_normal((sum(counts), 3)), rng.standard_normal((classes - 1, sum(counts)))
-    attributes = {"kernel_type": kernel, "kernel_params": [0.3, 0.5, 2.0], "vectors_per_class": counts, "support_vectors": vectors.ravel(),
-                  "coefficients": weights.ravel(), "rho": rng.standard_normal(classes * (classes - 1) // 2),
-                  "classlabels_ints": [7, 3, 5, 9][:classes]}
+    attributes = support_vectors(rng, classes, kernel)
     x = np.concatenate([X, rng.standard_normal((20, 3)).astype(np.float32)])
     check("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes)
-    proto = proto_of("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes, prob_a=[1.0], prob_b=[0.0])
-    with pytest.raises(legato.UnsupportedError, match=r"the_node .*: probabilities of classes by support vectors"):
-        legato.from_onnx(proto)
     attributes["coefficients"] = [1.0, 2.0]
-    with pytest.raises(legato.LegatoError, match=f"it has 2 coefficients, .* for {classes} classes and {sum(counts)} support vectors"):
+    with pytest.raises(legato.LegatoError, match=f"it has 2 coefficients, .* for {classes} classes and .* support vectors"):
         legato.from_onnx(proto_of("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes))
+
+
+@pytest.mark.parametrize("classes, post", [(2, "NONE"), (4, "SOFTMAX")])
+def test_probabilities_by_support_vectors(classes, post):
+    rng = np.random.default_rng(classes)
+    attributes, pairs = support_vectors(rng, classes, "RBF"), classes * (classes - 1) // 2
+    x = np.concatenate([X, rng.standard_normal((20, 3)).astype(np.float32), [[nan, 0, 0]]]).astype(np.float32)
+    both = TensorProto.INT64, TensorProto.FLOAT
+    check("SVMClassifier", x, both, **attributes, prob_a=rng.uniform(-3, 1, pairs), prob_b=rng.standard_normal(pairs), post_transform=post)
+    with pytest.raises(legato.LegatoError, match=f"it has 9 numbers prob_a and 9 prob_b for {pairs} pairs of classes"):
+        legato.from_onnx(proto_of("SVMClassifier", x, both, **attributes, prob_a=[1.0] * 9, prob_b=[1.0] * 9))
 
 
 FEATURES = {    # op, input, results, attributes

@@ -45,6 +45,7 @@ from legato.frontends.onnx.ops import (
     shape,
     slices,
     spectral,
+    support_vectors,
     tensor_sequences,
     training,
     trees,
@@ -57,8 +58,8 @@ _FAMILIES = (
     activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, experimental,
     features, gather, integers, inverses, logic, loops, matmul, microsoft, microsoft_attention, microsoft_experts, microsoft_images,
     microsoft_norm, microsoft_quantized, microsoft_recurrent, microsoft_rotary, microsoft_tensors, nbits, norm, own, pool, quantize, random,
-    recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, trees, unary,
-    unpool,
+    recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, support_vectors, tensor_sequences, training,
+    trees, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = with_older(table(*(family.ENTRIES for family in _FAMILIES)))

@@ -1,6 +1,4 @@
-"""Linear models, support vectors and the preparation of features, of the domain ``ai.onnx.ml``."""
-import itertools
-
+"""Linear models and the preparation of features, of the domain ``ai.onnx.ml``."""
 import numpy as np
 
 from legato.core.dtypes import kind
@@ -12,18 +10,18 @@ from legato.frontends.onnx.ops.scores import POST_TRANSFORMS, decide, labels_of,
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _F32 = np.dtype(np.float32)
-_KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 def _f32(x: ir.Value) -> ir.Value:
     return x if relax.TensorType.of(x.type).dtype == _F32 else relax.astype(x, dtype=_F32)
 
 
-def _floats(node, name: str, *default: list) -> np.ndarray:
+def floats_of(node, name: str, *default: list) -> np.ndarray:
+    """An attribute of numbers as f32."""
     return np.array(node.numbers(name, *default), np.float32)
 
 
-def _rows(node) -> ir.Value:
+def rows_of(node) -> ir.Value:
     """The input as rows of f32; a vector is one row."""
     if node.rank() not in (1, 2):
         raise Malformed(f"its input must be a vector or a matrix, has the shape {list(node.dims())}")
@@ -32,13 +30,13 @@ def _rows(node) -> ir.Value:
 
 def _linear(node, targets: int) -> ir.Value:
     """The products with the coefficients of each target: [rows, targets]."""
-    coefficients, width = _floats(node, "coefficients"), node.dims()[-1]
+    coefficients, width = floats_of(node, "coefficients"), node.dims()[-1]
     if not targets or coefficients.size % targets:
         raise Malformed(f"{coefficients.size} coefficients are none for each of {targets} targets")
     if width != coefficients.size // targets:
         node.require_equal(width, coefficients.size // targets, f"{width} features to be as many as its coefficients of a target")
-    scores = relax.matmul(_rows(node), node.constant_value(np.ascontiguousarray(coefficients.reshape(targets, -1).T)))
-    intercepts = _floats(node, "intercepts", [])
+    scores = relax.matmul(rows_of(node), node.constant_value(np.ascontiguousarray(coefficients.reshape(targets, -1).T)))
+    intercepts = floats_of(node, "intercepts", [])
     if intercepts.size not in (0, targets):
         raise Malformed(f"it has {intercepts.size} intercepts for {targets} targets")
     return relax.add(scores, node.literal(intercepts)) if intercepts.size else scores
@@ -64,91 +62,10 @@ def linear_classifier(node):
     return None if labels is None else relax.take(node.constant_value(labels), chosen, axis=0), scores
 
 
-def _kernel(node, x: ir.Value, vectors: np.ndarray) -> ir.Value:
-    """The kernel's value of each row and each support vector."""
-    name = node.text("kernel_type", *_KERNELS)
-    gamma, shift, degree = np.array([*node.numbers("kernel_params", []), 0, 0, 0][:3], np.float32)
-    if name == "RBF":   # by differences: the difference of squares would lose what is near
-        apart = relax.subtract(relax.expand_dims(x, axis=[1]), relax.expand_dims(node.constant_value(vectors), axis=[0]))
-        return relax.exp(relax.multiply(relax.sum(relax.multiply(apart, apart), axis=[2]), node.literal(-gamma)))
-    product = relax.matmul(x, node.constant_value(np.ascontiguousarray(vectors.T)))
-    if name == "LINEAR":
-        return product
-    product = relax.add(relax.multiply(product, node.literal(gamma)), node.literal(shift))
-    return relax.tanh(product) if name == "SIGMOID" else relax.power(product, node.literal(degree))
-
-
-def _support_vectors(node, count: int) -> np.ndarray:
-    """The support vectors: [count, features]. Requires rows to have as many features."""
-    numbers = _floats(node, "support_vectors")
-    if numbers.size % count:
-        raise Malformed(f"it has {numbers.size} numbers for {count} support vectors")
-    vectors = numbers.reshape(count, -1)
-    _require_features(node, vectors.shape[1])
-    return vectors
-
-
-def _require_features(node, width: int) -> None:
-    if node.dims()[-1] != width:
-        node.require_equal(node.dims()[-1], width, f"{node.dims()[-1]} features to be as many as those of a support vector")
-
-
-@op("SVMRegressor", 1, domain=ML)
-def svm_regressor(node):
-    """SVMRegressor: [rows, 1] of f32; of one class, 1 inside and -1 outside."""
-    count, weights = node.integer("n_supports", 0), _floats(node, "coefficients")
-    x, rho = _rows(node), _floats(node, "rho")[:1]
-    if count:
-        values = _kernel(node, x, _support_vectors(node, count))
-        if weights.size != count:
-            raise Malformed(f"it has {weights.size} coefficients for {count} support vectors")
-    else:
-        node.only("kernel_type", "LINEAR")
-        node.ignore("kernel_params", "support_vectors")
-        _require_features(node, weights.size)
-        values = x
-    score = relax.add(relax.matmul(values, node.constant_value(weights[:, None])), node.literal(rho))
-    if node.flag("one_class"):
-        score = relax.where(relax.greater(score, node.literal(0, _F32)), node.literal(1, _F32), node.literal(-1, _F32))
-    return regressed(score, node.text("post_transform", *POST_TRANSFORMS))
-
-
-@op("SVMClassifier", 1, domain=ML)
-def svm_classifier(node):
-    """SVMClassifier: a score for each pair of classes, positive for the first; the class, unless it is a string, is the first that most
-    pairs vote for. Of two classes the score is both of them, with either sign."""
-    labels, classes = labels_of(node, "classlabels", "classlabels_ints")
-    if node.numbers("prob_a", []) or node.numbers("prob_b", []):
-        raise Refused("probabilities of classes by support vectors (prob_a) are not supported; "
-                      "scikit-learn's SVC leaves them out with probability=False")
-    node.only("post_transform", "NONE")
-    counts = node.integers("vectors_per_class", [])
-    total, pairs = sum(counts), list(itertools.combinations(range(classes), 2))
-    if not total:
-        raise Refused("a classifier without support vectors is not supported; LinearClassifier is one")
-    weights, rho = _floats(node, "coefficients"), _floats(node, "rho")
-    if len(counts) != classes or weights.size != (classes - 1) * total or rho.size != len(pairs):
-        raise Malformed(f"it has {weights.size} coefficients, {rho.size} numbers rho and {len(counts)} numbers of vectors for {classes} "
-                        f"classes and {total} support vectors")
-    places = [slice(end - count, end) for count, end in zip(counts, itertools.accumulate(counts))]
-    of_pairs, votes = np.zeros((total, len(pairs)), np.float32), np.zeros((len(pairs), classes), np.float32)
-    for column, (a, b) in enumerate(pairs):
-        for one, other in ((a, b - 1), (b, a)):     # a class has no coefficients against itself
-            of_pairs[places[one], column] = weights.reshape(-1, total)[other, places[one]]
-        votes[column, [a, b]] = 1, -1
-    values = _kernel(node, _rows(node), _support_vectors(node, total))
-    scores = relax.add(relax.matmul(values, node.constant_value(of_pairs)), node.literal(rho))
-    firsts = relax.astype(relax.greater(scores, node.literal(0, _F32)), dtype=_F32)
-    against = node.constant_value((votes < 0).sum(axis=0).astype(np.float32))
-    chosen = relax.argmax(relax.add(relax.matmul(firsts, node.constant_value(votes)), against), axis=-1)
-    scores = relax.concat([relax.negative(scores), scores], axis=1) if classes == 2 else scores
-    return None if labels is None else relax.take(node.constant_value(labels), chosen, axis=0), scores
-
-
 @op("Scaler", 1, domain=ML)
 def scaler(node):
     """Scaler: (x - offset) * scale, of f32."""
-    offset, scale = (_floats(node, name, []) for name in ("offset", "scale"))
+    offset, scale = (floats_of(node, name, []) for name in ("offset", "scale"))
     x = _f32(node.x())
     x = relax.subtract(x, node.literal(offset)) if offset.size else x
     return relax.multiply(x, node.literal(scale)) if scale.size else x
@@ -157,7 +74,7 @@ def scaler(node):
 @op("Normalizer", 1, domain=ML)
 def normalizer(node):
     """Normalizer: rows divided by a norm, or by their greatest element; those of norm 0 stay."""
-    norm, rows = node.text("norm", "MAX", "L1", "L2"), _rows(node)
+    norm, rows = node.text("norm", "MAX", "L1", "L2"), rows_of(node)
     sizes = {"MAX": lambda: relax.max(rows, axis=[1], keepdims=True), "L1": lambda: relax.sum(relax.abs(rows), axis=[1], keepdims=True),
              "L2": lambda: relax.sqrt(relax.sum(relax.multiply(rows, rows), axis=[1], keepdims=True))}[norm]()
     sizes = relax.where(relax.equal(sizes, node.literal(0, _F32)), node.literal(1, _F32), sizes)
@@ -186,7 +103,7 @@ def _mapping(node, side: str) -> np.ndarray:
         return np.asarray(node.tensor(f"{side}_tensor").array)
     if node.has(f"{side}_int64s"):
         return np.array(node.integers(f"{side}_int64s"), np.int64)
-    return _floats(node, f"{side}_floats")
+    return floats_of(node, f"{side}_floats")
 
 
 @op("LabelEncoder", 1, 2, 4, domain=ML)
@@ -242,6 +159,5 @@ def zip_map(node):
 
 
 ENTRIES = (
-    linear_regressor, linear_classifier, svm_regressor, svm_classifier, scaler, normalizer, imputer, label_encoder, one_hot_encoder,
-    feature_vectorizer, zip_map,
+    linear_regressor, linear_classifier, scaler, normalizer, imputer, label_encoder, one_hot_encoder, feature_vectorizer, zip_map,
 )
