@@ -190,6 +190,15 @@ def test_features(name):
     check(op_type, x, **attributes)
 
 
+def test_categories_that_are_not_listed_are_an_error():
+    x = np.array([[1, 4], [4, 2]])
+    check("OneHotEncoder", x, cats_int64s=[2, 4, 1], zeros=0)
+    exe = legato.compile(legato.from_onnx(proto_of("OneHotEncoder", x, (TensorProto.FLOAT,), cats_int64s=[2, 4, 1], zeros=0)))
+    assert exe(x[:0]).shape == (0, 2, 3)
+    with pytest.raises(ValueError, match=r"OneHotEncoder 'the_node' needs all elements to be listed categories .*expected 0, found 2"):
+        exe(np.array([[1, 4], [7, 3]]))
+
+
 @pytest.mark.parametrize("version", [2, 4])
 def test_labels_of_nan(version):
     check("LabelEncoder", np.float32([1, nan, 7, 2]), version=version, keys_floats=[1.0, nan, 2, 1], values_floats=[4.0, 5, 6, 7])

@@ -4,6 +4,7 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.features import ML
 from legato.frontends.onnx.ops.scores import POST_TRANSFORMS, decide, labels_of, regressed
@@ -130,14 +131,17 @@ def label_encoder(node):
 
 @op("OneHotEncoder", 1, domain=ML)
 def one_hot_encoder(node):
-    """OneHotEncoder of numbers: a new last axis of f32, which is 0 for other categories."""
+    """OneHotEncoder of numbers: a new last axis of f32, which is 0 for other categories; without ``zeros`` a call with one is an error."""
     if node.has("cats_strings"):
         raise Refused("strings are not supported")
-    if not node.flag("zeros", True):
-        raise Refused("zeros = 0, an error for categories that are not listed, is not supported")
     categories, x = np.array(node.integers("cats_int64s"), np.int64), node.x()
     x = relax.expand_dims(relax.astype(x, dtype=np.int64), axis=[node.rank()])
-    return relax.astype(relax.equal(x, node.constant_value(categories)), dtype=_F32)
+    found = relax.equal(x, node.constant_value(categories))
+    if not node.flag("zeros", True):
+        hits = relax.max(relax.astype(found, dtype=np.int64), axis=[-1])
+        unknown = relax.reshape(relax.sum(relax.subtract(node.literal(1, np.int64), hits)), shape=[1])
+        node.require_equal(run_time.symbols(node, unknown, "unknown")[0], 0, "all elements to be listed categories (zeros = 0)")
+    return relax.astype(found, dtype=_F32)
 
 
 @op("FeatureVectorizer", 1, domain=ML)
