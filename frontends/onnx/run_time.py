@@ -19,11 +19,12 @@ from legato.frontends.onnx.values import KNOWN_ELEMENTS
 I64 = np.dtype(np.int64)
 
 
-def integers(node: OnnxNode, index: int, what: str, floats: bool = False) -> ir.Value:
-    """An input as a vector of int64, of a length that is known. Refused if it is not; Malformed for floats, unless the op takes these."""
+def integers(node: OnnxNode, index: int, what: str, floats: bool = False, any_length: bool = False) -> ir.Value:
+    """An input as a vector of int64, of a length that is known. Refused if it is not, unless ``any_length``; Malformed for floats, unless
+    the op takes these."""
     x = node.x(index)
     sizes = relax.TensorType.of(x.type).dims
-    if len(sizes) > 1 or not all(isinstance(size, int) for size in sizes):
+    if len(sizes) > 1 or not (any_length or all(isinstance(size, int) for size in sizes)):
         raise Refused(f"the number of {what}, {list(sizes)}, is known only at run time")
     if sizes and isinstance(sizes[0], int) and sizes[0] > KNOWN_ELEMENTS:
         raise Refused(f"there are {sizes[0]} {what}, more than {KNOWN_ELEMENTS}")

@@ -162,3 +162,19 @@ def test_sums_of_nothing():
         exe = legato.compile(legato.from_onnx(proto_of(node, symbolic)))
         for axis in (0, 1, -1):
             np.testing.assert_array_equal(exe(X[:, :0], ints(axis)), X[:, :0].sum(axis=axis, keepdims=True))
+
+
+@pytest.mark.parametrize("op, noop", [("ReduceSum", 0), ("ReduceLogSumExp", 1)])
+def test_a_number_of_axes_known_at_run_time(op, noop):
+    def proto(keepdims):
+        node = helper.make_node(op, ["x", "axes"], ["y"], "the_node", keepdims=keepdims, noop_with_empty_axes=noop)
+        return model([node], [value("x", X, ("a", "b", "c")), value("axes", ints(0), ("k",))], ["y"])
+
+    exe, session = legato.compile(legato.from_onnx(proto(1))), onnxruntime.InferenceSession(proto(1).SerializeToString())
+    for axes in (ints(), ints(1), ints(0, -1), ints(2, 0, 1)):
+        np.testing.assert_allclose(exe(X, axes), session.run(None, {"x": X, "axes": axes})[0], rtol=1e-6)
+    for wrong in (ints(3), ints(1, -2), ints(0, 1, 2, 0)):
+        with pytest.raises(ValueError, match=r'relax.size_of "the_node" needs valid operands'):
+            exe(X, wrong)
+    with pytest.raises(legato.UnsupportedError, match=r"the_node .*: the number of axes, \[k\], is known only at run time"):
+        legato.from_onnx(proto(0))

@@ -54,18 +54,22 @@ def _reduction(
 
 
 def reduced_at_run_time(node, build: Callable, alone: Callable | None):
-    """A reduction over axes that are data: each axis becomes two, of which one has its size and the other 1; the second is reduced."""
-    x, rank, axes = node.x(), node.rank(), run_time.integers(node, 1, "axes")
+    """A reduction over axes that are data: each axis becomes two, of which one has its size and the other 1; the second is reduced. How
+    many axes there are may be data, too, where they stay."""
+    x, rank, keepdims = node.x(), node.rank(), keeps_axes(node)
+    axes = run_time.integers(node, 1, "axes", any_length=keepdims)
+    count, none_is_none = relax.TensorType.of(axes.type).dims[0], node.flag("noop_with_empty_axes")
     if not rank:
-        return (alone(x) if alone else x) if node.flag("noop_with_empty_axes") else build(x, [], keeps_axes(node))
-    node.ignore("noop_with_empty_axes")     # there are axes
+        return (alone(x) if alone else x) if none_is_none else build(x, [], keepdims)
     flags, valid = run_time.marked(axes, rank)
+    if not isinstance(count, int) and not none_is_none:
+        flags = relax.logical_or(flags, relax.equal(run_time.vector(node, [count]), run_time.literal(0)))
     sizes, ones = run_time.vector(node, node.dims()), run_time.literal([1] * rank)
     kept, gone = relax.where(flags, ones, sizes), relax.where(flags, sizes, ones)
     both = run_time.symbols(node, run_time.valid_or_negative(run_time.joined(kept, gone), valid), "axis")
     pairs = [size for pair in zip(both[:rank], both[rank:]) for size in pair]
     result = build(relax.reshape(x, shape=pairs), list(range(1, 2 * rank, 2)), False)
-    if keeps_axes(node):
+    if keepdims:
         return result
     left = rank - run_time.count(axes)
     if left <= 0:
