@@ -15,10 +15,12 @@ from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, WINDOW, StructuredKernels, StructuredOp
 from legato.analysis.structured.pool import PoolForm
+from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.loops import constant_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.structured.collapse_rewrite import CollapseRewriter
 from legato.passes.structured.fit_windows import has_loose_windows
@@ -64,7 +66,21 @@ def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
     if not plan.useful():
         return
     CollapseRewriter(kernel, plan).run()
+    fold_expanded_sizes(kernel)
     kernels.drop(kernel)
+
+
+def fold_expanded_sizes(kernel: func.FuncOp) -> None:
+    """Replaces the sizes of expanded tensors by the operands that say them, which upstream's canonicalization leaves: tiles of one tensor
+    are recognized by equal sizes."""
+    for op in find(kernel.operation, "tensor.dim"):
+        expanded, axis = op.operands[0], constant_of(op.operands[1])
+        made = expanded.owner
+        if axis is None or isinstance(made, ir.Block) or made.name != "tensor.expand_shape" or not expanded.type.is_dynamic_dim(axis):
+            continue
+        number = sum(expanded.type.is_dynamic_dim(before) for before in range(axis))
+        op.results[0].replace_all_uses_with(made.opview.output_shape[number])
+        op.erase()
 
 
 def allowed(name: str) -> bool:

@@ -106,3 +106,35 @@ func.func private @loose_window(%x: tensor<2x?x3xf32>, %w: tensor<2xf32>, %out: 
   } -> tensor<2x?x1xf32>
   return %1 : tensor<2x?x1xf32>
 }
+
+// -----
+
+// The size of an expanded tensor is the operand that says it.
+// CHECK-LABEL: func.func private @sizes
+// CHECK-SAME: %{{.*}}: tensor<4x?xf32>, %[[OUT:.*]]: tensor<2x2x?xf32>
+// CHECK: %[[N:.*]] = tensor.dim %[[OUT]]
+// CHECK: tensor.expand_shape %{{.*}} output_shape [2, 2, %[[N]]]
+// CHECK: tensor.empty(%[[N]])
+func.func private @sizes(%x: tensor<4x?xf32>, %out: tensor<2x2x?xf32> {tir.out, bufferization.writable = true}) -> tensor<2x2x?xf32>
+    attributes {tir.prim_func} {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %out, %c2 : tensor<2x2x?xf32>
+  %view = tensor.expand_shape %x [[0, 1], [2]] output_shape [2, 2, %n] : tensor<4x?xf32> into tensor<2x2x?xf32>
+  %again = tensor.dim %view, %c2 : tensor<2x2x?xf32>
+  %e = tensor.empty(%again) : tensor<2x2x?xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%view : tensor<2x2x?xf32>) outs(%e : tensor<2x2x?xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = math.absf %p : f32
+    linalg.yield %s : f32
+  } -> tensor<2x2x?xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%0 : tensor<2x2x?xf32>) outs(%out : tensor<2x2x?xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = arith.addf %p, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<2x2x?xf32>
+  return %1 : tensor<2x2x?xf32>
+}

@@ -155,6 +155,20 @@ def test_a_size_by_data_that_is_checked_to_be_1_is_not_that_of_the_result():
     run(nodes, rows, [[16, "n", "n", 1]], {"which": np.array([True]), "last": np.array([3])})
 
 
+def test_norms_of_groups_of_halves():
+    """Diffusion models in f16 compute norms and SiLU in f32; of images of unknown height and width the schedule failed."""
+    nodes = [helper.make_node("Cast", ["x"], ["wide"], to=onnx.TensorProto.FLOAT),
+             helper.make_node("GroupNormalization", ["wide", "scale", "bias"], ["n"], num_groups=4),
+             helper.make_node("Sigmoid", ["n"], ["s"]), helper.make_node("Mul", ["n", "s"], ["m"]),
+             helper.make_node("Cast", ["m"], ["y"], to=onnx.TensorProto.FLOAT16)]
+    scale, bias = RNG.standard_normal((2, 8), np.float32)
+    proto = model(nodes, [value("x", np.zeros((), np.float16), ["n", 8, "h", "w"])], ["y"], 21, {"scale": scale, "bias": bias})
+    executable = legato.compile(legato.from_onnx(proto))
+    for n, h, w in ((2, 5, 3), (1, 1, 1), (1, 16, 17)):
+        x = RNG.standard_normal((n, 8, h, w)).astype(np.float16)
+        np.testing.assert_allclose(executable(x), reference(proto, {"x": x})[0], rtol=2e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize(("ends", "kept"), [(("whole", "n"), lambda n: n // 8 * 8), (("n", "most"), lambda n: n)])
 def test_slices_to_the_end_and_beyond(ends, kept):
     """Audio codecs cut what they decode, whole frames, to the length of the sound; calls with another length were refused."""
