@@ -1,9 +1,10 @@
 """Ops of com.microsoft on plain tensors and images, compiled, against onnxruntime."""
+import math
 from itertools import product
 
 import numpy as np
 import pytest
-from contrib import DOMAIN, check, model_of
+from contrib import DOMAIN, check, model_of, oracle
 from thoroughly import first_of, sampled
 
 import legato
@@ -94,3 +95,47 @@ def test_channels_last(symbolic):
     for last, x in ((0, bytes_of(1, 4, 6, 5)), (1, bytes_of(1, 6, 5, 4))):
         inputs = [x, *scales[0], w, *scales[1], *scales[2], bias]
         check("QLinearConv", inputs, range(1, 9), group=2, pads=[1, 0, 1, 1], channels_last=last, unit=1, symbolic=symbolic, features=[4])
+
+
+def norm_of_groups(x, gamma, beta, groups, epsilon=1e-5):
+    """Of an image whose last axis has the channels."""
+    parts = x.astype(np.float64).reshape(len(x), -1, groups, x.shape[-1] // groups)
+    centered = parts - parts.mean((1, 3), keepdims=True)
+    return ((centered / np.sqrt(np.square(centered).mean((1, 3), keepdims=True) + epsilon)).reshape(x.shape) * gamma + beta)
+
+
+@pytest.mark.parametrize("last, half, symbolic", sampled(product([1, 0], [False, True], [True, False]), 3, 2))
+def test_norms_of_groups(last, half, symbolic):
+    """Of diffusion models; onnxruntime has no kernels of them for CPUs, numpy is the oracle."""
+    dtype, tolerance = (np.float16, 2e-3) if half else (np.float32, 1e-5)
+    x, other, gamma, beta, bias = normal(2, 5, 3, 8), normal(2, 5, 3, 8), normal(8), normal(8), normal(8)
+    x, other, bias = (array.astype(dtype) for array in (x, other, bias))
+    turned = (lambda array: array) if last else (lambda array: np.ascontiguousarray(np.moveaxis(array, -1, 1)))
+    how = {"channels_last": last, "groups": 4, "symbolic": symbolic, "tolerance": tolerance}
+    y = norm_of_groups(x, gamma, beta, 4, 1e-3)
+    check("GroupNorm", [turned(x), gamma, beta], [1, 2], expected=[turned(y.astype(dtype))], activation=0, epsilon=1e-3, **how)
+    for skip, constants in ((other, [1, 2, 4]), (other[:, 0, 0], [1, 2, 4]), (other[:, :1, :1], [1, 2])):
+        each = skip if skip.ndim == 4 else skip[:, None, None]
+        total = x + each + (bias if 4 in constants else 0)
+        y = norm_of_groups(total, gamma, beta, 4)
+        wanted = [turned(part.astype(dtype)) for part in (y / (1 + np.exp(-y)), total)]
+        check("SkipGroupNorm", [turned(x), gamma, beta, turned(skip) if skip.ndim == 4 else skip, *([bias] if 4 in constants else [])],
+              constants, ["y", "total"], expected=wanted, activation=1, **how)
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_sums_of_diffusion_models(symbolic):
+    x, skip, bias = normal(2, 5, 8), normal(2, 5, 8), normal(8)
+    check("BiasAdd", [x, bias, skip], [1], expected=[x + bias + skip], symbolic=symbolic)
+    left, right = np.split(x + bias, 2, axis=-1)
+    gelu = right * (1 + np.vectorize(math.erf)(right / math.sqrt(2))) / 2
+    check("BiasSplitGelu", [x, bias], [1], expected=[(left * gelu).astype(np.float32)], symbolic=symbolic)
+
+
+@pytest.mark.parametrize("symbolic", BOTH)
+def test_convolutions_of_images_whose_channels_are_last(symbolic):
+    x, filters, bias = normal(2, 6, 5, 4), normal(8, 3, 2, 2), normal(8)
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "group": 2}
+    turned = [np.ascontiguousarray(np.moveaxis(array, -1, 1)) for array in (x, filters)]
+    wanted = oracle(model_of("Conv", [*turned, bias], [1, 2], ["y"], False, "", **attributes), {"i0": turned[0]})[0]
+    check("NhwcConv", [x, filters, bias], [1, 2], expected=[np.moveaxis(wanted, 1, -1)], symbolic=symbolic, **attributes)

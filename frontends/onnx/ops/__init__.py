@@ -22,6 +22,7 @@ from legato.frontends.onnx.ops import (
     matmul,
     microsoft,
     microsoft_attention,
+    microsoft_diffusion,
     microsoft_experts,
     microsoft_images,
     microsoft_norm,
@@ -56,10 +57,10 @@ from legato.frontends.onnx.ops.before_opset_7 import with_older
 
 _FAMILIES = (
     activations, arithmetic, attention, casts, classical, constants, control, conv, detection, determinants, einsum, experimental,
-    features, gather, integers, inverses, logic, loops, matmul, microsoft, microsoft_attention, microsoft_experts, microsoft_images,
-    microsoft_norm, microsoft_quantized, microsoft_recurrent, microsoft_rotary, microsoft_tensors, nbits, norm, own, pool, quantize, random,
-    recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, support_vectors, tensor_sequences, training,
-    trees, unary, unpool,
+    features, gather, integers, inverses, logic, loops, matmul, microsoft, microsoft_attention, microsoft_diffusion, microsoft_experts,
+    microsoft_images, microsoft_norm, microsoft_quantized, microsoft_recurrent, microsoft_rotary, microsoft_tensors, nbits, norm, own, pool,
+    quantize, random, recurrent, reduce, regions, resize, sampling, scan, sequences, shape, slices, spectral, support_vectors,
+    tensor_sequences, training, trees, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = with_older(table(*(family.ENTRIES for family in _FAMILIES)))

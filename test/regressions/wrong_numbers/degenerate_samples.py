@@ -190,8 +190,9 @@ ELSEWHERE = {**dict.fromkeys((f"legato.{op}" for op in OWN), "onnxruntime has no
                              "onnxruntime draws others: test_onnx_random"),
              **dict.fromkeys(("Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"), "test_onnx_before_opset_7"),
              **{f"com.microsoft.{name}": "test_onnx_microsoft_tensors" for name in (
-                 "CDist", "CropAndResize", "ExpandDims", "GatherND", "GridSample", "Inverse", "MatMulInteger16", "NGramRepeatBlock",
-                 "NhwcMaxPool", "Pad", "QLinearConv", "Range", "Trilu", "UnfoldTensor", "Unique")},
+                 "BiasAdd", "BiasSplitGelu", "CDist", "CropAndResize", "ExpandDims", "GatherND", "GridSample", "GroupNorm", "Inverse",
+                 "MatMulInteger16", "NGramRepeatBlock", "NhwcConv", "NhwcMaxPool", "Pad", "QLinearConv", "Range", "SkipGroupNorm", "Trilu",
+                 "UnfoldTensor", "Unique")},
              **{f"com.microsoft.{name}": "test_onnx_microsoft_experts" for name in ("MoE", "QMoE")},
              "com.microsoft.MatMulBnb4": "test_onnx_nbits",
              **{f"com.microsoft.{name}": "test_onnx_microsoft_attention" for name in ("MRotaryEmbedding", "QAttention")},
