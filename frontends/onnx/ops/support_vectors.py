@@ -15,6 +15,7 @@ from legato.frontends.onnx.problems import Malformed, Refused
 _F32 = np.dtype(np.float32)
 _KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 _SWEEPS = 100       # of the coupling of probabilities, at most, as libsvm and onnxruntime have it
+_TOLERANCE = 0.005  # of the coupling, divided by the number of classes
 _NEAREST = 1e-7     # of a pair's probability to 0 and 1
 
 
@@ -122,7 +123,7 @@ def _probabilities(node, scores: ir.Value, pairs: list[tuple[int, int]]) -> ir.V
     types = [relax.TensorType.of(even.type)]
 
     def sweep(_, before: list[ir.Value]) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
-        going, found = _sweep(node, form, before[0], 0.005 / classes)
+        going, found = _sweep(node, form, before[0], classes)
         return relax.greater(relax.sum(relax.astype(going, dtype=np.int64)), node.literal(0, np.int64)), [found], []
 
     limit = node.literal([_SWEEPS], np.int64)
@@ -130,14 +131,13 @@ def _probabilities(node, scores: ir.Value, pairs: list[tuple[int, int]]) -> ir.V
     return relax.permute_dims(found, axes=[1, 0])
 
 
-def _sweep(node, form: ir.Value, p: ir.Value, tolerance: float) -> tuple[ir.Value, ir.Value]:
+def _sweep(node, form: ir.Value, p: ir.Value, classes: int) -> tuple[ir.Value, ir.Value]:
     """Which columns of p, [classes, rows], are no minimum of the quadratic ``form`` [classes, classes, rows] yet; and p, in these columns
     after a step towards it along each class."""
-    classes = relax.TensorType.of(p.type).dims[0]
     slopes = relax.sum(relax.multiply(form, relax.expand_dims(p, axis=[0])), axis=[1])
     value = relax.sum(relax.multiply(p, slopes), axis=[0])
     error = relax.max(relax.abs(relax.subtract(slopes, value)), axis=[0])
-    going = relax.greater_equal(error, node.literal(tolerance, _F32))
+    going = relax.greater_equal(error, node.literal(_TOLERANCE / classes, _F32))
     number = node.constant_value(np.arange(classes)[:, None])
 
     def turn(at: regions.Turn, before: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
