@@ -49,6 +49,7 @@ from legato.targets.gpu.scatter import RULES as GPU_SCATTER
 from legato.targets.gpu.suppression import RULES as GPU_SUPPRESSION
 from legato.targets.gpu.topk import RULES as GPU_TOPK
 from legato.targets.intrinsics import dot_instructions
+from legato.targets.intrinsics.doubles import RULES as DOUBLES
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
 from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
 from legato.targets.intrinsics.vulkan_arithmetic import RULES as VULKAN_ARITHMETIC
@@ -160,7 +161,7 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE, *dot_inst
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
                   "round factors to 11 bits, graphs=true for the launches of a call as one CUDA graph, "
                   "cubin=false for PTX only, where ptxas is installed")
-VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL, *dot_instructions.VULKAN),
+VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *DOUBLES, *GLSL, *dot_instructions.VULKAN),
                 options={"schedules": True, "matrices": HOST, "subgroup": None, "dot-products": HOST, "int64": HOST}, make_machine=_vulkan,
                 schedule_function=classified(_gpu_schedules), fuses_attention_function=classified(fuses_attention),
                 row_forms_function=classified(_gpu_row_forms),

@@ -1,4 +1,4 @@
-"""Builds f32 expressions on scalars and vectors of any rank, with the bit operations that elementary functions need."""
+"""Builds expressions of f32 or f64 on scalars and vectors of any rank, with the bit operations that elementary functions need."""
 from collections.abc import Sequence
 
 from legato.core.ir_helpers import marked
@@ -6,17 +6,19 @@ from legato.core.mlir import arith, ir, math
 from legato.dialects.tir.markers import ESTIMATE
 
 OEQ, OGT, OLT, ORD, UNO = 1, 2, 4, 7, 14
+MANTISSA = {32: 23, 64: 52}    # bits of a float, by its width
 
 
 class Builder:
-    """Expressions over one type: f32, or vectors of it. Every method builds at the insertion point and returns the value."""
+    """Expressions over one type: f32, f64, or vectors of them. Every method builds at the insertion point and returns the value."""
 
     def __init__(self, type_: ir.Type):
         self.type = type_
         self.shape = list(type_.shape) if isinstance(type_, ir.VectorType) else None
-        self.f32 = ir.F32Type.get()
-        self.i32 = ir.IntegerType.get_signless(32)
-        self.integers = self.like(self.i32)
+        self.element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+        self.width = 64 if isinstance(self.element, ir.F64Type) else 32
+        self.word = ir.IntegerType.get_signless(self.width)
+        self.integers = self.like(self.word)
 
     def like(self, element: ir.Type) -> ir.Type:
         """The type of the same shape with another element type."""
@@ -29,12 +31,12 @@ class Builder:
         return arith.ConstantOp(type_, attribute).result
 
     def number(self, x: float) -> ir.Value:
-        """An f32 constant."""
-        return self.constant(self.type, ir.FloatAttr.get(self.f32, float(x)))
+        """A constant."""
+        return self.constant(self.type, ir.FloatAttr.get(self.element, float(x)))
 
     def integer(self, x: int) -> ir.Value:
-        """A constant of 32 bits, given unsigned or signed."""
-        return self.constant(self.integers, ir.IntegerAttr.get(self.i32, x - (1 << 32) if x >= 1 << 31 else x))
+        """A constant of as many bits as a float has, given unsigned or signed."""
+        return self.constant(self.integers, ir.IntegerAttr.get(self.word, x - (1 << self.width) if x >> (self.width - 1) > 0 else x))
 
     def fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
         """a * b + c, rounded once."""
@@ -132,7 +134,7 @@ class Builder:
 
     def keep_sign(self, value: ir.Value, x: ir.Value) -> ir.Value:
         """``value``, which has x's sign except for a zero, with x's sign."""
-        return self.from_bits(self.ior(self.bits(value), self.iand(self.bits(x), 0x80000000)))
+        return self.from_bits(self.ior(self.bits(value), self.iand(self.bits(x), 1 << (self.width - 1))))
 
     def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
         """A polynomial by Horner's scheme; the coefficient of the highest power comes first."""
@@ -143,4 +145,6 @@ class Builder:
 
     def power(self, exponent: ir.Value) -> ir.Value:
         """2^exponent for exponents of normal numbers."""
-        return self.from_bits(self.shl(self.iadd(exponent, self.integer(127)), 23))
+        mantissa = MANTISSA[self.width]
+        bias = (1 << (self.width - mantissa - 2)) - 1
+        return self.from_bits(self.shl(self.iadd(exponent, self.integer(bias)), mantissa))

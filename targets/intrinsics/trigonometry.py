@@ -131,18 +131,18 @@ def _reduce_far(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
 def _any_beyond(b: Builder, x: ir.Value, bound: float) -> ir.Value:
     """Whether the size of any element is greater than the bound, as one i1."""
     if b.shape:
-        flat = Builder(_flat(b, b.f32))
+        flat = Builder(_flat(b, b.element))
         far = flat.compare(OGT, math.absf(_as(flat.type, x)), flat.number(bound))
         return vector.ReductionOp(ir.IntegerType.get_signless(1), ir.Attribute.parse("#vector.kind<or>"), far).result
     if b.shape is not None:  # a vector of rank 0
         x = vector.ExtractOp(x, [], []).result
-    scalar = Builder(b.f32)
+    scalar = Builder(b.element)
     return scalar.compare(OGT, math.absf(x), scalar.number(bound))
 
 
 def _unless(b: Builder, condition: ir.Value, value: ir.Value, build: Callable[[], ir.Value]) -> ir.Value:
     """``value``, or the result of ``build`` where the condition holds. Vectors leave the branch with rank 1, as later passes need."""
-    type_ = _flat(b, b.f32) if b.shape else b.type
+    type_ = _flat(b, b.element) if b.shape else b.type
     chosen = scf.IfOp(condition, [type_], has_else=True)
     with ir.InsertionPoint(chosen.then_block):
         scf.YieldOp([_as(type_, build())])
