@@ -88,7 +88,8 @@ SEED ?= 0
 fuzz: $(STAMP)
 	$(BIN)/python test/fuzz/fuzz.py $(SUBJECTS) --minutes $(MINUTES) --seed $(SEED) $(FUZZ)
 
-# ONNX's tests of single nodes through compiled code; WRITE=--write writes their list and docs/onnx-nodes.md; TARGET=vulkan
+# ONNX's tests of single nodes through compiled code; WRITE=--write writes their list and docs/onnx-nodes.md; TARGET=vulkan,
+# or TARGET="'nvvm{approx=true}'" on the stand-in for NVIDIA's driver
 TARGET ?= llvm
 node-suite: $(STAMP)
 	$(BIN)/python test/frontends/node_suite.py --target $(TARGET) $(WRITE) $(CASES)
