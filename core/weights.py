@@ -5,14 +5,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from math import prod
 from pathlib import Path
 
 import numpy as np
 
 from legato.core import safetensors_file
-from legato.core.cpu_table import LINE
 from legato.core.errors import LegatoError
+from legato.core.weight_memory import WeightMemory
 
 
 class MissingWeightError(LegatoError, KeyError):
@@ -30,6 +29,7 @@ class WeightStore(Mapping):
         self._maps: dict[Path, np.ndarray] = {}
         self._kept: frozenset[str] = frozenset()
         self._filling: dict[str, Future[None]] = {}     # arrays that have their elements when this is done
+        self._memory = WeightMemory()
 
     def __getitem__(self, key: str) -> np.ndarray:
         if key in self._filling:
@@ -65,6 +65,10 @@ class WeightStore(Mapping):
         if one is None:
             one = self._files[key][1] if key in self._files else self[key]
         return one.dtype, tuple(one.shape)
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        """An array without elements yet, for a weight that ``add`` is given: in memory that is read fast."""
+        return self._memory.empty(shape, dtype)
 
     def add(self, name: str, array: np.ndarray, filling: Future[None] | None = None) -> str:
         """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...). Returns the key.
@@ -160,14 +164,6 @@ class WeightStore(Mapping):
             end = entry.offset + size
             raise LegatoError(f"weight '{key}' ends at byte {end} of {path}, which now has {self._maps[path].nbytes} bytes")
         return np.frombuffer(data, entry.dtype).reshape(entry.shape)
-
-
-def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """An array that begins at a cache line, unlike numpy's own large ones: vectors of 64 bytes are in one line each."""
-    size = prod(shape) * dtype.itemsize
-    memory = np.empty(size + LINE, np.uint8)
-    start = -memory.ctypes.data % LINE
-    return memory[start:start + size].view(dtype).reshape(shape)
 
 
 def release_pages(array: np.ndarray) -> None:

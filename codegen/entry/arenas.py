@@ -1,6 +1,7 @@
 """Arenas: memory for main's intermediate buffers. An instance keeps unused ones in slots, which threads access atomically."""
-from legato.codegen.entry.abi import aligned_alloc, free
+from legato.codegen.entry.abi import free
 from legato.codegen.entry.layouts import ARENAS, Instance
+from legato.codegen.entry.memory import allocate
 from legato.codegen.native.language import Words, address, exchange, store_if_null
 
 HEAD = 64       # bytes before an arena, which stays aligned; the first eight are its size
@@ -17,7 +18,7 @@ def take_arena(instance: Instance, size: int) -> Words:
             return arena
         free(arena - HEAD)
     whole = (size + HEAD + 63) & -64
-    block = Words(aligned_alloc(64, whole))
+    block = Words(allocate(whole))
     if not block:
         return block
     block[0] = whole - HEAD

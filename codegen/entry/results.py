@@ -1,6 +1,7 @@
 """Allocation and description of tensors."""
-from legato.codegen.entry.abi import CPU, DLManagedTensor, DLTensor, Object, TVMFFITensorFromDLPack, aligned_alloc, free
+from legato.codegen.entry.abi import CPU, DLManagedTensor, DLTensor, Object, TVMFFITensorFromDLPack, free
 from legato.codegen.entry.layouts import OUTPUTS
+from legato.codegen.entry.memory import allocate
 from legato.codegen.native.language import Pointer, Words, code_of, stack
 
 DESCRIPTION = 64    # bytes of a DLManagedTensor; its shape and strides follow, 16 bytes per axis
@@ -13,7 +14,7 @@ def new_tensor(number: int, shape: Words, room: int, data_to: Words) -> Object:
     row = OUTPUTS[number]
     head = data_offset(row.rank)
     made = stack(Words)
-    block = DLManagedTensor(aligned_alloc(64, head + round_up(room)))
+    block = DLManagedTensor(allocate(head + round_up(room)))
     if not block:
         return Object(0)
     describe_tensor(block, block + head, row.dtype, row.rank, shape, Words(0))

@@ -9,7 +9,6 @@ from legato.core.background import begin
 from legato.core.ir_helpers import defining_op, find, only_use, present, unused
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
-from legato.core.weights import aligned_empty
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
@@ -149,7 +148,7 @@ class Constants:
 
     def build_later(self, work: Callable[[np.ndarray], None], shape: Sequence[int], dtype: np.dtype, name: str) -> ir.Value:
         """A constant at the insertion point, to whose array ``work`` writes the elements: in the background if they are many."""
-        array = aligned_empty(shape, dtype)
+        array = self.weights.empty(shape, dtype)
         if array.nbytes < LATER:
             work(array)
             return self.build(array, name)

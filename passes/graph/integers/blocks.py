@@ -12,7 +12,7 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
-from legato.core.weights import aligned_empty
+from legato.core.weights import WeightStore
 from legato.dialects import relax
 from legato.dialects.relax.ops.quantized import DTYPES, rows_per_word
 from legato.passes.graph.functions import permutation_of
@@ -138,9 +138,9 @@ def _per_row(value: ir.Value, transposed: bool, reader: Reader) -> PerRow | None
     return PerRow(table, np.where(groups < 0, groups + table.shape[0], groups)) if groups.size else None
 
 
-def packed(found: BlockWeight, one_panel: bool) -> PackedWeight | None:
+def packed(found: BlockWeight, one_panel: bool, store: WeightStore) -> PackedWeight | None:
     """A weight in the form of ``relax.matmul_quantized``; None where its rows are in no blocks of equal sizes. ``one_panel``: of all
-    columns."""
+    columns. ``store``: in whose memory its scales and zeros are."""
     depth, columns = found.integers.shape
     blocks = _blocks(found, depth)
     if blocks is None or not depth or not columns:
@@ -164,14 +164,14 @@ def packed(found: BlockWeight, one_panel: bool) -> PackedWeight | None:
         return None  # a word would hold rows of two blocks
     block = -(-block // per) * per
     width = -(-columns // ALIGNED) * ALIGNED if one_panel else next((width for width in PANELS if columns <= width), PANELS[-1])
-    zeros = np.zeros(0, np.float32) if zero is None else _narrow(_panels(zero, width))
+    zeros = np.zeros(0, np.float32) if zero is None else _narrow(_panels(zero, width, store))
     shape = (-(-columns // width), len(firsts), block // per, width)
 
     def fill(panels: np.ndarray) -> None:
         panels[-1] = 0     # of columns that there are not
         found.integers.write(panels, less, bits, order)
 
-    return PackedWeight(shape, DTYPES[bits], fill, _panels(scale, width), zeros, bits, columns, order, len(firsts) * block)
+    return PackedWeight(shape, DTYPES[bits], fill, _panels(scale, width, store), zeros, bits, columns, order, len(firsts) * block)
 
 
 def _blocks(found: BlockWeight, depth: int) -> tuple[np.ndarray | None, int] | None:
@@ -201,7 +201,7 @@ def _signed_bits(low: int, high: int) -> int | None:
     return next((bits for bits in (2, 4, 8) if low >= -(1 << (bits - 1)) and high < 1 << (bits - 1)), None)
 
 
-def _panels(array: np.ndarray, width: int) -> np.ndarray:
+def _panels(array: np.ndarray, width: int, store: WeightStore) -> np.ndarray:
     """An array with its last axis in panels, which become the first axis; the last panel is padded with zeros."""
     columns = array.shape[-1]
     count = -(-columns // width)
@@ -210,7 +210,7 @@ def _panels(array: np.ndarray, width: int) -> np.ndarray:
         whole = np.zeros((*array.shape[:-1], count * width), array.dtype)
         whole[..., :columns] = array
     panels = np.moveaxis(whole.reshape(*array.shape[:-1], count, width), -2, 0)
-    result = aligned_empty(panels.shape, panels.dtype)
+    result = store.empty(panels.shape, panels.dtype)
     result[...] = panels
     return result
 

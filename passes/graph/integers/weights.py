@@ -87,7 +87,7 @@ def _operands(weight: ir.Value, reader: Reader, one_panel: bool, packing: deque[
     while len(packing) >= AT_ONCE:
         reader.constants.array(packing.popleft())
     found = block_weight(weight, reader)
-    form = None if found is None else packed(found, one_panel)
+    form = None if found is None else packed(found, one_panel, reader.constants.weights)
     if form is None:
         return None
     constants = reader.constants
