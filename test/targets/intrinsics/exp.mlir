@@ -59,7 +59,8 @@
 // VULKAN-LABEL: func.func @half
 // VULKAN: spirv.GL.Exp %{{.*}} : f16
 // VULKAN-LABEL: func.func @double
-// VULKAN: math.exp
+// VULKAN-NOT: math.exp
+// VULKAN: spirv.GL.Fma %{{.*}} : f64
 
 // EXPLAIN: math.exp {{ *}}f32 {{ *}}nvvm {{ *}}__nv_exp
 // EXPLAIN-NEXT: nvvm/ex2_approx refused: approximations were not asked for: nvvm{approx=true}
