@@ -15,12 +15,13 @@ VECTORS = 2             # of columns in a tile, where a panel of the packed weig
 SPARE = {16: 4, 32: 11}     # registers for what is not a sum, of all: LLVM loads elements of several steps ahead
 MANY = 512              # rows: the more one pair of tiles of columns is multiplied by, the less its sums cost; and those of unknown numbers
 NEAR = 0.7              # of the second cache, that the sums of rows at hand take at most if they stay there
+LAST = 12 << 20         # bytes, likewise of a cache behind it
 BYTES = 4               # of an element
 PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
 
 # multiply-adds of a vector that take as long, of one thread of a Zen 4
 SUM_OF_COLUMNS = 20     # the sums of a vector of each quarter of a pair of tiles of columns
-SUM_OF_ROWS = 60, 200   # of a pair of tiles of rows, which stay in the second cache, or do not
+SUM_OF_ROWS = 60, 90, 120   # of a pair of tiles of rows, which stay in the second cache, in one behind it, or in memory
 KEPT = 20               # for each vector of sums of a tile: sums that wait for others, and results
 
 
@@ -35,8 +36,8 @@ class StrassenTiles:
 
     A tile is ``height`` rows by ``vectors`` of ``lanes`` columns. Two tiles of rows one below the other, the halves of the depth, and two
     tiles of columns side by side (a panel's halves, or two panels) are the quarters of a product. ``chunk``: pairs of tiles of rows, whose
-    sums are at hand at a time; ``near``: whether these stay in the second cache. ``alone``: whether a thread multiplies chunks of its
-    own, or all ``threads`` sum the rows of a chunk, and share the pairs of tiles of columns."""
+    sums are at hand at a time; ``cache``: in which they stay, a place in ``SUM_OF_ROWS``. ``alone``: whether a thread multiplies chunks
+    of its own, or all ``threads`` sum the rows of a chunk, and share the pairs of tiles of columns."""
 
     rows: int | None
     depth: int
@@ -46,7 +47,7 @@ class StrassenTiles:
     vectors: int
     height: int
     chunk: int
-    near: bool
+    cache: int
     threads: int
     alone: bool
     registers: int
@@ -84,9 +85,12 @@ class StrassenTiles:
         products = PRODUCTS * self.half * step_time(self.height, self.vectors) + KEPT * self.height * self.vectors
         plain = self._plain_time(self.low) if rest else 0
         sums_of_columns = chunks * self.half * self.vectors * SUM_OF_COLUMNS
-        sums_of_rows = pairs * self.height * self.half // self.lanes * SUM_OF_ROWS[0 if self.near else 1] / of_columns
-        turns = chunks if self.alone else of_columns
-        rounds = -(-turns // self.threads) * self.threads / turns
+        sums_of_rows = pairs * self.height * self.half // self.lanes * SUM_OF_ROWS[self.cache] / of_columns
+        if self.alone:      # the last chunk may have fewer pairs, and rows behind them
+            busiest, turns = -(-chunks // self.threads) * self.chunk, pairs + bool(rest)
+        else:
+            busiest, turns = -(-of_columns // self.threads), of_columns
+        rounds = busiest * self.threads / turns if self.threads > 1 else 1
         return rounds * (pairs * products + plain + sums_of_columns) + sums_of_rows * (rounds if self.alone else self.threads)
 
     @property
@@ -125,11 +129,13 @@ class StrassenTiles:
         threads = machine.threads if (rows or MANY) * depth * columns >= WORTH_IT else 1
         for height in range(2, (machine.registers - SPARE[machine.registers]) // vectors + 1):
             pairs = -(-(rows or MANY) // (SIDES * height))       # the last one may be rows for plain products
-            near = int(machine.l2_bytes * NEAR) // (PRODUCTS * height * depth // 2 * BYTES)      # pairs whose sums stay in the cache
+            size = PRODUCTS * height * depth // 2 * BYTES       # of the sums of a pair
+            near = int(machine.l2_bytes * NEAR) // size
             for most, alone in product((near, -(-MANY // (SIDES * height)), -(-pairs // threads)), (True, False)):
                 if most and (threads == 1 or rows is not None or not alone):
                     chunk = -(-pairs // -(-pairs // most))
-                    yield StrassenTiles(rows, depth, columns, panel, lanes, vectors, height, chunk, chunk <= near, threads, alone,
+                    cache = 0 if chunk <= near else 1 if chunk * size <= LAST else 2
+                    yield StrassenTiles(rows, depth, columns, panel, lanes, vectors, height, chunk, cache, threads, alone,
                                         machine.registers)
 
     @staticmethod
