@@ -132,6 +132,30 @@ def test_sums_of_diffusion_models(symbolic):
     check("BiasSplitGelu", [x, bias], [1], expected=[(left * gelu).astype(np.float32)], symbolic=symbolic)
 
 
+X, C = normal(2, 3, 8), normal(8)
+
+
+@pytest.mark.parametrize("op, inputs, attributes, problem", [
+    ("GroupNorm", [X, C, C], {"groups": 4, "activation": 2}, "its activation is 2; 0 is none, 1 is SiLU"),
+    ("SkipGroupNorm", [X, C, C, C], {"groups": 4, "activation": 1}, r"its skip has the shape \[8\]; it is an image, or"),
+    ("SkipGroupNorm", [X[:1], C, C, X], {"groups": 4, "activation": 1}, r"its skip must have the shape \[1, 3, 8\], has \[2, 3, 8\]"),
+    ("SkipGroupNorm", [X, C, C, X, C[:1]], {"groups": 4, "activation": 1}, r"its bias must have the shape \[8\], has \[1\]"),
+    ("BiasAdd", [X[:1], C, X], {}, r"its skip must have the shape \[1, 3, 8\], has \[2, 3, 8\]"),
+    ("BiasAdd", [X[:, :, :1], C, X[:, :, :1]], {}, r"its bias must have the shape \[1\], has \[8\]"),
+    ("BiasSplitGelu", [X, C[:1]], {}, r"its bias must have the shape \[8\], has \[1\]"),
+])
+def test_shapes_that_ops_of_diffusion_models_do_not_take(op, inputs, attributes, problem):
+    with pytest.raises(legato.LegatoError, match=f"node .*{op}.*: {problem}"):
+        legato.from_onnx(model_of(op, inputs, [], ["y"], False, DOMAIN, **attributes))
+
+
+def test_an_odd_number_of_columns_is_no_two_halves():
+    executable = legato.compile(legato.from_onnx(model_of("BiasSplitGelu", [X, C], [], ["y"], True, DOMAIN)))
+    assert executable(X, C).shape == (2, 3, 4)
+    with pytest.raises(ValueError, match="BiasSplitGelu 'node' needs columns in two halves"):
+        executable(X[:, :, :7].copy(), C[:7])
+
+
 @pytest.mark.parametrize("symbolic", BOTH)
 def test_convolutions_of_images_whose_channels_are_last(symbolic):
     x, filters, bias = normal(2, 6, 5, 4), normal(8, 3, 2, 2), normal(8)

@@ -32,20 +32,31 @@ def skip_group_norm(node):
     """GroupNorm of x + skip + bias; the sum is an output, too."""
     total = relax.add(node.x(), expanded_to(_skip(node), node.x()))
     if node.given(4):
+        node.require_shape(4, "bias", [node.dims()[_channel_axis(node)]])
         total = relax.add(total, _of_channels(node, node.x(4)))
     return _normalized(node, total), total
 
 
 def _skip(node) -> ir.Value:
     """What SkipGroupNorm adds to its image: another, or a number for each channel of each image."""
-    if node.rank(3) != 2:
+    spatial, sizes = node.rank() - 2, list(node.dims(3))
+    if len(sizes) not in (2, node.rank()):
+        raise Malformed(f"its skip has the shape {sizes}; it is an image, or has a number for each channel of each")
+    for axis in (0, _channel_axis(node)):
+        sizes[axis] = node.dims()[axis]
+    node.require_shape(3, "skip", sizes)
+    if len(sizes) != 2:
         return node.x(3)
-    spatial = node.rank() - 2
     return relax.expand_dims(node.x(3), axis=list(range(1, 1 + spatial) if _has_channels_last(node) else range(2, 2 + spatial)))
 
 
 def _of_channels(node, vector: ir.Value) -> ir.Value:
     return vector if _has_channels_last(node) else relax.expand_dims(vector, axis=list(range(1, node.rank() - 1)))
+
+
+def _channel_axis(node) -> int:
+    """Where an image has its channels: also among the two axes of a number for each of them."""
+    return -1 if _has_channels_last(node) else 1
 
 
 def _has_channels_last(node) -> bool:
@@ -55,7 +66,9 @@ def _has_channels_last(node) -> bool:
 def _normalized(node, total: ir.Value) -> ir.Value:
     """The normalization of an image by the node's parameters and attributes."""
     groups, epsilon, last = node.integer("groups"), node.number("epsilon", 1e-5), _has_channels_last(node)
-    active = node.flag("activation")
+    active = node.integer("activation", 0)
+    if active not in (0, 1):
+        raise Malformed(f"its activation is {active}; 0 is none, 1 is SiLU")
     if node.rank() < 3:
         raise Malformed(f"its image has the shape {list(node.dims())}; it has a batch, spatial axes and channels")
 
@@ -69,7 +82,9 @@ def _normalized(node, total: ir.Value) -> ir.Value:
 
 @op("BiasAdd", 1, domain=_DOMAIN)
 def bias_add(node):
-    """x + bias + skip."""
+    """x + bias + skip, which has the shape of x."""
+    node.require_shape(1, "bias", node.dims()[-1:])
+    node.require_shape(2, "skip", node.dims())
     return relax.add(relax.add(node.x(0), node.x(1)), expanded_to(node.x(2), node.x(0)))
 
 
@@ -79,7 +94,11 @@ def bias_split_gelu(node):
     axis, width = node.rank() - 1, node.dims()[-1]
     if isinstance(width, int) and width % 2:
         raise Malformed(f"it has {width} columns, which are no two halves")
-    total, half = relax.add(node.x(0), node.x(1)), floor_divide(width, 2)
+    half = floor_divide(width, 2)
+    if not isinstance(width, int):
+        node.require_equal(half + half, width, "columns in two halves")
+    node.require_shape(1, "bias", [width])
+    total = relax.add(node.x(0), node.x(1))
     left, right = (relax.strided_slice(total, axes=[axis], begin=[begin], end=[begin + half]) for begin in (0, half))
     return relax.multiply(left, relax.gelu(right))
 
