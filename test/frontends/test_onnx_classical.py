@@ -130,6 +130,8 @@ def test_linear_models(post):
     check("LinearClassifier", X, both, coefficients=[1.0, -2, 0.5, 0, 1, 1, 2, -1, 0], intercepts=[0.1, 0, -1], classlabels_ints=[3, 8, 9],
           post_transform=post)
     check("LinearRegressor", X, coefficients=[1.0, -2, 0.5, 0, 1, 1], intercepts=[0.1, 2], targets=2, post_transform=post)
+    with pytest.raises(legato.LegatoError, match=r"the_node .*: its input must have the shape \[.*, 3\], has \[.*, 2\]"):
+        legato.from_onnx(proto_of("LinearRegressor", X[:, :2], (TensorProto.FLOAT,), coefficients=[1.0, -2, 0.5], post_transform=post))
 
 
 @pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
@@ -153,6 +155,8 @@ def test_classes_by_support_vectors(kernel, classes):
     attributes = support_vectors(rng, classes, kernel)
     x = np.concatenate([X, rng.standard_normal((20, 3)).astype(np.float32)])
     check("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes)
+    with pytest.raises(legato.LegatoError, match=r"the_node .*: its input must have the shape \[n, 3\], has \[n, 2\]"):
+        legato.from_onnx(proto_of("SVMClassifier", x[:5, :2], (TensorProto.INT64, TensorProto.FLOAT), **attributes))
     attributes["coefficients"] = [1.0, 2.0]
     with pytest.raises(legato.LegatoError, match=f"it has 2 coefficients, .* for {classes} classes and .* support vectors"):
         legato.from_onnx(proto_of("SVMClassifier", x, (TensorProto.INT64, TensorProto.FLOAT), **attributes))

@@ -29,14 +29,19 @@ def rows_of(node) -> ir.Value:
     return _f32(node.x() if node.rank() == 2 else relax.expand_dims(node.x(), axis=[0]))
 
 
+def require_features(node, count: int) -> None:
+    """Malformed where rows have another number of features than the model; calls check what only they can tell."""
+    node.require_shape(0, "input", [*node.dims()[:-1], count])
+
+
 def _linear(node, targets: int) -> ir.Value:
     """The products with the coefficients of each target: [rows, targets]."""
-    coefficients, width = floats_of(node, "coefficients"), node.dims()[-1]
+    coefficients = floats_of(node, "coefficients")
     if not targets or coefficients.size % targets:
         raise Malformed(f"{coefficients.size} coefficients are none for each of {targets} targets")
-    if width != coefficients.size // targets:
-        node.require_equal(width, coefficients.size // targets, f"{width} features to be as many as its coefficients of a target")
-    scores = relax.matmul(rows_of(node), node.constant_value(np.ascontiguousarray(coefficients.reshape(targets, -1).T)))
+    x = rows_of(node)
+    require_features(node, coefficients.size // targets)
+    scores = relax.matmul(x, node.constant_value(np.ascontiguousarray(coefficients.reshape(targets, -1).T)))
     intercepts = floats_of(node, "intercepts", [])
     if intercepts.size not in (0, targets):
         raise Malformed(f"it has {intercepts.size} intercepts for {targets} targets")

@@ -7,7 +7,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx import regions
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.classical import floats_of, rows_of
+from legato.frontends.onnx.ops.classical import floats_of, require_features, rows_of
 from legato.frontends.onnx.ops.features import ML
 from legato.frontends.onnx.ops.scores import POST_TRANSFORMS, labels_of, regressed, transformed
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -39,13 +39,8 @@ def _support_vectors(node, count: int) -> np.ndarray:
     if numbers.size % count:
         raise Malformed(f"it has {numbers.size} numbers for {count} support vectors")
     vectors = numbers.reshape(count, -1)
-    _require_features(node, vectors.shape[1])
+    require_features(node, vectors.shape[1])
     return vectors
-
-
-def _require_features(node, width: int) -> None:
-    if node.dims()[-1] != width:
-        node.require_equal(node.dims()[-1], width, f"{node.dims()[-1]} features to be as many as those of a support vector")
 
 
 @op("SVMRegressor", 1, domain=ML)
@@ -60,7 +55,7 @@ def svm_regressor(node):
     else:
         node.only("kernel_type", "LINEAR")
         node.ignore("kernel_params", "support_vectors")
-        _require_features(node, weights.size)
+        require_features(node, weights.size)
         values = x
     score = relax.add(relax.matmul(values, node.constant_value(weights[:, None])), node.literal(rho))
     if node.flag("one_class"):
