@@ -229,6 +229,7 @@ def test_threads():
     matmul_case(cases, 128, 256, 256)
     matmul_case(cases, 128, 1000, 64)
     matmul_case(cases, 77, 512, 128, name_of_rows="n")
+    matmul_case(cases, 131, 33, 640, epilogue="bias residual relu")     # the last row is in no part
     conv_case(cases, (1, 29, 29, 32), 96, (3, 3), padding=(1, 1, 1, 1))
     conv_case(cases, (1, 56, 56, 32), 32, (3, 3), padding=(1, 1, 1, 1))
     cases.check("llvm{threads=2}")
