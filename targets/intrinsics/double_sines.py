@@ -1,4 +1,7 @@
-"""Sine and cosine of f64 on scalars, by arithmetic alone, with exact reduction of every argument; errors of a unit in the last place."""
+"""Sine and cosine of f64 on scalars, by arithmetic alone, with reduction of every argument.
+
+Errors: a unit in the last place, and of some five where an argument is so near to a multiple of pi/2 that the result is below 2^-60.
+"""
 from legato.core.mlir import arith, ir, math, scf
 from legato.core.vector_loops import repeated
 from legato.targets.intrinsics.builder import OEQ, Builder
