@@ -93,5 +93,6 @@ DEFAULT_CACHES = CacheSizes(32 << 10, 512 << 10, 8 << 20)
 SMALL_L2 = 256 << 10
 SMALL_L2_CPUS = ("nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake")
 LINE = 64          # bytes of a cache line
+HUGE_PAGE = 2 << 20    # bytes of the large pages of x86
 WAY = 4096         # bytes of the L1 cache by its associativity: the sets that one page reaches
 COLD = 256 << 10   # bytes of a weight, from which on it leaves the inner caches between two calls

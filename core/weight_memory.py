@@ -9,9 +9,8 @@ from math import prod
 
 import numpy as np
 
-from legato.core.cpu_table import LINE
+from legato.core.cpu_table import HUGE_PAGE, LINE
 
-HUGE_PAGE = 1 << 21     # bytes
 CHUNK = 1 << 25         # bytes that are reserved at once; only what is written takes memory
 
 

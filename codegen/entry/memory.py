@@ -1,14 +1,14 @@
 """Memory of main: for arenas and results."""
 from legato.codegen.entry.abi import aligned_alloc, madvise
 from legato.codegen.native.language import Pointer
+from legato.core.cpu_table import HUGE_PAGE, LINE
 
-LINE = 64               # bytes of a cache line
-HUGE_PAGE = 1 << 21     # bytes: fewer translations of addresses, and fewer faults when they are first written
 MADV_HUGEPAGE = 14
 
 
 def allocate(size: int) -> Pointer:
-    """``size`` bytes, aligned to 64, which libc's ``free`` frees; in huge pages as far as they fill such. Null if out of memory."""
+    """``size`` bytes, aligned to 64, which libc's ``free`` frees; in huge pages as far as they fill such, which take fewer
+    translations of addresses, and fewer faults when they are first written. Null if out of memory."""
     if size < HUGE_PAGE:
         return aligned_alloc(LINE, size)
     block = aligned_alloc(HUGE_PAGE, size)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from harness import Net
 
-from legato.core.weight_memory import CHUNK, HUGE_PAGE, WeightMemory
+from legato.core.cpu_table import HUGE_PAGE
+from legato.core.weight_memory import CHUNK, WeightMemory
 from legato.dialects import relax
 
 asked = pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="this kernel has no huge pages for programs")
