@@ -103,7 +103,7 @@ def floats(size: int = 64) -> Graph:
     return graph
 
 
-def products(size: int = 64, scale: float = 0.49) -> Graph:
+def products(size: int = 64) -> Graph:
     """Sums of products that fit in no byte, by weights with a scale for each column."""
     graph, random = Graph(), np.random.default_rng(size)
     for rows, (dtype, zero) in itertools.product((1, 7, 33), POINTS):
@@ -115,7 +115,7 @@ def products(size: int = 64, scale: float = 0.49) -> Graph:
         graph.nodes.append(helper.make_node("DequantizeLinear", operands, [b], axis=1))
         sums = graph.node("MatMul", [a, b], (graph.values[a].astype(np.float64) @ wide.astype(np.float64)).astype(np.float32))
         first = graph.quantize(sums, 0.25, zero, dtype)
-        graph.output(graph.activated(graph.dequantize(first, 0.25, zero), 1.37, zero, dtype, scale))
+        graph.output(graph.activated(graph.dequantize(first, 0.25, zero), 1.37, zero, dtype, 0.49))
         graph.output(graph.quantize(graph.multiply(sums, 0.5), 0.25, zero, dtype))
     return graph
 
