@@ -10,7 +10,7 @@ from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.ir_helpers import index, present
 from legato.core.mlir import ir, memref
-from legato.core.vector_loops import Size, Vectors, loop, minus, plus, times
+from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.outer_loops import element_at
 from legato.passes.graph.functions import has_one_use
@@ -30,22 +30,28 @@ class ProductResult:
               width: int) -> None:
         """Builds what writes so many rows of ``width`` columns, from a row and a column of the product on, through the elementwise ops
         after it. ``sums``: the buffer of its sums, which lie there from the place ``at`` on."""
-        form, some = self.form, not isinstance(self.columns, int) or self.columns % width != 0
+        form = self.form
         out = buffers.of(list(form.kernel.function.arguments)[-1])
 
-        def one(i: ir.Value) -> None:
-            of_row = self.places(plus(row, i))
-            for j in range(0, width, vectors.lanes):
-                place = plus(column, j)
-                inside = minus(self.columns, place) if some else None
-                places = {**of_row, self.column: place}
-                value = vectors.load(sums, plus(at[0], i), plus(at[1], j))
-                elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
-                result = elements.tensor(form.returned, form.out)
-                mask = None if inside is None else vectors.mask(inside)
-                vectors.store_if(mask, result, out, *element_at(form.out, places))
+        def rows(are_inside: bool) -> None:
+            def one(i: ir.Value) -> None:
+                of_row = self.places(plus(row, i))
+                for j in range(0, width, vectors.lanes):
+                    place = plus(column, j)
+                    inside = None if are_inside else minus(self.columns, place)
+                    places = {**of_row, self.column: place}
+                    value = vectors.load(sums, plus(at[0], i), plus(at[1], j))
+                    elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
+                    result = elements.tensor(form.returned, form.out)
+                    mask = None if inside is None else vectors.mask(inside)
+                    vectors.store_if(mask, result, out, *element_at(form.out, places))
 
-        loop(0, count, 1, one)
+            loop(0, count, 1, one)
+
+        if isinstance(self.columns, int) and self.columns % width == 0:
+            rows(are_inside=True)
+        else:
+            if_else(below(self.columns, plus(column, width)), lambda: rows(are_inside=False), lambda: rows(are_inside=True))
 
 
 @dataclass(frozen=True)

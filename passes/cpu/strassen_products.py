@@ -16,7 +16,7 @@ from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.kernel_loops import form_for_rows, into_loops, retype
 from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.strassen.balance import is_balanced
-from legato.passes.cpu.strassen.products import SevenProducts
+from legato.passes.cpu.strassen.loops import StrassenLoops
 from legato.passes.cpu.strassen.tiles import SIDES, VECTORS, StrassenTiles, suits
 from legato.passes.graph.functions import Constants
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -53,7 +53,7 @@ class StrassenProducts(ModulePass):
                 if product.rows is not None:
                     packing = in_pairs(packing, machine)
                 tiles = StrassenTiles.best(product.rows, product.depth, packing, machine)
-                if tiles is None or not are_constant(weight, sites) or not are_summable(packing, tiles.width, sites, constants):
+                if tiles is None or not are_constant(weight, sites) or not are_summable(packing, tiles, sites, constants):
                     continue
                 if product.rows is None:
                     add_form(kernel, tiles, packing)
@@ -76,11 +76,11 @@ def add_form(kernel: func.FuncOp, tiles: StrassenTiles, packing: PackingLike) ->
     multiply(form, product, ir.BlockArgument(weight), tiles, packed_shape(packing))
 
 
-def are_summable(packing: PackingLike, width: int, sites: Sequence[ir.Operation], constants: Constants) -> bool:
-    """Whether all calls of a kernel give it a weight whose rows and columns may be added up. ``width``: columns of a tile."""
+def are_summable(packing: PackingLike, tiles: StrassenTiles, sites: Sequence[ir.Operation], constants: Constants) -> bool:
+    """Whether all calls of a kernel give it a weight whose rows and columns may be added up."""
     for call in sites:
         array = present(constants.array(call.operands[packing.argument]))
-        balanced = is_balanced(array.reshape(packing.shape).transpose(packing.order), width)
+        balanced = is_balanced(array.reshape(packing.shape).transpose(packing.order), tiles.width, tiles.blocks)
         release_pages(array)
         if not balanced:
             return False
@@ -92,7 +92,7 @@ def multiply(function: func.FuncOp, product: RowProduct, weight: ir.BlockArgumen
     type_ = ir.MemRefType.get(shape, ir.F32Type.get())
 
     def build(buffers: Buffers) -> None:
-        SevenProducts(product, tiles, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
+        StrassenLoops(product, tiles, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
 
     into_loops(function, product.form.result.owner.location, [product.left, *(value for value, _ in product.form.reads)], build)
     retype(function, weight, shape, type_.element_type)

@@ -10,9 +10,9 @@ LARGEST = 2.0 ** 54     # 2^17 products of sums of smaller numbers, of three eac
 AT_ONCE = 1 << 16       # numbers of a weight that are looked at once, in a core's cache
 
 
-def is_balanced(weight: np.ndarray, width: int) -> bool:
-    """Whether all numbers of a weight [depth, columns] are finite, and its rows and columns may be added to those of the other half of the
-    depth, and of the tile of ``width`` columns beside them."""
+def is_balanced(weight: np.ndarray, width: int, blocks: int) -> bool:
+    """Whether all numbers of a weight [depth, columns] are finite, and its rows and columns may be added to those of the other half of
+    their block of the depth, and of the tile of ``width`` columns beside them."""
     depth, columns = weight.shape
     of_rows, of_columns = np.empty(depth, weight.dtype), np.zeros(columns, weight.dtype)
     step = max(1, AT_ONCE // columns)
@@ -22,7 +22,7 @@ def is_balanced(weight: np.ndarray, width: int) -> bool:
         np.maximum(of_columns, sizes.max(axis=0), out=of_columns)
     if not of_rows.max() < LARGEST:     # nor where it is NaN
         return False
-    above, below = of_rows.reshape(2, -1)
+    above, below = of_rows.reshape(blocks, 2, -1).transpose(1, 0, 2)
     whole = columns // (2 * width) * 2 * width
     left, right = of_columns[:whole].reshape(-1, 2, width).transpose(1, 0, 2)
     rest_left, rest_right = np.split(of_columns[whole:], [width])   # of the last panel, which zeros fill

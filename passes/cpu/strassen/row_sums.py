@@ -9,20 +9,21 @@ from legato.passes.cpu.next_blocks import flattened
 from legato.passes.cpu.strassen.balance import are_balanced
 from legato.passes.cpu.strassen.tiles import PRODUCTS, StrassenTiles
 
-A11, A12, S2, S1, S4, S3, A22 = range(PRODUCTS)     # in the order of the products
+A11, A12, S1, S2, S4, S3, A22 = range(PRODUCTS)     # in the order of the products
 
 AHEAD = 1 << 10         # elements, at least, between a fetch of a row and its use
 
 
 class RowSums:
-    """The factors of the seven products of each pair of tiles of rows of ``left`` in a chunk: [pairs, 7, rows of a tile, half of the
-    depth]. Rows are an odd number of vectors apart: those that are a power of two apart would meet in one set of the first cache."""
+    """The factors of the seven products of each pair of tiles of rows of ``left`` in a chunk: [blocks of the depth, pairs, 7, rows of a
+    tile, half of a block]. Rows are an odd number of vectors apart: those that are a power of two apart would meet in one set of the first
+    cache."""
 
     def __init__(self, left: ir.Value, rows: Size, tiles: StrassenTiles, vectors: Vectors):
         self.left, self.rows, self.tiles, self.vectors = left, rows, tiles, vectors
         self.magnitudes = Magnitudes(vectors)
-        self.pitch = tiles.lanes * (tiles.half // tiles.lanes | 1)
-        self.memory = scratch(tiles.chunk, PRODUCTS, tiles.height, self.pitch)
+        self.pitch = tiles.lanes * (-(-tiles.half // tiles.lanes) | 1)
+        self.memory = scratch(tiles.blocks, tiles.chunk, PRODUCTS, tiles.height, self.pitch)
         self.flat = flattened(self.memory)
         self.balanced = scratch(tiles.chunk, element=ir.IntegerType.get_signless(32))
 
@@ -43,30 +44,38 @@ class RowSums:
         """Whether all rows of a pair of tiles may be summed."""
         return arith.trunci(ir.IntegerType.get_signless(1), read(self.balanced, slot))
 
-    def read(self, slot: Size, which: Size, row: int, k: Size) -> ir.Value:
+    def read(self, block: Size, slot: Size, which: Size, row: int, k: Size) -> ir.Value:
         """An element of a factor."""
-        return read(self.memory, slot, which, row, k)
+        return read(self.memory, block, slot, which, row, k)
 
-    def fetch(self, slot: Size, which: Size, k: Size) -> None:
+    def fetch(self, block: Size, slot: Size, which: Size, k: Size) -> None:
         """Fetches a part of the factor that follows, at a step of a product. Behind the last one that does no harm."""
         size = self.tiles.height * self.pitch
-        first = times(plus(plus(times(slot, PRODUCTS), which), 1), size)
+        pairs = plus(times(block, self.tiles.chunk), slot)
+        first = times(plus(plus(times(pairs, PRODUCTS), which), 1), size)
         memref.PrefetchOp(self.flat, [value_of(plus(first, times(k, -(-size // self.tiles.half))))], False, 2, True)
 
     def _sum(self, upper: Size, i: Size, slot: Size) -> list[ir.Value]:
         """Builds the sums of two rows, of which this is the upper one, and the greatest magnitude in each. Fetches what follows."""
         v, half, lower = self.vectors, self.tiles.half, plus(upper, self.tiles.height)
 
-        def step(k: ir.Value, of_upper: ir.Value, of_lower: ir.Value) -> list[ir.Value]:
-            places = [(row, plus(k, first)) for row in (upper, lower) for first in (0, half)]
-            for row, column in places:
-                memref.PrefetchOp(self.left, [value_of(plus(row, -(-AHEAD // self.tiles.depth))), value_of(column)], False, 2, True)
-            a11, a12, a21, a22 = (v.load(self.left, *at) for at in places)
-            s1 = arith.addf(a21, a22)
-            s2 = arith.subf(s1, a11)
-            factors = {S1: s1, S2: s2, S3: arith.subf(a11, a21), S4: arith.subf(a12, s2), A11: a11, A12: a12, A22: a22}
-            for which, value in factors.items():
-                v.store(value, self.memory, slot, which, i, k)
-            return [self.magnitudes.greatest(of_upper, [a11, a12]), self.magnitudes.greatest(of_lower, [a21, a22])]
+        def block(number: ir.Value, *greatest: ir.Value) -> list[ir.Value]:
+            start = times(number, 2 * half)
 
-        return [self.magnitudes.of_all(greatest) for greatest in loop(0, half, v.lanes, step, [self.magnitudes.none] * 2)]
+            def step(k: Size, of_upper: ir.Value, of_lower: ir.Value, mask: ir.Value | None = None) -> list[ir.Value]:
+                places = [(row, plus(plus(start, k), first)) for row in (upper, lower) for first in (0, half)]
+                for row, column in places:
+                    memref.PrefetchOp(self.left, [value_of(plus(row, -(-AHEAD // self.tiles.depth))), value_of(column)], False, 2, True)
+                a11, a12, a21, a22 = (v.load_if(mask, self.left, *at) for at in places)
+                s1 = arith.addf(a21, a22)
+                s2 = arith.subf(s1, a11)
+                factors = {S1: s1, S2: s2, S3: arith.subf(a11, a21), S4: arith.subf(a12, s2), A11: a11, A12: a12, A22: a22}
+                for which, value in factors.items():
+                    v.store(value, self.memory, number, slot, which, i, k)
+                return [self.magnitudes.greatest(of_upper, [a11, a12]), self.magnitudes.greatest(of_lower, [a21, a22])]
+
+            whole = half // v.lanes * v.lanes
+            last = loop(0, whole, v.lanes, step, greatest)
+            return last if whole == half else step(whole, *last, v.mask(half - whole))
+
+        return [self.magnitudes.of_all(greatest) for greatest in loop(0, self.tiles.blocks, 1, block, [self.magnitudes.none] * 2)]

@@ -14,15 +14,21 @@ PRODUCTS, SIDES = 7, 2
 VECTORS = 2             # of columns in a tile, where a panel of the packed weight has twice as many
 SPARE = {16: 4, 32: 11}     # registers for what is not a sum, of all: LLVM loads elements of several steps ahead
 MANY = 512              # rows: the more one pair of tiles of columns is multiplied by, the less its sums cost; and those of unknown numbers
+LEAST = 32              # rows: fewer wait for a weight that comes from memory, with sums as without
 NEAR = 0.7              # of the second cache, that the sums of rows at hand take at most if they stay there
 LAST = 12 << 20         # bytes, likewise of a cache behind it
-BYTES = 4               # of an element
+HELD = 0.85             # of the second cache, that what a pair of tiles of columns is multiplied with takes at most if it stays there
+MOST_BLOCKS = 16        # of the depth
+BITS, BYTES = 32, 4     # of an element
 PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
 
 # multiply-adds of a vector that take as long, of one thread of a Zen 4
 SUM_OF_COLUMNS = 20     # the sums of a vector of each quarter of a pair of tiles of columns
-SUM_OF_ROWS = 60, 90, 120   # of a pair of tiles of rows, which stay in the second cache, in one behind it, or in memory
-KEPT = 20               # for each vector of sums of a tile: sums that wait for others, and results
+SUM_ON_THE_WAY = 3      # the same, beside the products of the first rows
+COLUMNS_LATER = 8.8     # a load of a vector of columns that do not stay in the second cache
+SUM_OF_ROWS = 40, 90, 120   # of a pair of tiles of rows, which stay in the second cache, in one behind it, or in memory
+TURN = 6_000           # until all threads have begun and ended a chunk that they share
+KEPT, KEPT_ON = 20, 12  # for each vector of sums of a tile: sums that wait for others, and results; those of blocks that are added up
 
 
 def suits(machine: CpuMachine) -> bool:
@@ -34,23 +40,29 @@ def suits(machine: CpuMachine) -> bool:
 class StrassenTiles:
     """A product of ``rows`` (None: known when it runs) by a weight [depth, columns], packed in panels of ``panel`` columns.
 
-    A tile is ``height`` rows by ``vectors`` of ``lanes`` columns. Two tiles of rows one below the other, the halves of the depth, and two
-    tiles of columns side by side (a panel's halves, or two panels) are the quarters of a product. ``chunk``: pairs of tiles of rows, whose
-    sums are at hand at a time; ``cache``: in which they stay, a place in ``SUM_OF_ROWS``. ``alone``: whether a thread multiplies chunks
-    of its own, or all ``threads`` sum the rows of a chunk, and share the pairs of tiles of columns."""
+    A tile is ``height`` rows by ``vectors`` of ``lanes`` columns. Two tiles of rows one below the other, the halves of a block of the
+    depth, and two tiles of columns side by side (a panel's halves, or two panels) are the quarters of a product. ``blocks``: of the depth,
+    whose products are added up. ``chunk``: pairs of tiles of rows, whose sums are at hand at a time; ``cache``: in which they stay, a
+    place in ``SUM_OF_ROWS``. ``alone``: whether a thread multiplies chunks of its own, or all ``threads`` sum the rows of a chunk, and
+    share the pairs of tiles of columns."""
 
     rows: int | None
     depth: int
     columns: int
     panel: int
-    lanes: int
     vectors: int
     height: int
+    blocks: int
     chunk: int
     cache: int
     threads: int
     alone: bool
-    registers: int
+    machine: CpuMachine
+
+    @property
+    def lanes(self) -> int:
+        """The elements of a vector."""
+        return self.machine.lanes(BITS)
 
     @property
     def width(self) -> int:
@@ -59,8 +71,20 @@ class StrassenTiles:
 
     @property
     def half(self) -> int:
-        """Half of the depth."""
-        return self.depth // 2
+        """Half of a block of the depth."""
+        return self.depth // (2 * self.blocks)
+
+    @property
+    def sums_on_the_way(self) -> bool:
+        """Whether columns are summed beside the products of the first rows, for which 16 registers are too few."""
+        return self.machine.registers > 16
+
+    @property
+    def holds_columns(self) -> bool:
+        """Whether a pair of tiles of columns of a block and their sums, those that follow and the sums of a pair of tiles of rows stay in
+        the second cache."""
+        factors = PRODUCTS * (self.width + self.height) + SIDES * SIDES * self.width
+        return factors * self.half * BYTES <= HELD * self.machine.l2_bytes
 
     @property
     def in_halves(self) -> bool:
@@ -80,51 +104,75 @@ class StrassenTiles:
     @cached_property
     def time(self) -> float:
         """For a pair of tiles of columns, in multiply-adds of a vector, of all threads together."""
-        pairs, rest = divmod(self.rows or MANY, self.each)
-        chunks, of_columns = -(-(self.rows or MANY) // (self.each * self.chunk)), self.pairs_of_columns
-        products = PRODUCTS * self.half * step_time(self.height, self.vectors) + KEPT * self.height * self.vectors
-        plain = self._plain_time(self.low) if rest else 0
-        sums_of_columns = chunks * self.half * self.vectors * SUM_OF_COLUMNS
-        sums_of_rows = pairs * self.height * self.half // self.lanes * SUM_OF_ROWS[self.cache] / of_columns
-        if self.alone:      # the last chunk may have fewer pairs, and rows behind them
-            busiest, turns = -(-chunks // self.threads) * self.chunk, pairs + bool(rest)
-        else:
-            busiest, turns = -(-of_columns // self.threads), of_columns
-        rounds = busiest * self.threads / turns if self.threads > 1 else 1
-        return rounds * (pairs * products + plain + sums_of_columns) + sums_of_rows * (rounds if self.alone else self.threads)
+        turns, last = divmod(self.rows or MANY, self.each * self.chunk)
+        of_chunk, of_last = self._time_of(self.each * self.chunk), self._time_of(last) if last else 0
+        of_all = turns * of_chunk + of_last
+        if self.threads == 1:
+            return of_all + self._time_of_row_sums(self.rows or MANY)
+        if not self.alone:      # all threads sum all rows
+            rounds = -(-self.pairs_of_columns // self.threads) / self.pairs_of_columns
+            waits = (turns + bool(last)) * TURN / self.pairs_of_columns
+            return self.threads * (rounds * of_all + self._time_of_row_sums(self.rows or MANY) + waits)
+        of_chunk += self._time_of_row_sums(self.each * self.chunk)
+        of_last += self._time_of_row_sums(last)
+        rounds, others = divmod(turns, self.threads)
+        return self.threads * (rounds * of_chunk + (of_chunk if others else of_last))
+
+    def _time_of(self, rows: int) -> float:
+        """That of a chunk of rows, but of their sums."""
+        pairs, rest = divmod(rows, self.each)
+        sums = SUM_ON_THE_WAY if self.sums_on_the_way else SUM_OF_COLUMNS
+        loads = 0 if self.holds_columns else COLUMNS_LATER * self.vectors
+        kept = (KEPT + (KEPT_ON if self.blocks > 1 else 0)) * self.height * self.vectors
+        products = self.blocks * (PRODUCTS * self.half * step_time(self.height, self.vectors, loads) + kept)
+        return pairs * products + self._plain_time(self.low, rest) + self.depth // 2 * self.vectors * sums
+
+    def _time_of_row_sums(self, rows: int) -> float:
+        """That of the sums of some rows, shared by all pairs of tiles of columns."""
+        pairs = rows // self.each
+        return pairs * self.height * (self.depth // 2) / self.lanes * SUM_OF_ROWS[self.cache] / self.pairs_of_columns
 
     @property
     def low(self) -> int:
         """The rows of a tile of plain products with a pair of tiles of columns: of no more sums than are in others, beside the columns'
         vectors, those that take the least time for the rows behind the last pair of tiles."""
-        most = min(self.height // SIDES, (self.registers - 1) // (SIDES * self.vectors) - 1)
-        return min(range(max(1, most), 0, -1), key=self._plain_time)
-
-    def _plain_time(self, low: int) -> float:
-        """That of the rows behind the last pair of tiles, or if there are none or their number is not known, of a pair."""
+        most = min(self.height // SIDES, (self.machine.registers - 1) // (SIDES * self.vectors) - 1)
         rest = (self.rows or 0) % self.each or self.each
-        return -(-rest // low) * self.depth * step_time(low, SIDES * self.vectors)
+        return min(range(max(1, most), 0, -1), key=lambda low: self._plain_time(low, rest))
+
+    def _plain_time(self, low: int, rows: int) -> float:
+        """That of rows in tiles of ``low``."""
+        return -(-rows // low) * self.depth * step_time(low, SIDES * self.vectors)
 
     def pays(self, most: float) -> bool:
-        """Whether it takes at most so much of the time of plain products, in tiles as wide as a panel."""
-        rows, vectors = self.rows or MANY, self.panel // self.lanes
-        height = (self.registers - 1) // vectors - 1
-        plain = rows / height * self.depth * step_time(height, vectors) * SIDES * self.vectors / vectors
-        return self.time < most * plain
+        """Whether it takes at most so much of the time of plain products, which are of no more vectors of columns than there are."""
+        plain = (self.rows or MANY) * self.depth * -(-self.columns // self.lanes) / self.pairs_of_columns
+        return self.time < most * plain * min(map(self._plain_rate, range(1, self.panel // self.lanes + 1)))
+
+    def _plain_rate(self, vectors: int) -> float:
+        """The time of a multiply-add in the highest tiles of some vectors of columns."""
+        height = (self.machine.registers - 1) // vectors - 1
+        return step_time(height, vectors) / (height * vectors)
 
     def least_rows(self) -> int | None:
         """The least number of whole pairs of tiles, in rows, from which on it pays; None: none."""
-        numbers = (replace(self, rows=rows) for rows in range(self.each, MANY + 1, self.each))
+        numbers = (replace(self, rows=rows) for rows in range(-(-LEAST // self.each) * self.each, MANY + 1, self.each))
         return next((tiles.rows for tiles in numbers if tiles.pays(PAYS_LATER)), None)
+
+    def in_blocks(self) -> StrassenTiles:
+        """The same in the least number of blocks whose columns stay in the second cache; as it is where there are none of equal parts."""
+        numbers = (number for number in range(1, MOST_BLOCKS + 1) if self.depth % (2 * number) == 0)
+        made = (replace(self, blocks=number) for number in numbers)
+        return next((tiles for tiles in made if tiles.holds_columns), self)
 
     @staticmethod
     def all(rows: int | None, depth: int, packing: PackingLike, machine: CpuMachine) -> Iterable[StrassenTiles]:
         """Tiles of all heights; none where the weight is not packed in panels of columns that pairs of tiles are made of."""
-        lanes, panel, columns = machine.lanes(32), packing.tile, packing.shape[packing.order[-1]]
+        lanes, panel, columns = machine.lanes(BITS), packing.tile, packing.shape[packing.order[-1]]
         in_order = len(packing.order) == 2 and packing.outer == (1, 0) and packing.depth == 1 and packing.trailing == 0
         vectors = VECTORS if panel == SIDES * VECTORS * lanes else panel // lanes
         in_pairs = panel == SIDES * vectors * lanes or -(-columns // panel) % SIDES == 0
-        if not in_order or panel % lanes or depth % (2 * lanes) or not in_pairs:
+        if not in_order or panel % lanes or depth % 2 or depth < 2 * lanes or not in_pairs or (rows or MANY) < LEAST:
             return
         threads = machine.threads if (rows or MANY) * depth * columns >= WORTH_IT else 1
         for height in range(2, (machine.registers - SPARE[machine.registers]) // vectors + 1):
@@ -134,9 +182,11 @@ class StrassenTiles:
             for most, alone in product((near, -(-MANY // (SIDES * height)), -(-pairs // threads)), (True, False)):
                 if most and (threads == 1 or rows is not None or not alone):
                     chunk = -(-pairs // -(-pairs // most))
+                    if chunk * SIDES * height < LEAST:
+                        continue
                     cache = 0 if chunk <= near else 1 if chunk * size <= LAST else 2
-                    yield StrassenTiles(rows, depth, columns, panel, lanes, vectors, height, chunk, cache, threads, alone,
-                                        machine.registers)
+                    tiles = StrassenTiles(rows, depth, columns, panel, vectors, height, 1, chunk, cache, threads, alone, machine)
+                    yield tiles.in_blocks()
 
     @staticmethod
     def best(rows: int | None, depth: int, packing: PackingLike, machine: CpuMachine) -> StrassenTiles | None:

@@ -1,29 +1,48 @@
 // RUN: legato-opt %s --tir-strassen-products='target=llvm{cpu=znver4}' | filecheck %s
 // RUN: legato-opt %s --tir-strassen-products='target=llvm{cpu=znver5}' | filecheck %s --check-prefix=PLAIN
 // RUN: legato-opt %s --tir-strassen-products='target=llvm{cpu=znver4 threads=2}' | filecheck %s --check-prefix=THREADS
+// RUN: legato-opt %s --tir-strassen-products='target=llvm{cpu=x86-64-v3}' | filecheck %s --check-prefix=FIRST
 
 // PLAIN-NOT: scf.for
 // Calls give the kernel the weight in panels of 64 columns.
 // CHECK-LABEL: func.func @main(
 // CHECK: call @known(%{{.*}}) : (tensor<500x768xf32>, tensor<24x768x1x64xf32>, tensor<500x1536xf32>)
 
-// The sums of rows, in tiles of 10: seven factors of half of the depth, whose rows are an odd number of vectors apart.
+// The sums of rows, in tiles of 10, of two blocks of the depth: seven factors of half of a block, whose rows are an odd number of vectors
+// apart.
 // CHECK-LABEL: func.func private @known(
 // CHECK-SAME: %{{.*}}: tensor<500x768xf32>, %{{.*}}: tensor<24x768x1x64xf32>
-// CHECK: memref.alloc() {{.*}} : memref<[[PAIRS:[0-9]+]]x7x10x400xf32>
-// CHECK-COUNT-7: vector.store %{{.*}} : memref<[[PAIRS]]x7x10x400xf32>
-// Those of the halves of a panel.
-// CHECK-COUNT-4: vector.store %{{.*}} : memref<4x384x32xf32>
-// Where the rows of a pair of tiles are about as great as each other, they are multiplied seven times, by sums or the weight, else plainly.
+// CHECK: memref.alloc() {{.*}} : memref<2x25x7x10x208xf32>
+// CHECK: memref.alloc() {{.*}} : memref<4x192x32xf32>
+// CHECK-COUNT-7: vector.store %{{.*}} : memref<2x25x7x10x208xf32>
+// For each pair of tiles of columns, block of the depth and pair of tiles of rows: where the rows are about as great as each other, there are
+// seven products by the weight, by sums at hand, or by a difference of two quarters, or of a quarter and a sum, which is kept.
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c24 step
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c2 step
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c25 step %{{.*}} iter_args(%[[ARE_SUMMED:.*]] = %false) -> (i1)
 // CHECK: scf.if
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c7 step
 // CHECK: scf.if
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c384 step %{{.*}} iter_args
-// CHECK: vector.load %{{.*}} : memref<4x384x32xf32>
-// CHECK: } else {
-// CHECK: scf.for %{{.*}} = %{{.*}} to %c384 step %{{.*}} iter_args
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c192 step %{{.*}} iter_args
 // CHECK: vector.load %{{.*}} : memref<24x768x1x64xf32>
 // CHECK: } else {
+// CHECK: scf.if %[[ARE_SUMMED]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c192 step %{{.*}} iter_args
+// CHECK: vector.load %{{.*}} : memref<4x192x32xf32>
+// CHECK: } else {
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c192 step %{{.*}} iter_args
+// CHECK: vector.load %{{.*}} : memref<24x768x1x64xf32>
+// CHECK: vector.load %{{.*}} : memref<24x768x1x64xf32>
+// CHECK: arith.subf
+// CHECK: vector.store %{{.*}} : memref<4x192x32xf32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c192 step %{{.*}} iter_args
+// CHECK: vector.load %{{.*}} : memref<24x768x1x64xf32>
+// CHECK: vector.load %{{.*}} : memref<4x192x32xf32>
+// CHECK: arith.subf
+// CHECK: vector.store %{{.*}} : memref<4x192x32xf32>
+// Blocks are added up; else the rows are multiplied plainly, and as a whole.
+// CHECK-COUNT-4: vector.load %{{.*}} : memref<25x20x64xf32>
+// CHECK-COUNT-4: vector.store %{{.*}} : memref<25x20x64xf32>
 // CHECK: scf.for %{{.*}} = %{{.*}} to %c768 step %{{.*}} iter_args
 
 // A kernel of an unknown number of rows gets a form for many.
@@ -35,6 +54,11 @@
 // One of a weight that is no constant is left.
 // CHECK-LABEL: func.func private @given(
 // CHECK: linalg.matmul
+
+// Where registers are few, columns are summed before any rows are multiplied.
+// FIRST-LABEL: func.func private @known(
+// FIRST: arith.subf %{{.*}} : vector<8xf32>
+// FIRST: scf.for %{{.*}} iter_args(%{{.*}} = %true) -> (i1)
 
 // THREADS-LABEL: func.func private @known(
 // THREADS: scf.parallel

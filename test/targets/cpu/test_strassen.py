@@ -9,8 +9,10 @@ from legato.passes.cpu.strassen import tiles
 RNG = np.random.default_rng(31)
 CPUS = [cpu for cpu in ("x86-64-v3", "znver4") if not missing_features(cpu, "")]
 ERROR = 2.0**-19        # over the sum of the magnitudes of a row's products, where rows are as great as each other
-# pairs of tiles alone, with rows behind them, in several chunks, panels that are halved, a last panel of few columns, deep ones
-SHAPES = ((120, 384, 384), (197, 768, 512), (1100, 256, 128), (300, 480, 128), (260, 512, 1016), (512, 1024, 256), (150, 2048, 1536))
+# pairs of tiles alone, with rows behind them, in several chunks, panels that are halved, a last panel of few columns, depths in blocks,
+# and those whose half is no whole number of vectors
+SHAPES = ((120, 384, 384), (197, 768, 512), (1100, 256, 128), (300, 480, 128), (260, 512, 1016), (512, 1024, 256), (150, 2048, 1536),
+          (32, 784, 512), (75, 786, 128), (33, 3090, 200), (90, 3072, 72))
 
 
 @pytest.fixture
@@ -71,15 +73,17 @@ def test_unknown_rows(always, cpu, threads):
         assert (np.abs(found - x.astype(np.float64) @ w) <= ERROR * sums.max(axis=1, keepdims=True, initial=0)).all()
 
 
+@pytest.mark.parametrize("depth", [512, 3072])
 @pytest.mark.parametrize("cpu", CPUS)
-def test_rows_keep_to_themselves(always, cpu):
-    """An infinity, a NaN, zeros or great numbers in a row are not seen in others; each row is as precise as its own numbers."""
+def test_rows_keep_to_themselves(always, cpu, depth):
+    """An infinity, a NaN, zeros or great numbers in a row are not seen in others; each row is as precise as its own numbers. The first
+    pair of tiles of rows is multiplied plainly, so that the sums of columns are those of later ones."""
     def change(x):
         x[3, 5], x[40, 0], x[77], x[101] = np.inf, np.nan, 0, x[101] * 1e6
         x[120:140] *= np.float32(2.0**-100)
         x[150, 9] = 2.0**100
 
-    net, arrays, wanted = products(f"llvm{{cpu={cpu}}}", [(200, 512, 512)], change)
+    net, arrays, wanted = products(f"llvm{{cpu={cpu}}}", [(200, depth, 512)], change)
     (found,), ((exact, sums),) = net.run(*arrays), wanted
     special = [3, 40]
     np.testing.assert_array_equal(found[special], exact[special].astype(np.float32))
@@ -113,6 +117,16 @@ def test_uneven_weights_are_multiplied_plainly(change):
     assert in_sums(net) == 0
 
 
+@pytest.mark.parametrize(("great", "count"), [(256, 0), (512, 1)])
+def test_blocks_of_weights(great, count):
+    """The halves of a block of the depth are added to each other, not those of the whole depth."""
+    w = numbers(3072, 768)
+    w[:great] *= 100
+    net = Net("llvm{cpu=znver4}", first=None)
+    net.output(net.op("relax.matmul", [net.input((240, 3072)), net.weight(w)]))
+    assert in_sums(net) == count
+
+
 def test_a_residual_that_dies_is_added_once(always):
     """Results may be written where another operand of the kernel was."""
     net = Net(f"llvm{{cpu={CPUS[0]} threads=2}}", first=None)
@@ -140,7 +154,7 @@ def test_where(options, count):
     assert in_sums(net) == count
 
 
-@pytest.mark.parametrize("shape", [(16, 768, 3072), (512, 64, 64), (512, 100, 512), (64, 3072, 768)])
+@pytest.mark.parametrize("shape", [(16, 768, 3072), (512, 64, 64), (512, 101, 512), (31, 3072, 768)])
 def test_small_products_are_plain(shape):
     rows, depth, columns = shape
     net = Net("llvm{cpu=znver4}", first=None)
