@@ -23,8 +23,8 @@ from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Size, Vectors, if_else, least, loop, minus, plus, read, times
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
-from legato.passes.cpu.strassen.column_sums import ColumnSums
 from legato.passes.cpu.strassen import numbers
+from legato.passes.cpu.strassen.column_sums import ColumnSums
 from legato.passes.cpu.strassen.row_sums import RowSums
 from legato.passes.cpu.strassen.tile_sums import TileSums
 from legato.passes.cpu.strassen.tiles import PRODUCTS, SIDES, StrassenTiles
