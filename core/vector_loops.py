@@ -97,13 +97,13 @@ def when(condition: bool | ir.Value, body: Callable[[], None]) -> None:
         scf.YieldOp([])
 
 
-def if_else(condition: ir.Value, body: Callable[[], None], other: Callable[[], None]) -> None:
-    """Builds two branches."""
-    made = scf.IfOp(condition, has_else=True)
+def if_else(condition: ir.Value, body: Body, other: Body, types: Sequence[ir.Type] = ()) -> list[ir.Value]:
+    """Builds two branches, which return values of these types."""
+    made = scf.IfOp(condition, list(types), has_else=True)
     for block, build in ((made.then_block, body), (made.else_block, other)):
         with ir.InsertionPoint(block):
-            build()
-            scf.YieldOp([])
+            scf.YieldOp(list(build() or ()))
+    return list(made.results)
 
 
 def below(size: Size, bound: Size) -> ir.Value:

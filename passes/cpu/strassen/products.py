@@ -24,12 +24,10 @@ from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Size, Vectors, if_else, least, loop, minus, plus, read, times
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.cpu.strassen import numbers
-from legato.passes.cpu.strassen.column_sums import ColumnSums
+from legato.passes.cpu.strassen.column_sums import Columns, ColumnSums
 from legato.passes.cpu.strassen.row_sums import RowSums
 from legato.passes.cpu.strassen.tile_sums import TileSums
 from legato.passes.cpu.strassen.tiles import PRODUCTS, SIDES, StrassenTiles
-
-Columns = Callable[[Size, int], ir.Value]   # a vector of columns, by its place along the half of a block of the depth and its number
 
 
 class SevenProducts:
@@ -43,54 +41,45 @@ class SevenProducts:
     def build(self, block: ir.Value, slot: Size, panel: Size, are_summed: ir.Value) -> None:
         """Builds the seven products of the quarters of a block of the depth, whose sums of rows are at hand in a place. ``are_summed``:
         whether those of columns are at hand."""
-        tiles = self.tiles
+        tiles, columns = self.tiles, self.columns
 
         def product(number: ir.Value) -> None:
             sums = self.sums.read(numbers.BEGINS.of(number))
             side, half, kind, which = (table.of(number) for table in (numbers.SIDE, numbers.HALF, numbers.KIND, numbers.SUM))
 
-            def add(right: Columns) -> None:
+            quarter, of_sum = columns.quarter(panel, side, block, half), columns.of_sum(which)
+
+            def is_kind(other: int) -> ir.Value:
+                return arith.cmpi(arith.CmpIPredicate.eq, kind, index(other))
+
+            def add(right: Callable[[ir.Value, int], ir.Value]) -> list[ir.Value]:
                 def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
                     self._fetch(panel, block, slot, number, k)
                     self.row_sums.fetch(block, slot, number, k)
                     rows = [self.row_sums.read(block, slot, number, i, k) for i in range(tiles.height)]
                     return self._step(rows, [right(k, j) for j in range(tiles.vectors)], sums)
 
-                self.sums.keep(loop(0, tiles.half, 1, step, sums), numbers.ENDS.of(number))
+                return loop(0, tiles.half, 1, step, sums)
 
-            def quarter(side: Size, half: Size) -> Columns:
-                first = times(plus(times(block, SIDES), half), tiles.half)
-                return lambda k, j: self.columns.weight(panel, side, plus(first, k), j)
+            def by_difference() -> list[ir.Value]:
+                of_quarters, less_side, less_sum = is_kind(numbers.OF_QUARTERS), numbers.LESS_SIDE.of(number), numbers.LESS_SUM.of(number)
+                less = columns.quarter(panel, less_side, block, 0).or_else(of_quarters, columns.of_sum(less_sum))
 
-            def at_hand(which: Size) -> Columns:
-                return lambda k, j: self.columns.read(which, k, j)
+                def difference(k: ir.Value, j: int) -> ir.Value:
+                    return columns.keep(arith.subf(columns.read(quarter, k, j), columns.read(less, k, j)), which, k, j)
 
-            def less(other: Columns) -> Columns:
-                one = quarter(side, half)
-                return lambda k, j: self.columns.keep(arith.subf(one(k, j), other(k, j)), which, k, j)
+                return add(difference)
 
-            def is_kind(other: int) -> ir.Value:
-                return arith.cmpi(arith.CmpIPredicate.eq, kind, index(other))
+            def by(right: Columns) -> list[ir.Value]:
+                return add(lambda k, j: columns.read(right, k, j))
 
-            def of_quarters() -> None:
-                add(less(quarter(numbers.LESS_SIDE.of(number), 0)))
-
-            def of_sum() -> None:
-                add(less(at_hand(numbers.LESS_SUM.of(number))))
-
-            def of_sums() -> None:
-                add(at_hand(which))
-
-            def sum_on_the_way() -> None:
-                if_else(is_kind(numbers.OF_QUARTERS), of_quarters, of_sum)
-
-            def other() -> None:
-                if tiles.sums_on_the_way:
-                    if_else(are_summed, of_sums, sum_on_the_way)
-                else:
-                    of_sums()
-
-            if_else(is_kind(numbers.OF_WEIGHT), lambda: add(quarter(side, half)), other)
+            is_weight, types = is_kind(numbers.OF_WEIGHT), [value.type for value in sums]
+            if tiles.sums_on_the_way:
+                right = quarter.or_else(is_weight, of_sum)
+                found = if_else(arith.ori(is_weight, are_summed), lambda: by(right), by_difference, types)
+            else:
+                found = if_else(is_weight, lambda: by(quarter), lambda: by(of_sum), types)
+            self.sums.keep(found, numbers.ENDS.of(number))
 
         loop(0, PRODUCTS, 1, product)
         self.sums.add(numbers.U, numbers.C12, numbers.C12)
