@@ -9,8 +9,13 @@ from legato.core.vector_loops import Size, plus, times, value_of
 
 def is_cold(weight: ir.Value) -> bool:
     """Whether a weight of known shape leaves the inner caches between two calls of its kernel."""
-    type_ = weight.type
-    return type_.has_static_shape and prod(type_.shape) * element_bytes(type_.element_type) >= COLD
+    return weight.type.has_static_shape and may_be_cold(weight)
+
+
+def may_be_cold(value: ir.Value) -> bool:
+    """Whether a tensor or buffer is large enough, or may be, to leave the inner caches between two kernels."""
+    type_ = value.type
+    return not type_.has_static_shape or prod(type_.shape) * element_bytes(type_.element_type) >= COLD
 
 
 def flattened(weight: ir.Value) -> ir.Value:

@@ -6,16 +6,16 @@ a few cache lines each, which the hardware does not see coming. The reduction ta
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from math import prod
 from typing import ClassVar
 
-from legato.core.cpu_table import COLD, LINE
+from legato.core.cpu_table import LINE
 from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import body, find
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import plus, value_of
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.passes.cpu.next_blocks import may_be_cold
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -63,9 +63,7 @@ def _is_large(buffer: ir.Value) -> bool:
     """Whether a buffer is, or is a part of, an argument that may lie beyond the inner caches."""
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.subview":
         buffer = buffer.owner.operands[0]
-    type_ = buffer.type
-    return isinstance(buffer.owner, ir.Block) and (
-        not type_.has_static_shape or prod(type_.shape) * element_bytes(type_.element_type) >= COLD)
+    return isinstance(buffer.owner, ir.Block) and may_be_cold(buffer)
 
 
 def _neighbours(read: ir.Operation) -> bool:

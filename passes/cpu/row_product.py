@@ -8,10 +8,13 @@ from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.elements import Term
 from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.pair_product import PairProductForm, term
+from legato.core.cpu_table import LINE
+from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import index, present
 from legato.core.mlir import ir, memref
-from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times
+from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times, value_of
 from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.next_blocks import may_be_cold
 from legato.passes.cpu.outer_loops import element_at
 from legato.passes.graph.functions import has_one_use
 
@@ -52,6 +55,21 @@ class ProductResult:
             rows(are_inside=True)
         else:
             if_else(below(self.columns, plus(column, width)), lambda: rows(are_inside=False), lambda: rows(are_inside=True))
+
+
+    def fetch(self, buffers: Buffers, row: Size, count: Size, column: Size, width: int) -> None:
+        """Builds what fetches into the second-level cache that ``write`` reads besides sums, from buffers that may lie beyond it."""
+        large = [(value, at) for value, at in self.form.reads if at and at[-1] == self.column and may_be_cold(value)]
+
+        def one(i: ir.Value) -> None:
+            places = self.places(plus(row, i))
+            for value, at in large:
+                for j in range(0, width, LINE // element_bytes(value.type.element_type)):
+                    where = element_at(at, {**places, self.column: plus(column, j)})
+                    memref.PrefetchOp(buffers.of(value), [*map(value_of, where)], False, 2, True)
+
+        if large:
+            loop(0, count, 1, one)
 
 
 @dataclass(frozen=True)

@@ -83,18 +83,19 @@ class StrassenLoops:
         """The products of a block of a pair of tiles of rows, whose sums are at hand in a place. Behind the last block they are written.
         ``are_summed``: whether the sums of columns are at hand."""
         tiles = self.tiles
-        row = times(pair, tiles.each)
+        row, column, width = times(pair, tiles.each), times(panel, SIDES * tiles.width), SIDES * tiles.width
         rows = least(tiles.each, minus(self.rows, row))
 
         def seven() -> None:
+            when(exceeds(block, tiles.blocks - 2) if tiles.blocks > 1 else True,
+                 lambda: self.product.fetch(self.buffers, row, rows, column, width))
             self.products.build(block, slot, panel, are_summed)
 
         def plain() -> None:
             self.products.plain(row, rows, panel)
 
         def write() -> None:
-            width = SIDES * tiles.width
-            self.product.write(self.buffers, self.vectors, self.products.sums.memory, (0, 0), row, rows, times(panel, width), width)
+            self.product.write(self.buffers, self.vectors, self.products.sums.memory, (0, 0), row, rows, column, width)
 
         def end() -> None:
             when(arith.xori(balanced, _flag(True)), plain)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref
-from legato.core.vector_loops import Size, Vectors, loop, plus, read, scratch, times, value_of, write
+from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, read, scratch, times, value_of, write
 from legato.passes.cpu.matrices.magnitudes import Magnitudes
 from legato.passes.cpu.next_blocks import flattened
 from legato.passes.cpu.strassen.balance import are_balanced
@@ -57,7 +57,10 @@ class RowSums:
 
     def _sum(self, upper: Size, i: Size, slot: Size) -> list[ir.Value]:
         """Builds the sums of two rows, of which this is the upper one, and the greatest magnitude in each. Fetches what follows."""
-        v, half, lower = self.vectors, self.tiles.half, plus(upper, self.tiles.height)
+        v, half, height = self.vectors, self.tiles.half, self.tiles.height
+        lower = plus(upper, height)
+        ahead = -(-AHEAD // self.tiles.depth)
+        ahead = plus(times(quotient(plus(i, ahead), height), height), ahead)    # behind a tile's end, rows of the next pair's tile
 
         def block(number: ir.Value, *greatest: ir.Value) -> list[ir.Value]:
             start = times(number, 2 * half)
@@ -65,7 +68,7 @@ class RowSums:
             def step(k: Size, of_upper: ir.Value, of_lower: ir.Value, mask: ir.Value | None = None) -> list[ir.Value]:
                 places = [(row, plus(plus(start, k), first)) for row in (upper, lower) for first in (0, half)]
                 for row, column in places:
-                    memref.PrefetchOp(self.left, [value_of(plus(row, -(-AHEAD // self.tiles.depth))), value_of(column)], False, 2, True)
+                    memref.PrefetchOp(self.left, [value_of(plus(row, ahead)), value_of(column)], False, 2, True)
                 a11, a12, a21, a22 = (v.load_if(mask, self.left, *at) for at in places)
                 s1 = arith.addf(a21, a22)
                 s2 = arith.subf(s1, a11)

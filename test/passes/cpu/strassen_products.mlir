@@ -53,6 +53,14 @@
 // FIRST: arith.subf %{{.*}} : vector<8xf32>
 // FIRST: scf.for %{{.*}} iter_args(%{{.*}} = %true) -> (i1)
 
+// What is added to a product is fetched before the products of its rows.
+// CHECK-LABEL: func.func private @added(
+// CHECK-SAME: tensor<24x768x1x64xf32>, %[[RESIDUAL:[a-z0-9]*]]: tensor<500x1536xf32>
+// CHECK: %[[BUFFER:.*]] = bufferization.to_buffer %[[RESIDUAL]]
+// CHECK: memref.prefetch %[[BUFFER]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c7 step
+// CHECK: vector.load %[[BUFFER]]
+
 // THREADS-LABEL: func.func private @known(
 // THREADS: scf.parallel
 func.func @main(%x: tensor<500x768xf32>, %z: tensor<?x768xf32>, %v: tensor<768x1536xf32>) -> (tensor<500x1536xf32>, tensor<?x1536xf32>, tensor<500x1536xf32>) {
@@ -64,7 +72,8 @@ func.func @main(%x: tensor<500x768xf32>, %z: tensor<?x768xf32>, %v: tensor<768x1
   %2 = tensor.empty(%n) : tensor<?x1536xf32>
   %3 = func.call @unknown(%z, %w, %2) : (tensor<?x768xf32>, tensor<768x1536xf32>, tensor<?x1536xf32>) -> tensor<?x1536xf32>
   %4 = func.call @given(%x, %v, %0) : (tensor<500x768xf32>, tensor<768x1536xf32>, tensor<500x1536xf32>) -> tensor<500x1536xf32>
-  return %1, %3, %4 : tensor<500x1536xf32>, tensor<?x1536xf32>, tensor<500x1536xf32>
+  %5 = func.call @added(%x, %w, %1, %0) : (tensor<500x768xf32>, tensor<768x1536xf32>, tensor<500x1536xf32>, tensor<500x1536xf32>) -> tensor<500x1536xf32>
+  return %5, %3, %4 : tensor<500x1536xf32>, tensor<?x1536xf32>, tensor<500x1536xf32>
 }
 func.func private @known(%x: tensor<500x768xf32>, %w: tensor<768x1536xf32>, %y: tensor<500x1536xf32> {tir.out}) -> tensor<500x1536xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
@@ -83,4 +92,15 @@ func.func private @given(%x: tensor<500x768xf32>, %w: tensor<768x1536xf32>, %y: 
   %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<500x1536xf32>) -> tensor<500x1536xf32>
   %1 = linalg.matmul ins(%x, %w : tensor<500x768xf32>, tensor<768x1536xf32>) outs(%0 : tensor<500x1536xf32>) -> tensor<500x1536xf32>
   return %1 : tensor<500x1536xf32>
+}
+func.func private @added(%x: tensor<500x768xf32>, %w: tensor<768x1536xf32>, %r: tensor<500x1536xf32>, %y: tensor<500x1536xf32> {tir.out}) -> tensor<500x1536xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<500x1536xf32>) -> tensor<500x1536xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<500x768xf32>, tensor<768x1536xf32>) outs(%0 : tensor<500x1536xf32>) -> tensor<500x1536xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%1, %r : tensor<500x1536xf32>, tensor<500x1536xf32>) outs(%y : tensor<500x1536xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %3 = arith.addf %a, %b : f32
+    linalg.yield %3 : f32
+  } -> tensor<500x1536xf32>
+  return %2 : tensor<500x1536xf32>
 }
