@@ -79,6 +79,6 @@ class RowSums:
 
             whole = half // v.lanes * v.lanes
             last = loop(0, whole, v.lanes, step, greatest)
-            return last if whole == half else step(whole, *last, v.mask(half - whole))
+            return last if whole == half else step(whole, *last, mask=v.mask(half - whole))
 
         return [self.magnitudes.of_all(greatest) for greatest in loop(0, self.tiles.blocks, 1, block, [self.magnitudes.none] * 2)]
