@@ -12,18 +12,18 @@ T1, T2, T3, T4 = range(4)
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnFactor:
     """A factor [half of a block of the depth, columns of a tile] in a flat buffer, and its first element there."""
 
     buffer: ir.Value
     first: Size
 
-    def or_else(self, condition: ir.Value, other: Columns) -> Columns:
+    def or_else(self, condition: ir.Value, other: ColumnFactor) -> ColumnFactor:
         """This factor if a condition holds, else the other."""
         def select(one: Size, another: Size) -> ir.Value:
             return arith.select(condition, value_of(one), value_of(another))
 
-        return Columns(select(self.buffer, other.buffer), select(self.first, other.first))
+        return ColumnFactor(select(self.buffer, other.buffer), select(self.first, other.first))
 
 
 class ColumnSums:
@@ -44,22 +44,22 @@ class ColumnSums:
             return self.vectors.load(self.weights, pair, k, 0, plus(times(side, tiles.width), j * tiles.lanes))
         return self.vectors.load(self.weights, plus(times(pair, SIDES), side), k, 0, j * tiles.lanes)
 
-    def quarter(self, pair: Size, side: Size, block: Size, half: Size) -> Columns:
+    def quarter(self, pair: Size, side: Size, block: Size, half: Size) -> ColumnFactor:
         """A quarter of a block of a pair."""
         tiles = self.tiles
         row = times(plus(times(block, SIDES), half), tiles.half)
-        return Columns(self.flat_weights, self._first(plus(times(pair, SIDES), side), tiles.depth, row))
+        return ColumnFactor(self.flat_weights, self._first(plus(times(pair, SIDES), side), tiles.depth, row))
 
-    def of_sum(self, which: Size) -> Columns:
+    def of_sum(self, which: Size) -> ColumnFactor:
         """A sum."""
-        return Columns(self.flat_memory, self._first(which, self.tiles.half, 0))
+        return ColumnFactor(self.flat_memory, self._first(which, self.tiles.half, 0))
 
     def _first(self, tile: Size, depth: int, row: Size) -> Size:
         """The first element of a row of a tile, of panels of some depth."""
         panel, side = quotient(tile, self.sides), remainder(tile, self.sides)
         return plus(times(plus(times(panel, depth), row), self.pitch), times(side, self.tiles.width))
 
-    def read(self, columns: Columns, k: Size, j: int) -> ir.Value:
+    def read(self, columns: ColumnFactor, k: Size, j: int) -> ir.Value:
         """A vector of a factor."""
         return self.vectors.load(columns.buffer, plus(plus(columns.first, times(k, self.pitch)), j * self.tiles.lanes))
 

@@ -24,7 +24,7 @@ from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Size, Vectors, if_else, least, loop, minus, plus, read, times
 from legato.passes.cpu.next_blocks import fetch_part, flattened, is_cold
 from legato.passes.cpu.strassen import numbers
-from legato.passes.cpu.strassen.column_sums import Columns, ColumnSums
+from legato.passes.cpu.strassen.column_sums import ColumnFactor, ColumnSums
 from legato.passes.cpu.strassen.row_sums import RowSums
 from legato.passes.cpu.strassen.tile_sums import TileSums
 from legato.passes.cpu.strassen.tiles import PRODUCTS, SIDES, StrassenTiles
@@ -70,7 +70,7 @@ class SevenProducts:
 
                 return add(difference)
 
-            def by(right: Columns) -> list[ir.Value]:
+            def by(right: ColumnFactor) -> list[ir.Value]:
                 return add(lambda k, j: columns.read(right, k, j))
 
             is_weight, types = is_kind(numbers.OF_WEIGHT), [value.type for value in sums]
