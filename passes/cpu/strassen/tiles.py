@@ -14,21 +14,36 @@ PRODUCTS, SIDES = 7, 2
 VECTORS = 2             # of columns in a tile, where a panel of the packed weight has twice as many
 SPARE = {16: 4, 32: 11}     # registers for what is not a sum, of all: LLVM loads elements of several steps ahead
 MANY = 512              # rows: the more one pair of tiles of columns is multiplied by, the less its sums cost; and those of unknown numbers
-LEAST = 32              # rows: fewer wait for a weight that comes from memory, with sums as without
+LEAST = 32              # rows: fewer wait for a weight that comes from memory, with sums as without; threads share that way
 NEAR = 0.7              # of the second cache, that the sums of rows at hand take at most if they stay there
 LAST = 12 << 20         # bytes, likewise of a cache behind it
 HELD = 0.85             # of the second cache, that what a pair of tiles of columns is multiplied with takes at most if it stays there
 MOST_BLOCKS = 16        # of the depth
 BITS, BYTES = 32, 4     # of an element
-PAYS, PAYS_LATER = 0.985, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
+PAYS, PAYS_LATER = 0.975, 0.95      # of the time of plain products, that products take at most that surely pay; of unknown numbers of rows
 
-# multiply-adds of a vector that take as long, of one thread of a Zen 4
-SUM_OF_COLUMNS = 20     # the sums of a vector of each quarter of a pair of tiles of columns
-SUM_ON_THE_WAY = 3      # the same, beside the products of the first rows
+TURN = 6_000            # multiply-adds of a vector, until all threads have begun and ended a chunk that they share
+LARGE = 4 << 20         # bytes of a weight, from which on each chunk waits for it
+FAR = 3                 # multiply-adds of a vector, that it waits for a vector of each quarter
 COLUMNS_LATER = 8.8     # a load of a vector of columns that do not stay in the second cache
-SUM_OF_ROWS = 40, 90, 120   # of a pair of tiles of rows, which stay in the second cache, in one behind it, or in memory
-TURN = 6_000           # until all threads have begun and ended a chunk that they share
-KEPT, KEPT_ON = 20, 12  # for each vector of sums of a tile: sums that wait for others, and results; those of blocks that are added up
+
+
+@dataclass(frozen=True)
+class Costs:
+    """How many multiply-adds of a vector take as long, of one thread of a Zen 4.
+
+    ``step``: of a tile, beside its multiply-adds; ``columns``: the sums of a vector of each quarter of a pair of tiles of columns;
+    ``rows``: of a pair of tiles of rows, which stay in the second cache, in one behind it, or in memory; ``kept``: for each vector of sums
+    of a tile, those that wait for others, and results; ``kept_on``: those of blocks that are added up."""
+
+    step: float
+    columns: float
+    rows: tuple[float, float, float]
+    kept: float
+    kept_on: float
+
+
+COSTS = {16: Costs(2, 20, (40, 90, 120), 20, 12), 32: Costs(0.75, 3, (24, 60, 100), 30, 40)}      # by the number of registers
 
 
 def suits(machine: CpuMachine) -> bool:
@@ -43,7 +58,7 @@ class StrassenTiles:
     A tile is ``height`` rows by ``vectors`` of ``lanes`` columns. Two tiles of rows one below the other, the halves of a block of the
     depth, and two tiles of columns side by side (a panel's halves, or two panels) are the quarters of a product. ``blocks``: of the depth,
     whose products are added up. ``chunk``: pairs of tiles of rows, whose sums are at hand at a time; ``cache``: in which they stay, a
-    place in ``SUM_OF_ROWS``. ``alone``: whether a thread multiplies chunks of its own, or all ``threads`` sum the rows of a chunk, and
+    place in ``Costs.rows``. ``alone``: whether a thread multiplies chunks of its own, or all ``threads`` sum the rows of a chunk, and
     share the pairs of tiles of columns."""
 
     rows: int | None
@@ -63,6 +78,11 @@ class StrassenTiles:
     def lanes(self) -> int:
         """The elements of a vector."""
         return self.machine.lanes(BITS)
+
+    @property
+    def costs(self) -> Costs:
+        """How long parts of it take."""
+        return COSTS[self.machine.registers]
 
     @property
     def width(self) -> int:
@@ -121,16 +141,16 @@ class StrassenTiles:
     def _time_of(self, rows: int) -> float:
         """That of a chunk of rows, but of their sums."""
         pairs, rest = divmod(rows, self.each)
-        sums = SUM_ON_THE_WAY if self.sums_on_the_way else SUM_OF_COLUMNS
         loads = 0 if self.holds_columns else COLUMNS_LATER * self.vectors
-        kept = (KEPT + (KEPT_ON if self.blocks > 1 else 0)) * self.height * self.vectors
-        products = self.blocks * (PRODUCTS * self.half * step_time(self.height, self.vectors, loads) + kept)
-        return pairs * products + self._plain_time(self.low, rest) + self.depth // 2 * self.vectors * sums
+        kept = (self.costs.kept + (self.costs.kept_on if self.blocks > 1 else 0)) * self.height * self.vectors
+        products = self.blocks * (PRODUCTS * self.half * step_time(self.height, self.vectors, loads, self.costs.step) + kept)
+        columns = self.costs.columns + (FAR if self.depth * self.columns * BYTES >= LARGE else 0)
+        return pairs * products + self._plain_time(self.low, rest) + self.depth // 2 * self.vectors * columns
 
     def _time_of_row_sums(self, rows: int) -> float:
         """That of the sums of some rows, shared by all pairs of tiles of columns."""
         pairs = rows // self.each
-        return pairs * self.height * (self.depth // 2) / self.lanes * SUM_OF_ROWS[self.cache] / self.pairs_of_columns
+        return pairs * self.height * (self.depth // 2) / self.lanes * self.costs.rows[self.cache] / self.pairs_of_columns
 
     @property
     def low(self) -> int:
@@ -142,7 +162,7 @@ class StrassenTiles:
 
     def _plain_time(self, low: int, rows: int) -> float:
         """That of rows in tiles of ``low``."""
-        return -(-rows // low) * self.depth * step_time(low, SIDES * self.vectors)
+        return -(-rows // low) * self.depth * step_time(low, SIDES * self.vectors, step=self.costs.step)
 
     def pays(self, most: float) -> bool:
         """Whether it takes at most so much of the time of plain products, which are of no more vectors of columns than there are."""
@@ -152,7 +172,7 @@ class StrassenTiles:
     def _plain_rate(self, vectors: int) -> float:
         """The time of a multiply-add in the highest tiles of some vectors of columns."""
         height = (self.machine.registers - 1) // vectors - 1
-        return step_time(height, vectors) / (height * vectors)
+        return step_time(height, vectors, step=self.costs.step) / (height * vectors)
 
     def least_rows(self) -> int | None:
         """The least number of whole pairs of tiles, in rows, from which on it pays; None: none."""
@@ -172,9 +192,11 @@ class StrassenTiles:
         in_order = len(packing.order) == 2 and packing.outer == (1, 0) and packing.depth == 1 and packing.trailing == 0
         vectors = VECTORS if panel == SIDES * VECTORS * lanes else panel // lanes
         in_pairs = panel == SIDES * vectors * lanes or -(-columns // panel) % SIDES == 0
-        if not in_order or panel % lanes or depth % 2 or depth < 2 * lanes or not in_pairs or (rows or MANY) < LEAST:
+        if not in_order or panel % lanes or depth % 2 or depth < 2 * lanes or not in_pairs:
             return
         threads = machine.threads if (rows or MANY) * depth * columns >= WORTH_IT else 1
+        if (rows or MANY) < LEAST * (threads if depth * columns * BYTES > LAST else 1):
+            return
         for height in range(2, (machine.registers - SPARE[machine.registers]) // vectors + 1):
             pairs = -(-(rows or MANY) // (SIDES * height))       # the last one may be rows for plain products
             size = PRODUCTS * height * depth // 2 * BYTES       # of the sums of a pair
