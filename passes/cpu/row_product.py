@@ -56,7 +56,6 @@ class ProductResult:
         else:
             if_else(below(self.columns, plus(column, width)), lambda: rows(are_inside=False), lambda: rows(are_inside=True))
 
-
     def fetch(self, buffers: Buffers, row: Size, count: Size, column: Size, width: int) -> None:
         """Builds what fetches into the second-level cache that ``write`` reads besides sums, from buffers that may lie beyond it."""
         large = [(value, at) for value, at in self.form.reads if at and at[-1] == self.column and may_be_cold(value)]

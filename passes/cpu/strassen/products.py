@@ -46,7 +46,6 @@ class SevenProducts:
         def product(number: ir.Value) -> None:
             sums = self.sums.read(numbers.BEGINS.of(number))
             side, half, kind, which = (table.of(number) for table in (numbers.SIDE, numbers.HALF, numbers.KIND, numbers.SUM))
-
             quarter, of_sum = columns.quarter(panel, side, block, half), columns.of_sum(which)
 
             def is_kind(other: int) -> ir.Value:
