@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legato.core.cpu_table import LINE
 from legato.core.mlir import arith, ir, memref
 from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, remainder, scratch, times, value_of
 from legato.passes.cpu.next_blocks import flattened
-from legato.passes.cpu.strassen.tiles import SIDES, StrassenTiles
+from legato.passes.cpu.strassen.tiles import BYTES, SIDES, StrassenTiles
+
+AHEAD = 8       # steps between a fetch of columns into the first cache and their use
 
 T1, T2, T3, T4 = range(4)
 
@@ -62,6 +65,13 @@ class ColumnSums:
     def read(self, columns: ColumnFactor, k: Size, j: int) -> ir.Value:
         """A vector of a factor."""
         return self.vectors.load(columns.buffer, plus(plus(columns.first, times(k, self.pitch)), j * self.tiles.lanes))
+
+    def fetch(self, columns: ColumnFactor, k: Size) -> None:
+        """Fetches what a step reads a few steps later, where that is not left to the CPU. Behind a factor's end that does no harm."""
+        if self.tiles.fetches_columns:
+            at = plus(columns.first, times(plus(k, AHEAD), self.pitch))
+            for line in range(0, self.tiles.width, LINE // BYTES):
+                memref.PrefetchOp(columns.buffer, [value_of(plus(at, line))], False, 3, True)
 
     def keep(self, value: ir.Value, which: Size, k: Size, j: int) -> ir.Value:
         """Writes a vector of a sum, and gives it back."""

@@ -51,8 +51,10 @@ class SevenProducts:
             def is_kind(other: int) -> ir.Value:
                 return arith.cmpi(arith.CmpIPredicate.eq, kind, index(other))
 
-            def add(right: Callable[[ir.Value, int], ir.Value]) -> list[ir.Value]:
+            def add(right: Callable[[ir.Value, int], ir.Value], fetch: Callable[[ir.Value], None] | None = None) -> list[ir.Value]:
                 def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+                    if fetch is not None:
+                        fetch(k)
                     self._fetch(panel, block, slot, number, k)
                     self.row_sums.fetch(block, slot, number, k)
                     rows = [self.row_sums.read(block, slot, number, i, k) for i in range(tiles.height)]
@@ -70,7 +72,7 @@ class SevenProducts:
                 return add(difference)
 
             def by(right: ColumnFactor) -> list[ir.Value]:
-                return add(lambda k, j: columns.read(right, k, j))
+                return add(lambda k, j: columns.read(right, k, j), lambda k: columns.fetch(right, k))
 
             is_weight, types = is_kind(numbers.OF_WEIGHT), [value.type for value in sums]
             if tiles.sums_on_the_way:

@@ -48,10 +48,11 @@
 // CHECK-LABEL: func.func private @given(
 // CHECK: linalg.matmul
 
-// Where registers are few, columns are summed before any rows are multiplied.
+// Where registers are few, columns are summed before any rows are multiplied, and steps fetch those of later ones.
 // FIRST-LABEL: func.func private @known(
 // FIRST: arith.subf %{{.*}} : vector<8xf32>
 // FIRST: scf.for %{{.*}} iter_args(%{{.*}} = %true) -> (i1)
+// FIRST: memref.prefetch %{{.*}}, read, locality<3>, data : memref<?xf32>
 
 // What is added to a product is fetched before the products of its rows.
 // CHECK-LABEL: func.func private @added(
