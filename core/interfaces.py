@@ -173,6 +173,7 @@ class AttentionTilesLike(Protocol):
 
 
 WinogradOrder = Literal["blocks", "points", "panels"]
+WinogradFactor = Literal["f32", "bf16", "i16"]
 
 
 class WinogradTilesLike(Protocol):
@@ -197,9 +198,11 @@ class WinogradTilesLike(Protocol):
     @property
     def channels(self) -> int: ...
     @property
-    def in_pairs(self) -> bool: ...
+    def factor(self) -> WinogradFactor: ...
     @property
     def registers(self) -> tuple[str, ...]: ...
+    @property
+    def narrower(self) -> "WinogradTilesLike | None": ...
 
 
 class RuleLike(Protocol):

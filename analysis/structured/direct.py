@@ -19,6 +19,7 @@ from legato.analysis.structured.ops import CONTRACTION, PRODUCTS, bits_of
 from legato.analysis.structured.window import WindowAxis, axes_of
 from legato.core.ir_helpers import defining_op, present
 from legato.core.mlir import ir
+from legato.dialects.tir.markers import OF_BYTES
 
 SPLIT: Index = ("g", "f")   # the last terms of indices of ops: the group, and the feature in it
 DOT_PRODUCTS = ("dot4_u8s8", "dot4_s8s8", "dot4_u8u8", "dot2_s16s16")
@@ -98,6 +99,11 @@ class DirectForm:
     def per_lane(self) -> int:
         """The integers in a lane of 32 bits; 1 for f32."""
         return LANE // bits_of(self.element)
+
+    @property
+    def is_of_bytes(self) -> bool:
+        """Whether images have bytes that were widened to 16 bits."""
+        return OF_BYTES in self.op.attributes
 
     @property
     def by_rows(self) -> bool:

@@ -1,4 +1,4 @@
-"""The form of a kernel with one convolution of images in groups, as ``ConvolutionForm`` has those of one group."""
+"""The form of a kernel with one convolution of images in groups, or of integers of 16 bits, as ``ConvolutionForm`` has others."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ ONE_ROW = WindowAxis(size=1, count=1, begin=0, stride=1, dilation=1, taps=1)
 
 @dataclass(frozen=True)
 class GroupedConvolutionForm:
-    """A convolution of images in groups, whose filter has the features of all groups side by side. Sizes of channels and features are those
-    of one group; those of images are negative where they are not known."""
+    """A convolution of images in groups, whose filter has the features of all groups side by side, or of one group of integers. Sizes of
+    channels and features are those of one group; those of images are negative where they are not known."""
 
     direct: DirectForm
 
@@ -28,6 +28,12 @@ class GroupedConvolutionForm:
         """The form of a kernel; None for another one, and for volumes."""
         form = DirectForm.of(kernel, known=False)
         return cls(form) if form is not None and form.groups > 1 and len(form.axes) <= 2 else None
+
+    @classmethod
+    def of_bytes(cls, kernel: KernelOps) -> GroupedConvolutionForm | None:
+        """The form of a kernel with a convolution of images, in one group, that have bytes in 16 bits; None for another one."""
+        form = DirectForm.of(kernel, known=False)
+        return cls(form) if form is not None and form.groups == 1 and len(form.axes) <= 2 and form.is_of_bytes else None
 
     @property
     def axes(self) -> tuple[WindowAxis, WindowAxis]:
@@ -146,3 +152,9 @@ ImageConvolutionForm = ConvolutionForm | GroupedConvolutionForm
 def image_convolution(kernel: StructuredKernel) -> ImageConvolutionForm | None:
     """The form of a kernel with a convolution of images, in groups or not; None for another kernel."""
     return GroupedConvolutionForm.of(kernel) if kernel.convolution is None else kernel.convolution
+
+
+def winograd_convolution(kernel: StructuredKernel) -> ImageConvolutionForm | None:
+    """The form of a kernel with a convolution that Winograd's algorithm may compute: of images, or of their bytes in 16 bits."""
+    form = image_convolution(kernel)
+    return GroupedConvolutionForm.of_bytes(kernel) if form is None else form

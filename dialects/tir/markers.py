@@ -65,6 +65,9 @@ THREADS = "tir.threads"   # on the llvm.func of a parallel loop's steps: the num
 # On ops that stand for others
 DOT_PRODUCT = "tir.dot_product"    # of a bit field's extraction: SPIR-V's dot product of two words of bytes, added to the third operand
 
+# On convolutions of integers of 16 bits
+OF_BYTES = "tir.of_bytes"          # the images are of bytes that were widened: from -128 to 255
+
 # On divisions
 ESTIMATE = "tir.estimate"          # of 1 by a normal number: a relative error of 2^-14 is corrected by what follows
 

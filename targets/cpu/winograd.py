@@ -2,15 +2,18 @@
 
 Costs are in cycles of a core. What is computed counts as on one that starts two multiply-adds of vectors a cycle, and twice on others.
 """
+from __future__ import annotations
+
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 from legato.analysis.structured import StructuredKernel
 from legato.analysis.structured.convolution import are_few
-from legato.analysis.structured.grouped_convolution import ImageConvolutionForm, image_convolution
-from legato.core.interfaces import WinogradOrder
+from legato.analysis.structured.grouped_convolution import GroupedConvolutionForm, ImageConvolutionForm, winograd_convolution
+from legato.core.interfaces import WinogradFactor, WinogradOrder
+from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import choose, steps
 from legato.targets.cpu.threads import WORTH_IT
@@ -18,6 +21,8 @@ from legato.targets.cpu.threads import WORTH_IT
 VECTORS = 2                     # of features in a register tile
 TILES = (2, 4)                  # outputs along a side of a tile
 TILES_OF_PAIRS = (2,)           # of bf16: errors are 1.6 times those of a direct convolution, with tiles of 4 ten times
+PAIR_OF_INTEGERS = 1.4          # the time of a product of pairs of integers and of adding it up, in multiply-adds
+SPARE = 2                       # registers for products of pairs that are added up next
 SEGMENT = 14                    # most tiles of a row that are transformed at once
 MANY = 32                       # registers: direct convolutions of few channels are faster than transforms of padded ones, and panels fit
 FEW_TILES = 2                   # of a segment, where the length of rows is not known
@@ -49,8 +54,9 @@ class WinogradTiles:
     ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
     tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel; ``order``:
     "blocks", where each thread computes blocks of its own, panel by panel, "points", where all share one, point by point, or "panels",
-    where they share one, panel by panel, and transform the filters themselves, of so many ``channels`` at a time; ``in_pairs``: whether
-    transformed inputs and weights are rounded to bf16, and multiplied in pairs of channels; ``registers``: the names of the CPU's.
+    where they share one, panel by panel, and transform the filters themselves, of so many ``channels`` at a time; ``factor``: the type of
+    transformed inputs and weights, which are multiplied in pairs of channels where they have 16 bits; ``registers``: the names of the
+    CPU's; ``narrower``: what is taken for filters of integers whose sums are too great for these tiles.
     """
 
     outputs: int
@@ -62,17 +68,21 @@ class WinogradTiles:
     threads: int
     order: WinogradOrder
     channels: int
-    in_pairs: bool
+    factor: WinogradFactor
     registers: tuple[str, ...]
+    narrower: WinogradTiles | None = None
 
 
 def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
     """The sizes of the blocks; None where the kernel is no convolution of 3 x 3, or a direct one is about as fast."""
-    form = image_convolution(kernel)
+    form = winograd_convolution(kernel)
     if form is None or form.filter_shape[:2] != [3, 3] or (*form.strides, *form.dilations) != (1, 1, 1, 1):
         return None
-    is_f32 = form.filter.type.element_type == form.result.type.element_type
-    if not is_f32 or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
+    if max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
+        return None
+    if isinstance(form, GroupedConvolutionForm) and form.direct.is_of_bytes:
+        return _of_integers(form, machine)
+    if form.filter.type.element_type != form.result.type.element_type:
         return None
     channels, features, lanes = *form.filter_shape[2:], machine.lanes(32)
     if form.groups > 1 and (channels % lanes or features % lanes or machine.rounds_factors):
@@ -83,18 +93,33 @@ def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles
         return None    # direct convolutions fill vectors of these
     most = machine.threads if 9 * prod(_sizes(form, LARGE)) >= WORTH_IT else 1
     only = _sizes(form, LARGE) != _sizes(form)    # a call may have work for all of them
-    pairs = (False, True) if machine.rounds_factors and machine.has("avx512bf16") else (False,)
+    factors: list[WinogradFactor] = ["f32", "bf16"] if machine.rounds_factors and machine.has("avx512bf16") else ["f32"]
     candidates = []
     for threads in {most} if only else {1, most}:
         if form.groups > 1:
             candidates += _in_groups(form, machine, threads)
             continue
-        for order, in_pairs in product(TRANSFORMED, pairs):
-            candidates += _candidates(form, machine, threads, order, in_pairs)
+        for order, factor in product(TRANSFORMED, factors):
+            candidates += _candidates(form, machine, threads, order, factor)
         if machine.registers >= MANY:
             candidates.append(_panels(form, machine, threads))
     cost, tiles = min(candidates, key=lambda candidate: candidate[0])
     return tiles if cost < GAIN * _direct(form, machine, most) else None
+
+
+def _of_integers(form: GroupedConvolutionForm, machine: Machine) -> WinogradTiles | None:
+    """The sizes of blocks of a convolution of bytes in 16 bits, of whole vectors of channels and features: with tiles of 4 x 4, if these
+    take the least time, those of 2 x 2 beside them, if they pay, too."""
+    channels, features = form.filter_shape[2:]
+    if channels % machine.lanes(16) or features % machine.lanes(32):
+        return None
+    most = machine.threads if 9 * prod(_sizes(form, LARGE)) >= WORTH_IT else 1
+    only = _sizes(form, LARGE) != _sizes(form)
+    found = [candidate for threads in ({most} if only else {1, most}) for order in TRANSFORMED
+             for candidate in _candidates(form, machine, threads, order, "i16")]
+    paying = sorted((one for one in found if one[0] < GAIN * _direct(form, machine, most)), key=lambda one: one[0])
+    best, narrow = (next((tiles for _, tiles in paying if tiles.outputs in outputs), None) for outputs in (TILES, TILES[:1]))
+    return best if best is None or best is narrow else replace(best, narrower=narrow)
 
 
 def _sizes(form: ImageConvolutionForm, typical: int = TYPICAL) -> tuple[int, int, int, int, int]:
@@ -114,7 +139,9 @@ def _direct(form: ImageConvolutionForm, machine: Machine, threads: int) -> float
     computed = images * rows * columns * 9 * channels * vectors / 2
     computed *= DIRECT * _inside(form) if form.groups == 1 else _taps_inside(form)
     size = 4
-    if machine.rounds_factors and machine.multiplies_pairs and form.depth is None:
+    if form.result.type.element_type == ir.IntegerType.get_signless(32):
+        computed, size = computed * PAIR_OF_INTEGERS / 2, 2
+    elif machine.rounds_factors and machine.multiplies_pairs and form.depth is None:
         computed, size = computed / 2, 2    # of pairs of bf16
     loops = START if threads > 1 else 0
     return max((computed * _slowness(machine) + size * weights / STREAM) / threads + loops, size * weights / _memory(threads))
@@ -150,14 +177,16 @@ def _memory(threads: int) -> int:
 
 
 def _candidates(form: ImageConvolutionForm, machine: Machine, threads: int, order: WinogradOrder,
-                in_pairs: bool) -> Iterator[tuple[float, WinogradTiles]]:
+                factor: WinogradFactor) -> Iterator[tuple[float, WinogradTiles]]:
     """Sizes of blocks whose weights are transformed at compile time, with their cost."""
     *_, channels, features = _sizes(form)
     lanes = machine.lanes(32)
     panels, chunks = -(-features // (VECTORS * lanes)), -(-channels // lanes)
     whole_blocks = order == "blocks"
-    summed, size = (-(-channels // 2), 2) if in_pairs else (channels, 4)    # steps of a sum; bytes of a factor
-    for outputs in TILES_OF_PAIRS if in_pairs else TILES:
+    summed, size = (channels, 4) if factor == "f32" else (-(-channels // 2), 2)    # steps of a sum; bytes of a factor
+    is_whole = factor == "i16"
+    each, registers = (PAIR_OF_INTEGERS, machine.registers - SPARE) if is_whole else (1, machine.registers)
+    for outputs in TILES_OF_PAIRS if factor == "bf16" else TILES:
         points = (outputs + 2) ** 2
         segment, total = _in_segments(form, outputs)
         weights = size * points * channels * panels * VECTORS * lanes
@@ -171,10 +200,10 @@ def _candidates(form: ImageConvolutionForm, machine: Machine, threads: int, orde
             room = min(max(weights, machine.l2_bytes) // scratch, machine.l2_bytes // 2 * points // inputs)
             tried = {most, *(-(-total // blocks) for blocks in BLOCKS if total <= room * blocks)}
         for segments in tried:
-            tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
+            tile = choose(segments * segment, VECTORS * lanes, lanes, registers, VECTORS * lanes).rows[0]
             blocks = -(-total // segments)
-            products = panels * points * -(-segments * segment // tile) * (summed * steps(tile, VECTORS) / 2 + tile * VECTORS)
-            transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
+            products = panels * points * -(-segments * segment // tile) * (summed * each * steps(tile, VECTORS) / 2 + tile * VECTORS)
+            transforms = segments * segment * (chunks * INPUTS[outputs] / (2 if is_whole else 1) + panels * VECTORS * OUTPUTS[outputs])
             computed = (products + transforms) * _slowness(machine)
             rounds, sharing = -(-blocks // alone), threads // alone
             streams = (rounds * weights if weights / sharing > machine.l2_bytes / 2 else weights) / sharing
@@ -183,7 +212,7 @@ def _candidates(form: ImageConvolutionForm, machine: Machine, threads: int, orde
             regions = 0 if threads == 1 else 1 if whole_blocks else REGIONS[order] * blocks
             fetched = weights * (rounds if weights > THIRD else 1)
             cost = max(rounds * computed / sharing + streams / STREAM + regions * START, fetched / _memory(threads))
-            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, order, channels, in_pairs,
+            yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads, order, channels, factor,
                                       machine.vector_registers)
 
 
@@ -205,7 +234,7 @@ def _in_groups(form: ImageConvolutionForm, machine: Machine, threads: int) -> It
         transforms = total * segment * (chunks * INPUTS[outputs] + panels * vectors * OUTPUTS[outputs])
         computed = (products + transforms) * _slowness(machine)
         cost = max((computed + weights / STREAM) / threads + (START if threads > 1 else 0), weights / _memory(threads))
-        yield cost, WinogradTiles(outputs, tile, vectors, lanes, segment, segments, threads, "blocks", channels, False,
+        yield cost, WinogradTiles(outputs, tile, vectors, lanes, segment, segments, threads, "blocks", channels, "f32",
                                   machine.vector_registers)
 
 
@@ -226,7 +255,7 @@ def _panels(form: ImageConvolutionForm, machine: Machine, threads: int) -> tuple
     cost = blocks * ((computed + filters / STREAM) / threads + crossing + regions * START)
     fetched = filters * (blocks if filters > THIRD else 1)
     return max(cost, fetched / _memory(threads)), WinogradTiles(
-        PANELS, ROWS, 1, lanes, segment, segments, threads, "panels", min(channels, DEEP), False, machine.vector_registers)
+        PANELS, ROWS, 1, lanes, segment, segments, threads, "panels", min(channels, DEEP), "f32", machine.vector_registers)
 
 
 def _in_segments(form: ImageConvolutionForm, outputs: int) -> tuple[int, int]:

@@ -5,7 +5,9 @@ products of bytes into one lane of 32 bits. Of factors of 16 bits groups are of 
 """
 from collections.abc import Sequence
 
+from legato.core.ir_helpers import marked
 from legato.core.mlir import ir
+from legato.dialects.tir.markers import OF_BYTES
 from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import dims
 from legato.targets.builders.structured import collapse, compute, expand, filled
@@ -81,7 +83,8 @@ def convolution(k, x, w, out):
         return collapse(sums, axes_of_groups(out.type.rank, place))
     last = layout == "NHWC" and kernel_layout == "HWIO"
     if last and channels == x.type.shape[layout.index("C")] and channels % lane == 0:
-        return nest(out, split(x, 3, lane), split(w, 2, lane), "f", "c, q", "f", "c, q")
+        sums = nest(out, split(x, 3, lane), split(w, 2, lane), "f", "c, q", "f", "c, q")
+        return marked(sums, OF_BYTES) if a["of_bytes"] else sums
     return nest(out, x, w, "f", "c", "f", "c")
 
 

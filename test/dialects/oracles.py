@@ -320,7 +320,7 @@ ORACLES = {
         a.astype(np.int32), (b if kernel_layout == "IO" else b.swapaxes(-1, -2)).astype(np.int32)),
     "matmul_float8": lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32).swapaxes(-1, -2)),
     "matmul_quantized": _matmul_quantized,
-    "conv2d_integer": lambda x, w, strides, padding, dilations, groups, data_layout, kernel_layout, pad_value: np.asarray(_conv(
+    "conv2d_integer": lambda x, w, strides, padding, dilations, groups, data_layout, kernel_layout, pad_value, of_bytes: np.asarray(_conv(
         x.astype(np.float32) - pad_value, w.astype(np.float32), strides, padding, dilations, groups, data_layout, kernel_layout)
         + pad_value * w.astype(np.float32).sum(axis=tuple(i for i, letter in enumerate(kernel_layout) if letter != "O")).reshape(
             [-1 if letter == "C" else 1 for letter in data_layout])).astype(np.int32),

@@ -5,7 +5,7 @@ import numpy as np
 from legato.core import dtypes
 from legato.core.errors import ElementTypeError, InferenceError
 from legato.dialects.relax import window
-from legato.dialects.relax.attributes import Int, Ints, Str
+from legato.dialects.relax.attributes import Bool, Int, Ints, Str
 from legato.dialects.relax.op import INTEGER, Operand, RelaxOp
 from legato.dialects.relax.ops.conv import convolution, convolved_type
 from legato.dialects.relax.ops.matmul import Matmul
@@ -55,6 +55,7 @@ class Conv2dInteger(RelaxOp, name="conv2d_integer"):
     They are of 8 bits, signed or unsigned, or of 16, signed; sums that i32 cannot hold wrap.
 
     `padding` lists the begin of each spatial axis, then the end of each; the elements there are `pad_value`: the quantization's zero point.
+    `of_bytes` promises that elements of `x`, of 16 bits, are from -128 to 255, as bytes are that were widened.
 
     ```mlir
     %y = "relax.conv2d_integer"(%x, %w) : (tensor<1x4x8x8xui8>, tensor<16x4x3x3xi8>) -> tensor<1x16x6x6xi32>
@@ -70,16 +71,17 @@ class Conv2dInteger(RelaxOp, name="conv2d_integer"):
     data_layout = Str("NCHW", window.data_layouts(2))
     kernel_layout = Str("OIHW", window.kernel_layouts(2))
     pad_value = Int(0)
+    of_bytes = Bool(False)
 
     @staticmethod
     def result_type(x: TensorType, w: TensorType, strides, padding, dilations, groups, data_layout, kernel_layout,
-                    pad_value) -> TensorType:
+                    pad_value, of_bytes) -> TensorType:
         if any(padding) and x.dtype in _FACTORS and not np.iinfo(x.dtype).min <= pad_value <= np.iinfo(x.dtype).max:
             raise InferenceError(f"attribute 'pad_value' is {pad_value}, no element of operand 'x', which has {dtypes.spelling(x.dtype)}")
         return _sums(convolved_type(2)(x, w, strides, padding, dilations, groups, data_layout, kernel_layout), x=x, w=w)
 
     @staticmethod
-    def compute(x, w, strides, padding, dilations, groups, data_layout, kernel_layout, pad_value):
+    def compute(x, w, strides, padding, dilations, groups, data_layout, kernel_layout, pad_value, of_bytes):
         amounts = dict(zip("HW", zip(padding[:2], padding[2:])))
         x = np.pad(x.astype(_SUMS), [amounts.get(letter, (0, 0)) for letter in data_layout], constant_values=pad_value)
         return convolution(2)(x, w.astype(_SUMS), strides, [0] * 4, dilations, groups, data_layout, kernel_layout)

@@ -1,5 +1,5 @@
-"""Steps of products of pairs of bf16 in the lanes of vectors, by AVX512-BF16, and what they read; those of matrices are in
-``core.matrix_steps``."""
+"""Steps of products of pairs of bf16 in the lanes of vectors, by AVX512-BF16, or of pairs of integers of 16 bits, and what they read; those
+of matrices are in ``core.matrix_steps``."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,21 +13,22 @@ from legato.passes.cpu.matrices.packing import PAIR
 
 
 def add_products(left: Sequence[ir.Value], right: Sequence[ir.Value], sums: Sequence[ir.Value]) -> list[ir.Value]:
-    """The sums, row by row, and the products of pairs in their lanes: of each row's (``left``, in all lanes) with those of columns."""
-    return [intrinsics.build("dot2_bf16bf16", row, column, sums[len(right) * i + j]) for i, row in enumerate(left)
-            for j, column in enumerate(right)]
+    """The sums, row by row, and the products of pairs in their lanes: of each row's (``left``, in all lanes) with those of columns. Sums of
+    pairs of integers are i32."""
+    product = "dot2_bf16bf16" if sums[0].type.element_type == ir.F32Type.get() else "dot2_s16s16"
+    return [intrinsics.build(product, row, column, sums[len(right) * i + j]) for i, row in enumerate(left) for j, column in enumerate(right)]
 
 
 def load_pairs(vectors: Vectors, buffer: ir.Value, *at: Size) -> ir.Value:
-    """Neighbouring pairs of bf16, one in each lane."""
-    type_ = ir.VectorType.get([PAIR * vectors.lanes], ir.BF16Type.get())
+    """Neighbouring pairs of elements of 16 bits, one in each lane."""
+    type_ = ir.VectorType.get([PAIR * vectors.lanes], buffer.type.element_type)
     halves = vector.LoadOp(type_, buffer, [*map(value_of, at)]).result
     return vector.BitCastOp(vectors.of(ir.IntegerType.get_signless(32)), halves).result
 
 
 def spread_pair(vectors: Vectors, buffer: ir.Value, *at: Size) -> ir.Value:
-    """A pair of bf16 in all lanes."""
-    halves = vector.LoadOp(ir.VectorType.get([PAIR], ir.BF16Type.get()), buffer, [*map(value_of, at)]).result
+    """A pair of elements of 16 bits in all lanes."""
+    halves = vector.LoadOp(ir.VectorType.get([PAIR], buffer.type.element_type), buffer, [*map(value_of, at)]).result
     lane = vector.BitCastOp(ir.VectorType.get([1], ir.IntegerType.get_signless(32)), halves).result
     return vectors.spread(vector.ExtractOp(lane, [], [0]).result)
 

@@ -51,7 +51,8 @@ class WinogradBlocks:
         self.panel = tiles.vectors * tiles.lanes
         self.each = -(-form.filter_shape[3] // self.panel)    # panels of a group
         self.groups, self.panels = form.groups, form.groups * self.each
-        self.pair = PAIR if tiles.in_pairs else 1    # channels that a step of a product sums
+        self.pair = 1 if tiles.factor == "f32" else PAIR    # channels that a step of a product sums
+        self.summed = ir.IntegerType.get_signless(32) if tiles.factor == "i16" else ir.F32Type.get()
         self.inputs = WinogradInputs(form, tiles, source, self.sizes)
         self.outputs = WinogradOutputs(form, tiles, buffers, self.sizes)
 
@@ -67,7 +68,7 @@ class WinogradBlocks:
     def _allocate(self) -> None:
         """Allocates the buffers of a block: of a thread that computes whole ones, or of all threads."""
         held = self.inputs.rows * self.panel + self.lanes    # planes are not a power of two apart
-        self.products = scratch(1 if self.whole_blocks else self.panels, self.points, held)
+        self.products = scratch(1 if self.whole_blocks else self.panels, self.points, held, element=self.summed)
         self.inputs.allocate()
         if self.whole_blocks:
             self.inputs.allocate_columns()
@@ -139,7 +140,7 @@ class WinogradBlocks:
             weights = [load_pairs(v, self.weights, matrix, times(plus(times(k, self.panel), j * self.lanes), PAIR)) for j in vectors]
             return add_products([spread_pair(v, self.inputs.buffer, point, plus(start, times(k, PAIR))) for start in starts], weights, sums)
 
-        sums = loop(0, steps, 1, of_pairs if self.tiles.in_pairs else of_elements, [v.splat(0)] * (len(rows) * len(vectors)))
+        sums = loop(0, steps, 1, of_elements if self.pair == 1 else of_pairs, [v.zeros(self.summed)] * (len(rows) * len(vectors)))
         for i in rows:
             for j in vectors:
                 at = plus(times(plus(row, i), self.panel), j * self.lanes)

@@ -19,9 +19,10 @@ from legato.core.vector_loops import (
     scratch,
     times,
 )
+from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.cpu.matrices.steps import rounded
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
-from legato.passes.cpu.winograd.transforms import Transforms
+from legato.passes.cpu.winograd.transforms import Transforms, WholeTransforms
 
 
 class WinogradInputs:
@@ -31,21 +32,24 @@ class WinogradInputs:
 
     def __init__(self, form: ImageConvolutionForm, tiles: WinogradTilesLike, source: ir.Value, sizes: WinogradSizes):
         self.form, self.tiles, self.source, self.sizes = form, tiles, source, sizes
-        self.vectors = Vectors(tiles.lanes)
-        transforms = Transforms(tiles.outputs, self.vectors)
+        self.is_whole = tiles.factor == "i16"
+        self.lanes, self.side = tiles.lanes * (PAIR if self.is_whole else 1), sizes.side
+        self.vectors = Vectors(self.lanes)
+        transforms = (WholeTransforms if self.is_whole else Transforms)(tiles.outputs, self.vectors)
         self.transformed = transforms.of_inputs_scaled if tiles.order == "panels" else transforms.of_inputs
-        self.lanes, self.side = tiles.lanes, sizes.side
         self.taken = 1 if form.depth is None else form.depth.taps    # slices of a volume
         self.channels = form.filter_shape[2] * self.taken    # of a group
         self.row = -(-self.channels // self.lanes) * self.lanes    # elements of a tile
         self.chunks = self.row // self.lanes
-        self.factor = ir.BF16Type.get() if tiles.in_pairs else ir.F32Type.get()
+        self.is_rounded = tiles.factor == "bf16"
+        self.read = source.type.element_type
+        self.factor = ir.BF16Type.get() if self.is_rounded else self.read
         self.rows = -(-tiles.segments * tiles.segment // tiles.rows) * tiles.rows    # tiles of a block, and those that products take in
 
     def allocate_columns(self) -> None:
         """Allocates the buffer of a thread that transforms inputs."""
         width = self.tiles.segment * self.tiles.outputs + self.side - self.tiles.outputs
-        self.columns = scratch(self.side, width, self.lanes)
+        self.columns = scratch(self.side, width, self.lanes, element=self.read)
 
     def allocate(self) -> None:
         """Allocates the transformed inputs of a block, and clears the rows after the last one, which products take in: denormals there
@@ -89,10 +93,10 @@ class WinogradInputs:
 
         def clear(x: ir.Value) -> None:
             for u in range(self.side):
-                v.store(v.splat(0), self.columns, u, x, 0)
+                v.store(v.zeros(self.read), self.columns, u, x, 0)
 
         def column(x: ir.Value) -> None:
-            inputs = [v.load_if(mask, self.source, *at, y, x, channel_of) for y, mask in reads]
+            inputs = [self._load(mask, *at, y, x, channel_of) for y, mask in reads]
             for u, value in enumerate(self.transformed(inputs)):
                 v.store(value, self.columns, u, minus(x, left), 0)
 
@@ -109,11 +113,17 @@ class WinogradInputs:
                 inputs = [v.load(self.columns, u, plus(x, j), 0) for j in range(self.side)]
                 first = times(u, self.side)
                 for w, value in enumerate(self.transformed(inputs)):
-                    v.store(rounded(v, value) if self.tiles.in_pairs else value, self.buffer, plus(first, w), at)
+                    v.store(rounded(v, value) if self.is_rounded else value, self.buffer, plus(first, w), at)
 
             loop(0, self.side, 1, row)
 
         loop(0, self.tiles.segment, 1, tile)
+
+    def _load(self, mask: ir.Value | None, *at: Size) -> ir.Value:
+        """A vector of channels. Of integers the mask is of all lanes or none, and what it leaves out exists: few CPUs load them by masks."""
+        if self.is_whole and mask is not None:
+            return arith.select(mask, self.vectors.load(self.source, *at), self.vectors.zeros(self.read))
+        return self.vectors.load_if(mask, self.source, *at)
 
     def _slice(self, segment: Segment, channel: ir.Value) -> tuple[list[Size], Size, ir.Value | None]:
         """The image that a channel is of, the channel in it, and whether the image exists (None: it does). A window takes channels of as

@@ -9,7 +9,7 @@ from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop,
 from legato.passes.cpu.direct.loops import FlatElements
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
-from legato.passes.cpu.winograd.transforms import Transforms
+from legato.passes.cpu.winograd.transforms import Transforms, WholeTransforms
 
 
 class WinogradOutputs:
@@ -18,7 +18,7 @@ class WinogradOutputs:
     def __init__(self, form: ImageConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, sizes: WinogradSizes):
         self.form, self.tiles, self.buffers, self.sizes = form, tiles, buffers, sizes
         self.vectors = Vectors(tiles.lanes)
-        self.transforms = Transforms(tiles.outputs, self.vectors)
+        self.transforms = (WholeTransforms if tiles.factor == "i16" else Transforms)(tiles.outputs, self.vectors)
         self.panel = tiles.lanes * tiles.vectors
         self.features = form.filter_shape[3] * form.groups
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
@@ -42,7 +42,8 @@ class WinogradOutputs:
         for w in range(side):
             column = [self.vectors.load(products, slot, u * side + w, at) for u in range(side)]
             columns.append(self.transforms.of_products(column))
-        return [self.transforms.of_products([column[i] for column in columns]) for i in range(self.tiles.outputs)]
+        rows = [self.transforms.of_products([column[i] for column in columns]) for i in range(self.tiles.outputs)]
+        return [[self.transforms.output(value, i, j) for j, value in enumerate(row)] for i, row in enumerate(rows)]
 
     def _tile(self, values: list[list[ir.Value]], segment: Segment, number: ir.Value, feature: Size) -> None:
         """Writes one tile for a vector of features: whole, or what lies inside of the result."""

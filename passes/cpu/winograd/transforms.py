@@ -3,6 +3,10 @@
 A tile of m outputs along one axis is ``A^T [(G g) * (B^T d)]`` of m + 2 inputs d and 3 weights g, with m + 2 products in place of 3 m
 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308). In two dimensions each transform is applied to
 the columns, then to the rows.
+
+Of integers everything is exact: G has no fractions, and A^T is made up for it by factors, so that along one axis an output comes out
+multiplied by the number in ``SCALES``: an odd number, by whose inverse it is multiplied, as 32 bits wrap, times a power of two, by which it
+is shifted down. So much fewer bits are left for a result than i32 has (``bits_left``). Inputs of bytes and their transforms fit in 16 bits.
 """
 import itertools
 from collections.abc import Sequence
@@ -19,16 +23,23 @@ OF_WEIGHTS = {
     2: ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     4: ((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
 }
+WHOLE = {
+    2: ((1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 1)),
+    4: ((1, 0, 0), (1, 1, 1), (1, -1, 1), (1, 2, 4), (1, -2, 4), (0, 0, 1)),
+}
+SCALES = {2: (2, 2), 4: (24, 12, 6, 6)}
+BITS = 32             # of sums of integers
 FACTORS = {2: (1, 1 / 2, 1 / 2, 1), 4: (1 / 4, -1 / 6, -1 / 6, 1 / 24, 1 / 24, 1)}    # that the rows have
 
 
-def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool, pair: int = 1) -> None:
+def transform_weights(weights: np.ndarray, result: np.ndarray, outputs: int, panel: int, by_points: bool, pair: int = 1,
+                      whole: bool = False) -> None:
     """Writes the transform of weights [3, 3, channels, features] to ``result`` [features / panel * points, channels / pair * panel * pair]:
     for each panel of features, one matrix for each of the (outputs + 2)^2 points, or ``by_points``, for each point one for each panel. The
     last panel is padded with zeros, as is the last of ``pair`` neighbouring channels. Of weights [depth, 3, 3, channels, features] there
-    are depth * channels channels."""
+    are depth * channels channels. ``whole``: without fractions, of integers."""
     weights = _taps(weights)
-    g = np.array(OF_WEIGHTS[outputs])
+    g = np.array((WHOLE if whole else OF_WEIGHTS)[outputs], np.float64)
     both = np.kron(g, g)                          # of both axes: [points, 9], in double precision
     channels, features = weights.shape[1:]
     panels, points, steps = -(-features // panel), len(both), -(-channels // pair)
@@ -71,6 +82,16 @@ def pack_panels(weights: np.ndarray, result: np.ndarray, panel: int) -> None:
         to[whole, :, :, :features - whole * panel] = taps[:, :, whole * panel:].transpose(1, 0, 2)
 
 
+def bits_left(outputs: int) -> int:
+    """The bits of outputs of integers that their transform keeps, of which one is the sign."""
+    return BITS - 2 * (max(SCALES[outputs]).bit_length() - _odd(max(SCALES[outputs])).bit_length())
+
+
+def _odd(number: int) -> int:
+    """A number without its factors of two."""
+    return number // (number & -number)
+
+
 class Transforms:
     """The transforms of inputs, filters and products along one axis, of vectors at the insertion point."""
 
@@ -80,10 +101,10 @@ class Transforms:
     def of_inputs(self, d: Sequence[ir.Value]) -> list[ir.Value]:
         """B^T d."""
         if self.outputs == 2:
-            return [arith.subf(d[0], d[2]), arith.addf(d[1], d[2]), arith.subf(d[2], d[1]), arith.subf(d[1], d[3])]
+            return [self._less(d[0], d[2]), self._plus(d[1], d[2]), self._less(d[2], d[1]), self._less(d[1], d[3])]
         even, odd = self._scaled(-4, d[2], d[4]), self._scaled(-4, d[1], d[3])
-        left, right = arith.subf(d[4], d[2]), arith.subf(d[3], d[1])
-        return [self._scaled(4, d[0], self._scaled(-5, d[2], d[4])), arith.addf(even, odd), arith.subf(even, odd),
+        left, right = self._less(d[4], d[2]), self._less(d[3], d[1])
+        return [self._scaled(4, d[0], self._scaled(-5, d[2], d[4])), self._plus(even, odd), self._less(even, odd),
                 self._scaled(2, right, left), self._scaled(-2, right, left), self._scaled(4, d[1], self._scaled(-5, d[3], d[5]))]
 
     def of_inputs_scaled(self, d: Sequence[ir.Value]) -> list[ir.Value]:
@@ -93,8 +114,8 @@ class Transforms:
 
     def of_filters(self, g: Sequence[ir.Value]) -> list[ir.Value]:
         """G g, without the factors of its rows, which ``of_inputs_scaled`` has."""
-        ends = arith.addf(g[0], g[2])
-        near = [arith.addf(ends, g[1]), arith.subf(ends, g[1])]
+        ends = self._plus(g[0], g[2])
+        near = [self._plus(ends, g[1]), self._less(ends, g[1])]
         if self.outputs == 2:
             return [g[0], *near, g[2]]
         far = self._scaled(4, g[2], g[0])
@@ -102,13 +123,53 @@ class Transforms:
 
     def of_products(self, m: Sequence[ir.Value]) -> list[ir.Value]:
         """A^T m."""
-        near, across = arith.addf(m[1], m[2]), arith.subf(m[1], m[2])
+        near, across = self._plus(m[1], m[2]), self._less(m[1], m[2])
         if self.outputs == 2:
-            return [arith.addf(m[0], near), arith.subf(across, m[3])]
-        far, apart = arith.addf(m[3], m[4]), arith.subf(m[3], m[4])
-        return [arith.addf(m[0], arith.addf(near, far)), self._scaled(2, apart, across), self._scaled(4, far, near),
-                arith.addf(m[5], self._scaled(8, apart, across))]
+            return [self._plus(m[0], near), self._less(across, m[3])]
+        far, apart = self._plus(m[3], m[4]), self._less(m[3], m[4])
+        return [self._plus(m[0], self._plus(near, far)), self._scaled(2, apart, across), self._scaled(4, far, near),
+                self._plus(m[5], self._scaled(8, apart, across))]
 
-    def _scaled(self, factor: float, x: ir.Value, y: ir.Value) -> ir.Value:
+    def output(self, value: ir.Value, row: int, column: int) -> ir.Value:
+        """The output of this row and column of a tile, of what ``of_products`` gives along both axes."""
+        return value
+
+    def _plus(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return arith.addf(x, y)
+
+    def _less(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return arith.subf(x, y)
+
+    def _scaled(self, factor: int, x: ir.Value, y: ir.Value) -> ir.Value:
         """factor * x + y."""
         return math.fma(x, self.vectors.splat(factor), y)
+
+
+class WholeTransforms(Transforms):
+    """Those of integers, all exact: of inputs in 16 bits, of products in 32, which wrap."""
+
+    def of_products(self, m: Sequence[ir.Value]) -> list[ir.Value]:
+        """A^T m, of products with filters that have no fractions, each times the number in ``SCALES``."""
+        near, across = self._plus(m[1], m[2]), self._less(m[1], m[2])
+        if self.outputs == 2:
+            return [self._scaled(2, m[0], near), self._scaled(-2, m[3], across)]
+        far, apart = self._plus(m[3], m[4]), self._less(m[3], m[4])
+        return [self._scaled(6, m[0], self._scaled(-4, near, far)), self._scaled(-2, across, apart), self._less(far, near),
+                self._scaled(6, m[5], self._less(self._plus(apart, apart), across))]
+
+    def output(self, value: ir.Value, row: int, column: int) -> ir.Value:
+        scale = SCALES[self.outputs][row] * SCALES[self.outputs][column]
+        odd, element = _odd(scale), value.type.element_type
+        if odd != 1:
+            inverse = pow(odd, -1, 1 << BITS)
+            value = arith.muli(value, self.vectors.constant(inverse - (inverse >> (BITS - 1) << BITS), element))
+        return arith.shrsi(value, self.vectors.constant((scale // odd).bit_length() - 1, element))
+
+    def _plus(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return arith.addi(x, y)
+
+    def _less(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return arith.subi(x, y)
+
+    def _scaled(self, factor: int, x: ir.Value, y: ir.Value) -> ir.Value:
+        return arith.addi(arith.muli(x, self.vectors.constant(factor, x.type.element_type)), y)

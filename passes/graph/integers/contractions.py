@@ -229,13 +229,14 @@ class Contraction:
             images = by_groups(images, taps[0], self.attrs["groups"])
             filters = w.swapaxes(1, 2).reshape(features, taps[0] * channels, *taps[1:])
             made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:],
-                                        groups=self.attrs["groups"], data_layout="NHWC")
+                                        groups=self.attrs["groups"], data_layout="NHWC", of_bytes=self.shorts is not None)
             return volume(made, sizes)
         if self.rank == 1:
             batch, channels, width = dims.dims(x.type)
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
         made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
-                                    groups=self.attrs["groups"], pad_value=zero if in_kernel and isinstance(zero, int) else 0)
+                                    groups=self.attrs["groups"], pad_value=zero if in_kernel and isinstance(zero, int) else 0,
+                                    of_bytes=self.shorts is not None)
         return made if self.rank == 2 else relax.reshape(made, [sizes[0], w.shape[0], *sizes[2:]])
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
