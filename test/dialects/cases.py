@@ -136,6 +136,8 @@ def _matrices_and_norms() -> list[Case]:
                                                               "pad_value": 7}, (2, 7), {0: "uint8", 1: "int8"}, below=100),
         Case("conv2d_integer", ((2, 7, 6, 4), (6, 3, 3, 2)), {"data_layout": "NHWC", "kernel_layout": "OHWI", "groups": 2}, (2, 7),
              {0: "uint8", 1: "int8"}, below=100),
+        Case("conv2d_integer", ((2, 7, 6, 4), (3, 3, 4, 8)), {"data_layout": "NHWC", "kernel_layout": "HWIO", "of_bytes": True}, (2, 7),
+             {0: "int16", 1: "int16"}, below=100),
         Case("matmul_quantized", ((5, 16), (2, 2, 8, 7), (2, 2, 7), (2, 2, 7)), {"bits": 8, "columns": 9}, (5,), {1: "int8", 3: "int8"},
              below=100),
         Case("matmul_quantized", ((5, 32), (2, 2, 2, 7), (2, 2, 7), (0,)), {"bits": 4, "columns": 14}, (5,), {1: "int32"}, below=1 << 30),

@@ -16,7 +16,8 @@ def add_products(left: Sequence[ir.Value], right: Sequence[ir.Value], sums: Sequ
     """The sums, row by row, and the products of pairs in their lanes: of each row's (``left``, in all lanes) with those of columns. Sums of
     pairs of integers are i32."""
     product = "dot2_bf16bf16" if sums[0].type.element_type == ir.F32Type.get() else "dot2_s16s16"
-    return [intrinsics.build(product, row, column, sums[len(right) * i + j]) for i, row in enumerate(left) for j, column in enumerate(right)]
+    return [intrinsics.build(product, row, column, sums[len(right) * i + j]) for i, row in enumerate(left)
+            for j, column in enumerate(right)]
 
 
 def load_pairs(vectors: Vectors, buffer: ir.Value, *at: Size) -> ir.Value:

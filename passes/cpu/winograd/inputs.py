@@ -120,7 +120,7 @@ class WinogradInputs:
         loop(0, self.tiles.segment, 1, tile)
 
     def _load(self, mask: ir.Value | None, *at: Size) -> ir.Value:
-        """A vector of channels. Of integers the mask is of all lanes or none, and what it leaves out exists: few CPUs load them by masks."""
+        """A vector of channels. Of integers a mask is of all lanes or none, and what it leaves out exists: few CPUs load them by masks."""
         if self.is_whole and mask is not None:
             return arith.select(mask, self.vectors.load(self.source, *at), self.vectors.zeros(self.read))
         return self.vectors.load_if(mask, self.source, *at)

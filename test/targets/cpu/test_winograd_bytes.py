@@ -52,7 +52,7 @@ def integers(dtype: type, *shape: int) -> np.ndarray:
 
 
 def everything() -> Convolutions:
-    """Sizes around tiles of 2 and 4 and segments of 14 tiles, one vector of features and more; all kinds of padding, signs and zero points."""
+    """Sizes around tiles of 2 and 4 and segments of 14 tiles, one vector of features and more; all kinds of padding and zero points."""
     made = Convolutions()
     made.add(integers(np.uint8, 1, 64, 28, 28), integers(np.int8, 64, 64, 3, 3))
     made.add(integers(np.int8, 1, 32, 17, 61), integers(np.int8, 24, 32, 3, 3), -5, 0, (0, 0, 0, 0))
@@ -74,7 +74,7 @@ def test_sums_are_exact(order, outputs, threads, monkeypatch):
 
 
 def test_greatest_sums():
-    """What is left of 32 bits by tiles of 4 x 4 holds these sums, or they are computed in tiles of 2 x 2; all are of the greatest numbers."""
+    """What is left of 32 bits by tiles of 4 x 4 holds these sums of the greatest numbers, or they are computed in tiles of 2 x 2."""
     made = Convolutions()
     for channels in (256, 512):
         for pixel, weight in ((255, 127), (255, -128)):
@@ -87,7 +87,7 @@ def test_greatest_sums():
 
 
 def quantized_network() -> bytes:
-    """A residual block of quantized layers: a convolution and a ReLU, another convolution, a sum, as onnxruntime's quantizer writes them."""
+    """A residual block of quantized layers: a convolution and a ReLU, another one, a sum, as onnxruntime's quantizer writes them."""
     nodes, constants = [], []
 
     def constant(name: str, array: np.ndarray) -> str:
