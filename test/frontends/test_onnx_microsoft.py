@@ -30,6 +30,16 @@ def test_normalizations(symbolic):
             check("SimplifiedLayerNormalization", [x, scale], [1], names, domain="", axis=axis, epsilon=1e-4, symbolic=symbolic)
 
 
+def test_sums_of_halves_are_normalized_before_they_are_rounded():
+    """Rows of two numbers that are about equal: rounded, their difference would be off by a twentieth."""
+    x, skip, bias, gamma = (np.array(numbers, np.float16) for numbers in (
+        [[-0.548, 0.1832], [0.4478, -0.4072]], [[0.53, 0.3208], [-2.398, -1.626]], [1.621, 1.11], [0.9194, -1.592]))
+    for op in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
+        inputs = [x, skip, gamma, None, bias] if op == "SkipLayerNormalization" else [x, skip, gamma, bias]
+        constants = [index for index in range(2, len(inputs)) if inputs[index] is not None]
+        check(op, inputs, constants, ["y", "", "", "total"], tolerance=1e-3, epsilon=1e-3)
+
+
 def test_embeddings():
     words, places, segments, gamma, beta = normal(20, 8), normal(6, 8), normal(2, 8), normal(8), normal(8)
     ids, which = RNG.integers(0, 20, (3, 5)).astype(np.int32), RNG.integers(0, 2, (3, 5)).astype(np.int32)

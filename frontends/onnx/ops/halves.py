@@ -9,17 +9,22 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 
 
+def wide(x: ir.Value) -> ir.Value:
+    """A value of f16 or bf16 in f32, others as they are."""
+    return relax.astype(x, dtype=np.dtype(np.float32)) if is_half(x.type) else x
+
+
 def in_32_bits(build: Callable[..., ir.Value]) -> Callable[..., ir.Value]:
     """``build(x, ...)`` for an x of f16 or bf16 as ``build`` of x in f32, and of other values of such types, rounded to x's type; as it is
     for others."""
 
-    def wide(given: Any) -> Any:
-        return relax.astype(given, dtype=np.dtype(np.float32)) if isinstance(given, ir.Value) and is_half(given.type) else given
+    def widened(given: Any) -> Any:
+        return wide(given) if isinstance(given, ir.Value) else given
 
     def built(x: ir.Value, *args, **options) -> ir.Value:
         if not is_half(x.type):
             return build(x, *args, **options)
-        return relax.astype(build(wide(x), *map(wide, args), **options), dtype=relax.TensorType.of(x.type).dtype)
+        return relax.astype(build(wide(x), *map(widened, args), **options), dtype=relax.TensorType.of(x.type).dtype)
 
     return built
 

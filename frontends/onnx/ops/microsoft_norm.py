@@ -7,6 +7,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.halves import is_half, wide
 from legato.frontends.onnx.ops.norm import last_axes, root_mean_square_norm, statistics
 from legato.frontends.onnx.problems import Refused
 
@@ -15,9 +16,14 @@ _NOWHERE = 1 << 10    # the index of an input that no node has
 
 
 def _sum(node, bias: int) -> ir.Value:
-    """The first two inputs and a bias, added."""
-    total = relax.add(node.x(0), expanded_to(node.x(1), node.x(0)))
-    return relax.add(total, node.x(bias)) if node.given(bias) else total
+    """The first two inputs and a bias, added; of f16 in f32, as which onnxruntime normalizes them before it rounds them."""
+    total = relax.add(wide(node.x(0)), expanded_to(wide(node.x(1)), node.x(0)))
+    return relax.add(total, wide(node.x(bias))) if node.given(bias) else total
+
+
+def _rounded(node, value: ir.Value) -> ir.Value:
+    """A value in the type of the first input."""
+    return relax.astype(value, dtype=node.dtype()) if is_half(node.x().type) else value
 
 
 def _zeros(node, index: int) -> ir.Value:
@@ -28,23 +34,24 @@ def _zeros(node, index: int) -> ir.Value:
 def skip_layer_norm(node):
     """Layer normalization of x + skip + bias; the sum is an output, too."""
     total, epsilon = _sum(node, 4), node.number("epsilon", 1e-12)
-    y = relax.layer_norm(total, node.x(2), node.x(3) if node.given(3) else _zeros(node, 2), epsilon=epsilon)
+    beta = wide(node.x(3) if node.given(3) else _zeros(node, 2))
+    y, found = _rounded(node, relax.layer_norm(total, wide(node.x(2)), beta, epsilon=epsilon)), _rounded(node, total)
     if not any(node.used[1:3]):
-        return y, None, None, total
+        return y, None, None, found
     mean, inverse = statistics(node, total, epsilon, [-1])
-    return y, mean, inverse, total
+    return y, mean, inverse, found
 
 
 @op("SkipSimplifiedLayerNormalization", 1, domain=_DOMAIN)
 def skip_rms_norm(node):
     """Normalization of x + skip + bias by the root of the mean square; the sum is an output, too."""
     total, epsilon = _sum(node, 3), node.number("epsilon", 1e-12)
-    y = relax.rms_norm(total, node.x(2), epsilon=epsilon)
+    y, found = _rounded(node, relax.rms_norm(total, wide(node.x(2)), epsilon=epsilon)), _rounded(node, total)
     if not any(node.used[1:3]):
-        return y, None, None, total
+        return y, None, None, found
     if node.used[1]:
         raise Refused("its output 'mean' is used, which onnxruntime does not compute")
-    return y, None, statistics(node, total, epsilon, [-1], simple=True)[1], total
+    return y, None, statistics(node, total, epsilon, [-1], simple=True)[1], found
 
 
 @op("SimplifiedLayerNormalization", 1)
