@@ -5,8 +5,10 @@ from harness import DTYPES, TARGETS, Net
 from thoroughly import first_of
 
 import legato
+from legato.core.cpu import missing_features
 from legato.dialects import relax
 
+CPUS = [cpu for cpu in ("x86-64-v3", "x86-64-v4") if not missing_features(cpu, "")]
 CASES = [   # the shape, and the attributes
     ((2, 3, 28, 28), {"kernel": [2, 2], "strides": [2, 2]}),
     ((1, 5, 33, 35), {"kernel": [3, 3], "strides": [2, 2], "padding": [1, 1, 1, 1]}),
@@ -57,7 +59,7 @@ def test_types(dtype, target):
     check(target, dtype)
 
 
-@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("name", [None, "n"])
 def test_threads(cpu, name):
     check(f"llvm{{cpu={cpu} threads=2}}", "f32", name)

@@ -7,8 +7,10 @@ import pytest
 from harness import NAMES, TARGETS, Net
 from thoroughly import first_of, sampled
 
+from legato.core.cpu import missing_features
 from legato.dialects import relax
 
+CPUS = [cpu for cpu in ("x86-64-v3", "x86-64-v4") if not missing_features(cpu, "")]
 RNG = np.random.default_rng(29)
 F32 = np.dtype(np.float32)
 TYPES = {F32: 1e-6, np.dtype(np.float64): 1e-13, np.dtype(np.float16): 2e-3, np.dtype(ml_dtypes.bfloat16): 2e-2}
@@ -48,13 +50,13 @@ def test_symbols(target):
     check(TARGETS[target], [(9, taps, width, F32) for taps in (1, 4) for width in (4, 33)], symbols=True)
 
 
-@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("symbols", [False, True])
 def test_threads(cpu, symbols):
     check(f"llvm{{cpu={cpu} threads=2}}", [(places, 4, width, F32) for places in (1, 4000, 4001) for width in (1, 28, 128)], symbols)
 
 
-@pytest.mark.parametrize("cpu, threads, symbols", sampled(product(["x86-64-v3", "x86-64-v4"], [1, 2], [False, True]), 7, 3))
+@pytest.mark.parametrize("cpu, threads, symbols", sampled(product(CPUS, [1, 2], [False, True]), 7, 3))
 def test_taps_of_all_batches(cpu, threads, symbols):
     cases = [(places, taps, width, F32) for places in (1, 60) for taps in (2, 4, 9) for width in (3, 28, 80, 112, 640)]
     for batch in (1, 5):
