@@ -88,8 +88,9 @@ def test_threads_share_rows_and_panels(symbolic, monkeypatch):
 
 
 @pytest.mark.parametrize("options", first_of(["threads=3 check-bounds=true fill-memory=true", "threads=1"]))
-def test_images_of_unknown_sizes(options):
+def test_images_of_unknown_sizes(options, monkeypatch):
     """One model, of images of several sizes: as small as a window, of a tile and its neighbours, of none; every third of a known width."""
+    monkeypatch.setattr("legato.passes.cpu.fused_windows.WIDE", 64)     # a second cache of 512 KiB holds 16 rows of the widest panel, too
     target = f"llvm{{{options}}}"
     bytes_, arrays = model(CASES, symbolic=True, sizes_known=False)
     lowering = Lowering(legato.from_onnx(bytes_), target)
