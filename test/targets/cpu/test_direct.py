@@ -243,8 +243,8 @@ def test_threads_share_rows(batch, monkeypatch):
 
 @pytest.mark.parametrize("batch", first_of(["", "n"]))
 def test_threads_share_an_only_row(batch, monkeypatch):
-    """In parts of its tiles, those beside the image among them, where it is long. On CPUs with few registers, too, where those without groups
-    would be tiles of products elsewhere."""
+    """In parts of its tiles, those beside the image among them, where it is long. On CPUs with few registers, too, where those without
+    groups would be tiles of products elsewhere."""
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     monkeypatch.setattr("legato.passes.cpu.direct_convolutions.streams_filters", lambda form, machine: True)
     found = []

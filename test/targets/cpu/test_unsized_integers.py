@@ -20,7 +20,7 @@ SIZES = (9, 30, 17)
 
 def model(channels: int, features: int, kernel: tuple[int, ...], attributes: dict, quantized: bool) -> bytes:
     """A QLinearConv, or a ConvInteger."""
-    halved = 2 if saturates() else 1      # what onnxruntime multiplies rightly here
+    halved = 2 if quantized and saturates() else 1    # what onnxruntime multiplies rightly here
     w = RNG.integers(-128 // halved, 128 // halved, (features, channels, *kernel)).astype(np.int8)
     constants = {"w": w, "az": np.uint8(7), "as": np.float32(0.02), "ws": (RNG.random(features) * 0.02 + 0.001).astype(np.float32),
                  "wz": np.zeros(features, np.int8), "ys": np.float32(0.3), "yz": np.uint8(100)}
