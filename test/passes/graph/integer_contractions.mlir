@@ -11,7 +11,7 @@
 // SHORTS-LABEL: func.func @convolution(
 // SHORTS: %[[X:.*]] = "relax.astype"(%arg0) {dtype = i16} : (tensor<1x1x3x3xi8>)
 // SHORTS: %[[PADDED:.*]] = "relax.pad"(%[[X]]) {{.*}}value = -3.000000e+00 : f64}
-// SHORTS: "relax.conv2d_integer"(%[[PADDED]], %{{.*}}) : (tensor<1x1x5x5xi16>, tensor<1x1x2x2xi16>) -> tensor<1x1x4x4xi32>
+// SHORTS: "relax.conv2d_integer"(%[[PADDED]], %{{.*}}) {of_bytes = true} : (tensor<1x1x5x5xi16>, tensor<1x1x2x2xi16>) -> tensor<1x1x4x4xi32>
 
 // A dequantized input and weight: bytes are summed, less the zero point times the weight's columns, and scaled once.
 // CHECK-LABEL: func.func @dequantized(
@@ -211,7 +211,7 @@ func.func @groups(%x: tensor<1x4x3x3xui8>, %y: tensor<1x4x9xui8>) -> (tensor<1x8
 // CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", groups = 2 : i64} : (tensor<2x3x3x32xui8>, tensor<8x16x2x2xi8>)
 // CHECK: "relax.conv2d"
 // SHORTS-LABEL: func.func @groups_of_lanes(
-// SHORTS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64} : (tensor<?x20x5x5xi16
+// SHORTS: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {groups = 4 : i64, of_bytes = true} : (tensor<?x20x5x5xi16
 // FEW-LABEL: func.func @groups_of_lanes(
 // FEW: "relax.conv2d"(%{{.*}}, %{{.*}}) {groups = 4
 func.func @groups_of_lanes(%x: tensor<?x20x3x3xui8, #relax.dims<["n", 20, 3, 3]>>, %y: tensor<1x16x3x3x3xui8>, %z: tensor<1x16x3x3xui8>)
