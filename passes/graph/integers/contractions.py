@@ -133,7 +133,7 @@ class Contraction:
             return x.rank >= 2 and w.rank == 2 and not x.is_dynamic_dim(x.rank - 1)
         if not all(isinstance(size, int) for size in dims.dims(x)[1:]) and not self._copies_windows():
             return False
-        if self.rank == 3 and self.attrs["groups"] == 1 and self.shorts is not None and self._is_transformed():
+        if self.rank == 3 and self.attrs["groups"] == 1 and self.shorts is not None and self._is_transformed_in_floats():
             return False
         in_order = self.attrs["data_layout"].startswith("NC") and self.attrs["kernel_layout"].startswith("OI")
         return self._takes_groups() and in_order and 0 not in self.op.results[0].type.shape
@@ -155,13 +155,14 @@ class Contraction:
             return groups == 1 or self.rank < 3
         return takes_groups(self.op.operands[1].type.shape, groups, 8 if self.shorts is None else 16, self.machine)
 
-    def _is_transformed(self) -> bool:
-        """Whether Winograd's algorithm computes the convolution in f32, which takes half the time of products of 16 bits: channels and
-        features fill vectors."""
+    def _is_transformed_in_floats(self) -> bool:
+        """Whether Winograd's algorithm computes the convolution in f32 alone, which takes half the time of products of 16 bits: channels
+        and features fill vectors of f32, but those of three slices, or the features, are no whole vectors of integers."""
         features, channels, *taps = self.op.operands[1].type.shape
-        if {*taps} != {3} or {*self.attrs["strides"], *self.attrs["dilations"]} != {1}:
+        if {*taps} != {3} or {*self.attrs["strides"], *self.attrs["dilations"]} != {1} or self.machine is None:
             return False
-        return min(features, channels) >= 2 * LANES and channels % LANES == 0
+        in_integers = taps[0] * channels % self.machine.lanes(16) == 0 and features % self.machine.lanes(32) == 0
+        return min(features, channels) >= 2 * LANES and channels % LANES == 0 and not in_integers
 
     def _rows(self) -> float:
         """The rows that each element of the weight meets: many, where only the call knows."""

@@ -100,12 +100,14 @@ func.func @row(%x: tensor<1x2xui8>) -> tensor<1x2xf32> {
 // CHECK: "relax.pad"(%arg1) {pads = array<i64: 0, 0, 1, 1, 1, 0, 0, 1, 1, 1>}
 // CHECK: "relax.conv2d_integer"(%{{.*}}, %{{.*}}) {data_layout = "NHWC", strides = array<i64: 2, 2>} : (tensor<2x6x6x12xui8>, tensor<8x12x3x3xi8>)
 // CHECK: "relax.permute_dims"{{.*}} -> tensor<1x8x2x2x2xi32>
-// Without an instruction for bytes, windows of 3 x 3 x 3 without steps stay where channels and features fill vectors: Winograd's algorithm is
-// faster.
+// Without an instruction for bytes, windows of 3 x 3 x 3 without steps stay where channels and features fill vectors of floats, and channels
+// none of integers: Winograd's algorithm is faster.
 // SHORTS-LABEL: func.func @other_dimensions(
 // SHORTS-COUNT-2: "relax.conv2d_integer"
 // SHORTS-LABEL: func.func @volume(
 // SHORTS: "relax.conv3d"
+// SHORTS-LABEL: func.func @whole_volume(
+// SHORTS: "relax.conv2d_integer"
 // SHORTS-LABEL: func.func @few_features(
 // SHORTS: "relax.conv2d_integer"
 // CHECK-LABEL: func.func @volume(
@@ -122,7 +124,15 @@ func.func @other_dimensions(%x: tensor<1x4x11xui8>, %y: tensor<1x4x4x4x4xui8>) -
   return %2, %5 : tensor<1x8x3xf32>, tensor<1x8x2x2x2xf32>
 }
 
-func.func @volume(%y: tensor<1x16x4x4x4xui8>) -> tensor<1x16x2x2x2xf32> {
+func.func @volume(%y: tensor<1x24x4x4x4xui8>) -> tensor<1x16x2x2x2xf32> {
+  %w = "relax.constant"() {value = dense<1> : tensor<16x24x3x3x3xi8>} : () -> tensor<16x24x3x3x3xi8>
+  %0 = "relax.astype"(%y) {dtype = f32} : (tensor<1x24x4x4x4xui8>) -> tensor<1x24x4x4x4xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<16x24x3x3x3xi8>) -> tensor<16x24x3x3x3xf32>
+  %2 = "relax.conv3d"(%0, %1) : (tensor<1x24x4x4x4xf32>, tensor<16x24x3x3x3xf32>) -> tensor<1x16x2x2x2xf32>
+  return %2 : tensor<1x16x2x2x2xf32>
+}
+
+func.func @whole_volume(%y: tensor<1x16x4x4x4xui8>) -> tensor<1x16x2x2x2xf32> {
   %w = "relax.constant"() {value = dense<1> : tensor<16x16x3x3x3xi8>} : () -> tensor<16x16x3x3x3xi8>
   %0 = "relax.astype"(%y) {dtype = f32} : (tensor<1x16x4x4x4xui8>) -> tensor<1x16x4x4x4xf32>
   %1 = "relax.astype"(%w) {dtype = f32} : (tensor<16x16x3x3x3xi8>) -> tensor<16x16x3x3x3xf32>
