@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from contrib import DOMAIN, check, model_of, oracle
+from saturation import saturates
 from thoroughly import first_of, sampled
 
 import legato
@@ -92,6 +93,7 @@ def test_channels_last(symbolic):
     check("NhwcMaxPool", [bytes_of(2, 7, 3, dtype=np.int8)], kernel_shape=[2], strides=[3], ceil_mode=1, symbolic=symbolic)
     scales = [scalar(.05), np.uint8(120)], [np.abs(normal(8)) / 50, np.zeros(8, np.int8)], [scalar(.3), np.uint8(100)]
     w, bias = bytes_of(8, 2, 3, 3, dtype=np.int8), RNG.integers(-99, 99, 8).astype(np.int32)
+    w = w // 2 if saturates() else w      # what onnxruntime multiplies rightly here
     for last, x in ((0, bytes_of(1, 4, 6, 5)), (1, bytes_of(1, 6, 5, 4))):
         inputs = [x, *scales[0], w, *scales[1], *scales[2], bias]
         check("QLinearConv", inputs, range(1, 9), group=2, pads=[1, 0, 1, 1], channels_last=last, unit=1, symbolic=symbolic, features=[4])
