@@ -35,6 +35,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 I16, I32, F32 = np.dtype(np.int16), np.dtype(np.int32), np.dtype(np.float32)
 LIMIT = 1 << 31
 CONVOLUTIONS = {f"relax.conv{rank}d": rank for rank in (1, 2, 3)}
+LEAST, GREATEST = -128, 255     # of bytes, signed or not
 LANES = 8       # of f32 in the vectors of CPUs that take 16 bits
 FEW_ROWS = 4    # of a product: up to so many, reading the weight is what takes time
 
@@ -218,6 +219,7 @@ class Contraction:
     def _convolved(self, x: ir.Value, zero: ir.Value | int, w: np.ndarray) -> ir.Value:
         """The convolution of padded images; of one or three dimensions, that of images of two."""
         strides, dilations, sizes = self.attrs["strides"], self.attrs["dilations"], dims.dims(self.op.results[0].type)
+        of_bytes = self.shorts is not None and (not isinstance(zero, int) or LEAST <= zero <= GREATEST)    # as what pads the images
         padding, in_kernel = [0] * 4, self.depth_last and self.rank < 3
         if in_kernel:
             amounts = self.attrs["padding"]
@@ -230,14 +232,14 @@ class Contraction:
             images = by_groups(images, taps[0], self.attrs["groups"])
             filters = w.swapaxes(1, 2).reshape(features, taps[0] * channels, *taps[1:])
             made = relax.conv2d_integer(images, self._constant(filters), strides=strides, dilations=dilations[1:],
-                                        groups=self.attrs["groups"], data_layout="NHWC", of_bytes=self.shorts is not None)
+                                        groups=self.attrs["groups"], data_layout="NHWC", of_bytes=of_bytes)
             return volume(made, sizes)
         if self.rank == 1:
             batch, channels, width = dims.dims(x.type)
             x, w, strides, dilations = relax.reshape(x, [batch, channels, 1, width]), w[:, :, None], [1, *strides], [1, *dilations]
         made = relax.conv2d_integer(x, self._constant(w), strides=strides, padding=padding, dilations=dilations,
                                     groups=self.attrs["groups"], pad_value=zero if in_kernel and isinstance(zero, int) else 0,
-                                    of_bytes=self.shorts is not None)
+                                    of_bytes=of_bytes)
         return made if self.rank == 2 else relax.reshape(made, [sizes[0], w.shape[0], *sizes[2:]])
 
     def _factor(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:

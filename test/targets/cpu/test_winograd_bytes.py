@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from harness import Net
 from lowering import Lowering
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -10,6 +11,7 @@ from thoroughly import first_of
 
 import legato
 from legato.core import cpu
+from legato.dialects import relax
 from legato.targets.cpu import winograd
 
 TARGET = "llvm{cpu=x86-64-v3%s}"
@@ -84,6 +86,22 @@ def test_greatest_sums():
     x[..., ::2, 1::2], w[..., ::2, :], w[..., 1, :] = 255, 127, -128
     made.add(x, w)
     made.check(TARGET % "", 7)
+
+
+def test_a_zero_point_that_is_no_byte():
+    """It pads the images, whose sums are greater than those of bytes: more than tiles of 4 x 4 leave of 32 bits."""
+    weight, pixels = np.full((16, 128, 3, 3), 127, np.int8), np.full((1, 128, 32, 32), 255, np.uint8)
+    weight[:, :, 0, :] = -128
+    net = Net(TARGET % "", first=None)
+    x, f32 = net.input(pixels.shape, "ui8"), np.dtype(np.float32)
+    with net.building():
+        wide = relax.subtract(relax.astype(x, dtype=np.dtype(np.int32)), relax.constant(np.array(-255, np.int32)))
+        y = relax.conv2d(relax.astype(wide, dtype=f32), relax.astype(net.weight(weight), dtype=f32), padding=[1] * 4)
+    net.output(y)
+    padded = np.pad(np.full((32, 32), 510), 1)
+    rows = [sum(padded[i:i + 32, j:j + 32] for j in range(3)) for i in range(3)]
+    expected = 128 * (127 * (rows[1] + rows[2]) - 128 * rows[0])
+    np.testing.assert_array_equal(net.run(pixels)[0], np.broadcast_to(expected, (1, 16, 32, 32)))
 
 
 def quantized_network() -> bytes:
