@@ -111,7 +111,7 @@ def _of_integers(form: GroupedConvolutionForm, machine: Machine) -> WinogradTile
     """The sizes of blocks of a convolution of bytes in 16 bits, of whole vectors of channels and features: with tiles of 4 x 4, if these
     take the least time, those of 2 x 2 beside them, if they pay, too."""
     channels, features = form.filter_shape[2:]
-    if channels % machine.lanes(16) or features % machine.lanes(32):
+    if form.groups > 1 or channels % machine.lanes(16) or features % machine.lanes(32):
         return None
     most = machine.threads if 9 * prod(_sizes(form, LARGE)) >= WORTH_IT else 1
     only = _sizes(form, LARGE) != _sizes(form)
