@@ -24,6 +24,8 @@ from legato.targets.rule import rewrite
 
 FEWEST = 4          # lanes of a vector
 MOST = 32           # loops for a row, or vectors outside of them
+SHORT = 4           # vectors of a loop, up to which it is written out
+MOST_LOOPS = 8      # others, one behind the other: bufferization takes twice as long for each
 WORTH_IT = 1 << 15  # elements of the result from which on threads share its rows
 PIECES = 4          # of the rows, for each thread
 
@@ -79,7 +81,7 @@ def take_in_vectors(op, x, indices):
     table = np.clip(np.where(table < 0, table + size, table), 0, size - 1)
     lanes = min(op.machine.lanes(kind.bits), 1 << min(size, len(table)).bit_length() - 1)
     vectors = shuffles(table, size, lanes) if lanes >= FEWEST else None
-    if vectors is None or len(vectors) > MOST:
+    if vectors is None or len(vectors) > MOST or sum(one.count > SHORT for one in vectors) > MOST_LOOPS:
         return Refusal("its elements are far from each other, or in no order")
 
     def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
@@ -99,6 +101,10 @@ def _rows(machine: Machine, kind: Element, vectors: Sequence[Shuffles], x: ir.Va
 
     def row(at: list[ir.Value], source: list[ir.Value], into: ir.Value) -> ir.Value:
         for one in vectors:
+            if one.count <= SHORT:
+                for number in range(one.count):
+                    into = _vector(kind, one, rows, into, index_value(number), at, source)
+                continue
             into = looped(one.count, [into], lambda number, into, one=one: [_vector(kind, one, rows, into, number, at, source)])[0]
         return into
 
