@@ -250,6 +250,9 @@ def test_gather_of_four_bits():
     q = RNG.integers(-8, 8, (40, 500)).astype(ml_dtypes.int4)
     check("GatherBlockQuantized", [np.pad(q, ((0, 0), (0, 12))), np.array([3, 29], np.int64), RNG.random((40, 32)).astype(np.float32)],
           [0, 2], gather_axis=0, quantize_axis=1, block_size=16)
+    q = RNG.integers(-8, 8, (6, 4096)).astype(ml_dtypes.int4)    # many blocks of many vectors
+    check("GatherBlockQuantized", [q, np.array([3, 5], np.int64), RNG.random((6, 32)).astype(np.float32)],
+          [0, 2], gather_axis=0, quantize_axis=1, block_size=128)
     wide = RNG.integers(0, 4, (4, 300, 32), np.uint8)
     graph = helper.make_graph([helper.make_node("Gather", ["q", "x"], ["y"], axis=1)], "g", [helper.make_tensor_value_info("x", 7, ["n"])],
                               [helper.make_tensor_value_info("y", 2, [None] * 3)], [tensor("q", wide)])
