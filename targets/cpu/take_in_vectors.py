@@ -81,8 +81,10 @@ def take_in_vectors(op, x, indices):
     table = np.clip(np.where(table < 0, table + size, table), 0, size - 1)
     lanes = min(op.machine.lanes(kind.bits), 1 << min(size, len(table)).bit_length() - 1)
     vectors = shuffles(table, size, lanes) if lanes >= FEWEST else None
-    if vectors is None or len(vectors) > MOST or sum(one.count > SHORT for one in vectors) > MOST_LOOPS:
+    if vectors is None or len(vectors) > MOST:
         return Refusal("its elements are far from each other, or in no order")
+    if sum(one.count > SHORT for one in vectors) > MOST_LOOPS:
+        return Refusal(f"a row would take more than {MOST_LOOPS} loops, whose compilation takes long")
 
     def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
         return [_rows(op.machine, kind, vectors, ins[0], outs[0])]

@@ -22,7 +22,7 @@ from legato.core.vector_loops import (
 from legato.passes.cpu.matrices.packing import PAIR
 from legato.passes.cpu.matrices.steps import rounded
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
-from legato.passes.cpu.winograd.transforms import Transforms, WholeTransforms
+from legato.passes.cpu.winograd.transforms import transforms_of
 
 
 class WinogradInputs:
@@ -35,7 +35,7 @@ class WinogradInputs:
         self.is_whole = tiles.factor == "i16"
         self.lanes, self.side = tiles.lanes * (PAIR if self.is_whole else 1), sizes.side
         self.vectors = Vectors(self.lanes)
-        transforms = (WholeTransforms if self.is_whole else Transforms)(tiles.outputs, self.vectors)
+        transforms = transforms_of(tiles, self.vectors)
         self.transformed = transforms.of_inputs_scaled if tiles.order == "panels" else transforms.of_inputs
         self.taken = 1 if form.depth is None else form.depth.taps    # slices of a volume
         self.channels = form.filter_shape[2] * self.taken    # of a group

@@ -9,7 +9,7 @@ from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop,
 from legato.passes.cpu.direct.loops import FlatElements
 from legato.passes.cpu.elements import Buffers, Elements
 from legato.passes.cpu.winograd.position import Segment, WinogradSizes
-from legato.passes.cpu.winograd.transforms import Transforms, WholeTransforms
+from legato.passes.cpu.winograd.transforms import transforms_of
 
 
 class WinogradOutputs:
@@ -18,7 +18,7 @@ class WinogradOutputs:
     def __init__(self, form: ImageConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, sizes: WinogradSizes):
         self.form, self.tiles, self.buffers, self.sizes = form, tiles, buffers, sizes
         self.vectors = Vectors(tiles.lanes)
-        self.transforms = (WholeTransforms if tiles.factor == "i16" else Transforms)(tiles.outputs, self.vectors)
+        self.transforms = transforms_of(tiles, self.vectors)
         self.panel = tiles.lanes * tiles.vectors
         self.features = form.filter_shape[3] * form.groups
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from legato.core.interfaces import WinogradTilesLike
 from legato.core.mlir import arith, ir, math
 from legato.core.vector_loops import Vectors
 
@@ -173,3 +174,8 @@ class WholeTransforms(Transforms):
 
     def _scaled(self, factor: int, x: ir.Value, y: ir.Value) -> ir.Value:
         return arith.addi(arith.muli(x, self.vectors.constant(factor, x.type.element_type)), y)
+
+
+def transforms_of(tiles: WinogradTilesLike, vectors: Vectors) -> Transforms:
+    """The transforms of a convolution's factors, of integers or floats."""
+    return (WholeTransforms if tiles.factor == "i16" else Transforms)(tiles.outputs, vectors)
