@@ -112,7 +112,8 @@ def cpu_stages(target: "Target") -> Stages:
                       "tir-channel-pools{target=%s},tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},"
                       "tir-schedule{target=%s},tir-drop-unchanged,tir-select-masked-writes,tir-apply-schedules,tir-serialize-threads,"
                       "tir-lower-loops"),
-        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),{together}{fill}tir-plan-memory,"
+        ("bufferized", f"{BUFFERIZE},tir-choose-by-rows,tir-extract-workspaces,func.func(cse),"
+                       f"tir-results-in-place,{together}{fill}tir-plan-memory,"
                        "tir-lower-packed,tir-profile-main"),
         ("llvm", f"tir-hoist-accumulators{{vectors=true}},tir-integer-maxima,tir-fill-vectors,{PREFETCHES},{PRODUCTS},{HALVES},{copies}"
                  f"tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"

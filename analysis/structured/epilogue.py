@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from legato.analysis.structured.elements import Index, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.elements import VIEWS, Index, Untraceable, is_given, tensor_leaves
+from legato.core.ir_helpers import defining_op
 from legato.core.mlir import ir
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ class Epilogue:
         """The elements that the epilogue reads, besides those of the op's result."""
         return [one for one in self._leaves() if one[0] != self.result]
 
+    @property
+    def in_place(self) -> list[ir.BlockArgument]:
+        """The arguments in whose memory the kernel's result may lie, where its elements are written one after the other, and once: of the
+        result's type, and read by the epilogue only, for the element of the same place."""
+        *arguments, out = self.kernel.function.arguments
+        before = _ancestors(self.result)
+        places = {one: {(tensor, index) for tensor, index in self.reads if _root(tensor) == one} for one in arguments}
+        return [one for one in arguments if one.type == out.type and one not in before and places[one] == {(one, self.out)}]
+
     def is_traceable(self, operands: Sequence[ir.Value]) -> bool:
         """Whether the epilogue takes each element of the result in its place, and what it reads, and these operands, are given."""
         try:
@@ -55,3 +65,22 @@ class Epilogue:
 
     def _leaves(self) -> list[tuple[ir.Value, Index]]:
         return tensor_leaves(self.kernel, self.returned, self.out, self.result, self.with_sizes)
+
+
+def _ancestors(value: ir.Value) -> set[ir.Value]:
+    """The values that an op's result is computed from."""
+    found: set[ir.Value] = set()
+    queue = [value]
+    while queue:
+        owner = defining_op(queue.pop())
+        new = set() if owner is None else set(owner.operands) - found
+        found |= new
+        queue += new
+    return found
+
+
+def _root(tensor: ir.Value) -> ir.Value:
+    """The argument, or constant, that a tensor is, or is a view of."""
+    while (owner := defining_op(tensor)) is not None and owner.name in VIEWS:
+        tensor = owner.operands[0]
+    return tensor

@@ -8,7 +8,7 @@ from legato.core.constants import shared_constants
 from legato.core.ir_helpers import body, defining_op, present, terminator
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import relax, tir
-from legato.dialects.tir.markers import FORM_OF, ROWS, SIGNATURE
+from legato.dialects.tir.markers import FORM_OF, HOLDS_RESULT, ROWS, SIGNATURE
 from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.elements import Buffers
 from legato.passes.graph.functions import Constants
@@ -43,6 +43,15 @@ def retype(function: func.FuncOp, argument: ir.Value, shape: Sequence[int], elem
     """Gives an argument of a kernel another type."""
     argument.set_type(ir.RankedTensorType.get(shape, element))
     tir.set_signature(function, len(function.body.blocks[0].arguments) - tir.out_count(function))
+
+
+def hold_result(function: func.FuncOp, arguments: Iterable[ir.BlockArgument]) -> None:
+    """Says of arguments of a kernel that its only result may lie in the memory of any of them (``tir-results-in-place``)."""
+    marks = [ir.DictAttr(one) for one in function.arg_attrs]
+    for argument in arguments:
+        own = {one.name: one.attr for one in marks[argument.arg_number]}
+        marks[argument.arg_number] = ir.DictAttr.get({**own, HOLDS_RESULT: ir.UnitAttr.get()})
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(marks)
 
 
 def give_transformed(call: ir.Operation, place: int, constants: Constants, made: dict[Any, str], suffix: str, shape: Sequence[int],

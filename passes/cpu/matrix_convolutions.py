@@ -32,7 +32,7 @@ from legato.dialects.module import Module
 from legato.passes.cpu.direct.pairs import PairPlan
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.fuse_pointwise_depthwise import calls_to_merge
-from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.kernel_loops import give_transformed, hold_result, into_loops, retype
 from legato.passes.cpu.matrices.concats import ConcatCalls
 from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
@@ -196,8 +196,10 @@ def rewrite_kernel(form: ImageConvolutionForm, shape: list[int], build: Callable
     def build_loops(buffers: Buffers) -> None:
         build(buffers, bufferization.ToBufferOp(ir.MemRefType.get(shape, element), filters, read_only=True).result)
 
+    held = form.in_place if isinstance(form, ConvolutionForm) else []
     into_loops(form.kernel.function, form.op.location, [form.source, *form.memory], build_loops)
     retype(form.kernel.function, filters, shape, element)
+    hold_result(form.kernel.function, held)
 
 
 def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:

@@ -18,7 +18,7 @@ from legato.core.vector_loops import Size, plus, quotient, remainder, times
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.kernel_loops import give_transformed, into_loops, retype
+from legato.passes.cpu.kernel_loops import give_transformed, hold_result, into_loops, retype
 from legato.passes.cpu.matrices.depth_cut import DepthCut
 from legato.passes.cpu.matrices.depth_products import DepthProducts
 from legato.passes.cpu.matrices.magnitudes import LARGEST, LEAST
@@ -168,5 +168,7 @@ def multiply_parts(function: func.FuncOp, product: RowProduct, weight: ir.BlockA
         products = DepthProducts if isinstance(cut, DepthCut) else PartProducts
         products(product, cut, machine, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
 
+    held = product.form.in_place
     into_loops(function, product.form.result.owner.location, [product.left, *(value for value, _ in product.form.reads)], build)
     retype(function, weight, shape, type_.element_type)
+    hold_result(function, held)

@@ -13,7 +13,7 @@ from legato.core.weights import release_pages
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.elements import Buffers
-from legato.passes.cpu.kernel_loops import form_for_rows, into_loops, retype
+from legato.passes.cpu.kernel_loops import form_for_rows, hold_result, into_loops, retype
 from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.strassen.balance import is_balanced
 from legato.passes.cpu.strassen.loops import StrassenLoops
@@ -94,5 +94,7 @@ def multiply(function: func.FuncOp, product: RowProduct, weight: ir.BlockArgumen
     def build(buffers: Buffers) -> None:
         StrassenLoops(product, tiles, buffers, bufferization.ToBufferOp(type_, weight, read_only=True).result).build()
 
+    held = product.form.in_place
     into_loops(function, product.form.result.owner.location, [product.left, *(value for value, _ in product.form.reads)], build)
     retype(function, weight, shape, type_.element_type)
+    hold_result(function, held)

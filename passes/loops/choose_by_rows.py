@@ -10,7 +10,7 @@ from legato.core.ir_helpers import body, copy, everything, find, index
 from legato.core.mlir import arith, func, ir, memref, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FORM_OF, OUT, ROWS
+from legato.dialects.tir.markers import FORM_OF, HOLDS_RESULT, OUT, ROWS
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 TO_BUFFER, TO_TENSOR = "bufferization.to_buffer", "bufferization.to_tensor"
@@ -82,6 +82,14 @@ def join(kernel: func.FuncOp, form: func.FuncOp) -> None:
             end = scf.YieldOp([])
     for op in own:
         op.move_before(end.operation)
+    marks = [of_kernel if HOLDS_RESULT in of_form else without(of_kernel, HOLDS_RESULT)
+             for of_kernel, of_form in zip(kernel.arg_attrs, form.arg_attrs, strict=True)]
+    kernel.arg_attrs = ir.ArrayAttr.get(marks)
+
+
+def without(attributes: ir.DictAttr, name: str) -> ir.DictAttr:
+    """Attributes but one."""
+    return ir.DictAttr.get({one.name: one.attr for one in attributes if one.name != name})
 
 
 def of_known_sizes(buffer: ir.Value, type_: ir.MemRefType) -> ir.Value:

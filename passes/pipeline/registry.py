@@ -131,6 +131,7 @@ PASSES: dict[str, str] = {
     "tir-extract-workspaces": "passes.memory.bufferize.extract_workspaces:ExtractWorkspaces",
     "tir-fill-memory": "passes.memory.fill_memory:FillMemory",
     "tir-parallel-loops": "passes.memory.parallel_loops:ParallelLoops",
+    "tir-results-in-place": "passes.memory.results_in_place:ResultsInPlace",
     "tir-plan-memory": "passes.memory.plan_memory.plan_memory:PlanMemory",
     "tir-lower-packed": "passes.calls.lower_packed:LowerPacked",
     "tir-profile-main": "passes.calls.profile_main:ProfileMain",

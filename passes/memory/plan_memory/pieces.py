@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
-from legato.core.views import VIEWS
+from legato.core.views import VIEWS, WHOLE_VIEWS, root_of
 from legato.dialects import tir
 from legato.dialects.relax.dims import UNKNOWN, Size, modulo, parse, substitute, symbols
 from legato.dialects.tir.markers import OUT, PIECE
@@ -53,7 +53,7 @@ def take_pieces(module: ir.Module, main: func.FuncOp, buffers: list[MainBuffer],
         if kernel is None or PIECE not in kernel.attributes:
             continue
         begin = first_byte(kernel, sizes.shape(call.operands[0]))
-        source, piece = (wholes.get(_root(value)) for value in call.operands)
+        source, piece = (wholes.get(root_of(value, WHOLE_VIEWS)) for value in call.operands)
         if source is None or not isinstance(piece, MainBuffer) or source is piece:
             continue
         if modulo(begin, ALIGNMENT) != 0 or not symbols(begin) <= set(known):
@@ -78,13 +78,6 @@ def first_byte(kernel: func.FuncOp, shape: Sequence[Size]) -> Size:
     begin = parse(ir.StringAttr(mark).value)
     given = {f"x{axis}": size for axis, size in enumerate(shape)}
     return UNKNOWN if any(given[name] is UNKNOWN for name in symbols(begin)) else substitute(begin, given)
-
-
-def _root(value: ir.Value) -> ir.Value:
-    """The value whose whole buffer a call is given."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in ("memref.cast", "memref.expand_shape", "memref.collapse_shape"):
-        value = value.owner.operands[0]
-    return value
 
 
 def _writes(buffer: ir.Value, place: dict[ir.Operation, int], kernels: dict[str, func.FuncOp]) -> list[int] | None:

@@ -27,6 +27,7 @@ from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.ir_helpers import find, terminator
 from legato.core.locations import describe, model_name
 from legato.core.mlir import func, ir
+from legato.core.views import WHOLE_VIEWS, root_of
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, maximum, product
 from legato.dialects.relax.requirements import Requirement, require, required_by, requirements, requiring_calls
 from legato.dialects.relax.sizes import is_too_large
@@ -44,8 +45,6 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
-
-WHOLE_VIEWS = {"memref.cast", "memref.expand_shape", "memref.collapse_shape"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     shapes = [value.shape if UNKNOWN not in value.shape else _early(_known(sizes.shape(buffer), last), boundary, value.name)
               for buffer, value in zip(returned, boundary.outputs, strict=True)]
     elsewhere = {number for number, argument in enumerate(donor) if argument >= 0}
-    there = {number for number in elsewhere if _root(returned[number]) == main.arguments[donor[number]]}
+    there = {number for number in elsewhere if root_of(returned[number], WHOLE_VIEWS) == main.arguments[donor[number]]}
     owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
     measured = [(b, room_of(b, sizes, main)) for b in buffers if b.alloc not in owners and b.is_used]
@@ -152,18 +151,11 @@ def erase_kept_sizes(module: ir.Module) -> None:
         declaration.erase()
 
 
-def _root(value: ir.Value) -> ir.Value:
-    """The value whose whole buffer a view is."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
-        value = value.owner.operands[0]
-    return value
-
-
 def _owners(returned: list[ir.Value], main: func.FuncOp) -> dict[ir.Operation, int]:
     """The allocations that can be replaced by a result's memory, with the number of the result."""
     owners: dict[ir.Operation, int] = {}
     for number, value in enumerate(returned):
-        value = _root(value)
+        value = root_of(value, WHOLE_VIEWS)
         op = None if isinstance(value.owner, ir.Block) else value.owner.operation
         if op is not None and op.name == "memref.alloc" and op.block == main.body.blocks[0] and op not in owners:
             owners[op] = number

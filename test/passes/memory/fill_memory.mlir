@@ -5,6 +5,7 @@
 // Fresh memory holds NaNs, or bytes 0xAB, from where it is allocated on; views and arguments are not fresh.
 // ON: tir-extract-workspaces
 // ON-NEXT: cse
+// ON-NEXT: tir-results-in-place
 // ON-NEXT: tir-fill-memory
 // ON-NEXT: tir-plan-memory
 // OFF-NOT: tir-fill-memory
