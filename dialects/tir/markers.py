@@ -4,7 +4,7 @@
 PRIM_FUNC = "tir.prim_func"        # the function is a kernel in destination-passing style
 OUT = "tir.out"                    # of an argument: an output
 MAGNITUDE = "tir.magnitude"        # of an argument: no element of the floats that all calls give is greater, by its absolute value, or NaN
-HOLDS_RESULT = "tir.holds_result"  # of an argument: the only result may lie in its memory, of which each element is read before that is written
+HOLDS_RESULT = "tir.holds_result"  # of an argument: the only result may lie in its memory, where each element is read before it is written
 STATE = "tir.state"                # what may be done to the body: see state.py
 SCHEDULE = "tir.schedule"          # the sequence that schedules the kernel; until it is applied the body must not change
 SIGNATURE = "tir.signature"        # the function type with its symbolic sizes and unsigned types
