@@ -41,7 +41,7 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, 
         return matrix_tiles(rows, form.extents[form.column] or 0, width)
     most = None if form.row_bytes is None else machine.rows_in_l1(form.row_bytes)
     registers = machine.registers - (SPARED if machine.multiply_adds == 1 else 0)
-    fills = form.group is None and isinstance(form.op.results[0].type.element_type, ir.FloatType)
+    fills = (form.group is None or form.extents[form.group] == 1) and isinstance(form.op.results[0].type.element_type, ir.FloatType)
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), registers, width, most,
                   form.row_element_bits / 8 / LINE if _rows_are_far(form, machine) else 0, fills)
 

@@ -52,7 +52,7 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
         covered = columns if columns is None or not fills else -(-columns // lanes) * lanes
         if not fits(1, vectors, registers) or (covered is not None and vectors * lanes > max(covered, lanes)):
             continue
-        widths = _widths(columns, vectors * lanes, lanes, fills)
+        widths = _widths(columns, vectors * lanes, lanes, fills, once=rows == 1)
         for split in _splits(rows, vectors, registers, most, columns is None):
             cost = _cost(rows, columns, split, widths, lanes, far_lines)
             if best is None or cost < best[0]:
@@ -61,19 +61,20 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
     return best[1]
 
 
-def _widths(columns: int | None, width: int, lanes: int, fills: bool) -> tuple[int, ...]:
+def _widths(columns: int | None, width: int, lanes: int, fills: bool, once: bool) -> tuple[int, ...]:
     if columns is None:
         return (width, *(narrower for narrower in (lanes, lanes // 2, lanes // 4, lanes // 8) if 1 < narrower < width), 1)
-    return ((width,) if columns >= width else ()) + (_filled(columns % width, lanes) if fills else binary(columns % width))
+    return ((width,) if columns >= width else ()) + (_filled(columns % width, lanes, once) if fills else binary(columns % width))
 
 
-def _filled(rest: int, lanes: int) -> tuple[int, ...]:
-    """Widths that add up to ``rest``, greatest first, each of a power of two of vectors, the last of which may not be full."""
+def _filled(rest: int, lanes: int, once: bool) -> tuple[int, ...]:
+    """Widths that add up to ``rest``, greatest first, each of a power of two of vectors, the last of which may not be full. ``once``: one
+    width, since a panel of a weight that one row is multiplied by is read as fast as memory gives it, and that is all in one go."""
     vectors = -(-rest // lanes)
-    if vectors & (vectors - 1) == 0:
+    if once or vectors & (vectors - 1) == 0:
         return (rest,) if rest else ()
     whole = (1 << vectors.bit_length() - 1) * lanes
-    return (whole, *_filled(rest - whole, lanes))
+    return (whole, *_filled(rest - whole, lanes, once))
 
 
 def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, few: bool) -> list[tuple[int, ...]]:
