@@ -237,7 +237,7 @@ def test_filters_are_read_once_where_rows_are_short(target, monkeypatch):
 def test_threads_share_rows(batch, monkeypatch):
     monkeypatch.setattr("legato.passes.cpu.window_loops.WORTH_IT", 1)
     cases = CASES[:3] + CASES[7:10] + CASES[-2:] + [FEW[0], FEW[3], FEW[-1]]    # few on all CPUs: three are not, where vectors have 8 lanes
-    text = check(*model(cases, batch), "llvm{threads=3}", cases)
+    text = check(*model(cases, batch), "llvm{threads=3 winograd=false}", cases)
     assert text.count("scf.parallel") == len(cases)
 
 

@@ -118,12 +118,16 @@ def images(threads: int) -> Net:
 
 
 def test_images_of_unknown_sizes_in_parts():
-    """Also where the batch, which is the outermost loop, is of one image, and where there are fewer rows than threads."""
+    """Also where the batch, which is the outermost loop, is of one image, and where there are fewer rows than threads. Of the first op, whose
+    tiles in Winograd's algorithm may depend on the number of threads, results are as near as those are."""
     alone, together = images(1), images(2)
     for n, h, w, m in ((1, 37, 53, 200), (2, 3, 80, 1), (1, 1, 1, 33), (3, 9, 2, 0), (1, 2, 300, 64)):
         arrays = [values((n, 24, h, w)), values((n, 3, h, w)), values((m, 120))]
         for i, (found, right) in enumerate(zip(together.run(*arrays), alone.run(*arrays), strict=True)):
-            assert found.tobytes() == right.tobytes(), (i, n, h, w)
+            if i == 0:
+                np.testing.assert_allclose(found, right, rtol=0, atol=1e-5 * np.abs(right).max())
+            else:
+                assert found.tobytes() == right.tobytes(), (i, n, h, w)
     text = str(together.lowered())
     functions = {part.split("(")[0]: part for part in text.split("llvm.func ")[1:]}
     kernels = [name for name in functions if ("@kernel" in name or "@fused" in name) and "_part_" not in name]
