@@ -118,8 +118,8 @@ def images(threads: int) -> Net:
 
 
 def test_images_of_unknown_sizes_in_parts():
-    """Also where the batch, which is the outermost loop, is of one image, and where there are fewer rows than threads. Of the first op, whose
-    tiles in Winograd's algorithm may depend on the number of threads, results are as near as those are."""
+    """Also where the batch, which is the outermost loop, is of one image, and where there are fewer rows than threads. The first op is as
+    near as two tilings of Winograd's algorithm are: which one is faster depends on the number of threads."""
     alone, together = images(1), images(2)
     for n, h, w, m in ((1, 37, 53, 200), (2, 3, 80, 1), (1, 1, 1, 33), (3, 9, 2, 0), (1, 2, 300, 64)):
         arrays = [values((n, 24, h, w)), values((n, 3, h, w)), values((m, 120))]
