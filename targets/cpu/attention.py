@@ -17,6 +17,7 @@ ONE_BY_ONE = 4     # up to here, rows read keys and values again faster than the
 FEW_OF_UNKNOWN = 8  # likewise rows of an unknown number, whose tiles fill less: the heads that share keys, at one token
 FEW_KEYS = 64      # below, scores take as little time as copies of transposed keys
 ROWS, COLUMNS = 32, 32     # of a tile of products of matrices: two by two registers
+EXTRA_TILE = 1 / 32        # another kind of tile, relative to the whole: twice a product's, since each has a softmax, too
 PAIR_BYTES = 6     # of a score and its exponential in bf16
 PART_KEYS = 256    # of a block whose products are in parts of numbers
 SURELY = 0.93      # of the time in f32, that these take at most
@@ -79,7 +80,7 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     elif matrices:
         tile = ROWS if rows is None or rows > ROWS // 2 else ROWS // 2
     else:
-        tile = choose(rows, panel, lanes, machine.registers, panel).rows[0]
+        tile = choose(rows, panel, lanes, machine.registers, panel, extra_tile=EXTRA_TILE).rows[0]
     cached = machine.l2_bytes // (4 * 4 * (depth + columns))  # rows of two operands in a quarter of the L2 cache
     most_queries, most_keys = (cached, cached) if pairs else (_most_queries(form, machine, cached, tile), 2 * cached)
     most_keys = min(PART_KEYS if parts else machine.l1_bytes // ((PAIR_BYTES if pairs else 2 * 4) * tile), most_keys)

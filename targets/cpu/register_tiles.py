@@ -11,7 +11,7 @@ from legato.core.register_costs import step_time
 # Costs in a step of the reduction, in multiply-adds, besides those of core.register_costs
 PANEL_LOAD = 4.5  # a vector of the weight from the L2 cache: with 4 of them, fewer than 5 rows wait for it on Zen 5
 FAR_LOAD = 4  # a line of the other operand from beyond the L2 cache
-EXTRA_TILE = 1 / 32  # another kind of tile, relative to the whole: code size and compile time
+EXTRA_TILE = 1 / 64  # another kind of tile, relative to the whole: code size and compile time
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ def binary(rest: int) -> tuple[int, ...]:
 
 @cache
 def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None,
-           most: int | None = None, far_lines: float = 0, fills: bool = False) -> RegisterTiles:
+           most: int | None = None, far_lines: float = 0, fills: bool = False, extra_tile: float = EXTRA_TILE) -> RegisterTiles:
     """The tiles for a product of ``rows`` by ``columns`` (None: not constant), with vectors of ``lanes`` elements.
 
     Widths of columns are powers of two: others become very slow code. ``fills``: but for the last one, whose vectors are filled
     (``tir-fill-vectors``). ``width``: the first of them, if it is given. ``most``: the greatest number of rows of a tile.
-    ``far_lines``: as for ``steps``.
+    ``far_lines``: as for ``steps``; ``extra_tile``: what another kind of tile costs, relative to the whole.
     """
     best = None
     for vectors in (2, 4, 1, 8) if width is None else (-(-width // lanes),):
@@ -54,7 +54,7 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
             continue
         widths = _widths(columns, vectors * lanes, lanes, fills, once=rows == 1)
         for split in _splits(rows, vectors, registers, most, columns is None):
-            cost = _cost(rows, columns, split, widths, lanes, far_lines)
+            cost = _cost(rows, columns, split, widths, lanes, far_lines) * (1 + extra_tile * (len(split) + len(widths)))
             if best is None or cost < best[0]:
                 best = (cost, RegisterTiles(split, widths))
     assert best is not None
@@ -100,5 +100,4 @@ def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths:
         else:
             rests = sum(steps(rest, vectors, far_lines) for rest in split[1:])
             total += count * (rows // split[0] * steps(split[0], vectors, far_lines) + rests)
-    per_column = total / widths[0] if columns is None else total
-    return per_column * (1 + EXTRA_TILE * (len(split) + len(widths)))
+    return total / widths[0] if columns is None else total
