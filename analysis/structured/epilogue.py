@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.analysis.structured.elements import VIEWS, Index, Untraceable, is_given, tensor_leaves
-from legato.core.ir_helpers import defining_op
+from legato.core.ir_helpers import defining_op, everything
 from legato.core.mlir import ir
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class Epilogue:
 
 
 def _ancestors(value: ir.Value) -> set[ir.Value]:
-    """The values that an op's result is computed from."""
+    """The values that an op's result is computed from, those that bodies read among them."""
     found: set[ir.Value] = set()
     queue = [value]
     while queue:
         owner = defining_op(queue.pop())
-        new = set() if owner is None else set(owner.operands) - found
+        new = set() if owner is None else {operand for op in everything(owner) for operand in op.operands} - found
         found |= new
         queue += new
     return found
