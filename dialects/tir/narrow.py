@@ -130,8 +130,8 @@ def _encode_power(value: ir.Value) -> ir.Value:
     i32 = ir.IntegerType.get_signless(32)
     bits, half = arith.bitcast(i32, value), 1 << 22
     normal = arith.shrui(arith.addi(bits, _constant(i32, half)), _constant(i32, 23))
-    # an f32 below 2**-126 is subnormal, and rounds up above 2**-127
-    subnormal = arith.shrui(arith.addi(bits, _constant(i32, half - 1)), _constant(i32, 23))
+    # an f32 below 2**-126 is subnormal, and rounds up from 1.5 * 2**-127 on
+    subnormal = arith.shrui(arith.addi(bits, _constant(i32, half >> 1)), _constant(i32, 23))
     exponent = arith.select(_compare("ult", bits, _constant(i32, 1 << 23)), subnormal, normal)
     code = arith.select(_compare("ugt", exponent, _constant(i32, 254)), _constant(i32, 255), exponent)
     above_zero = arith.cmpf(arith.CmpFPredicate.OGT, value, _constant(value.type, 0.0))

@@ -13,6 +13,8 @@ from legato import relax
 FLOATS = {"f8E4M3FN": 8, "f8E4M3FNUZ": 8, "f8E5M2": 8, "f8E5M2FNUZ": 8, "f8E8M0FNU": 8, "f6E2M3FN": 6, "f6E3M2FN": 6, "f4E2M1FN": 4}
 INTEGERS = {"i4": 4, "i2": 2, "ui4": 4, "ui2": 2}
 TYPES = FLOATS | INTEGERS
+# before 0.7, ml_dtypes rounds all numbers above the least power of two to the next one
+KNOWS_SMALL_POWERS = np.float32(1.25 * 2.0**-127).astype(ml_dtypes.float8_e8m0fnu) == ml_dtypes.float8_e8m0fnu(2.0**-127)
 ALL_F16 = np.arange(1 << 16).astype(np.uint16).view(np.float16)
 
 
@@ -62,13 +64,16 @@ def test_every_number_is_rounded_as_ml_dtypes_does(source):
     with np.errstate(all="ignore"):
         beside = [np.nextafter(wide, np.float32(end)) for end in (np.inf, -np.inf)]   # next to the middle of two numbers
         powers = np.exp2(np.arange(-149, 128)).astype(np.float32)
-        numbers = {"f16": ALL_F16, "f32": np.concatenate([wide, *beside, powers, powers * np.float32(1.5), -powers]),
+        between = [powers * np.float32(1.25), powers * np.float32(1.5)]
+        numbers = {"f16": ALL_F16, "f32": np.concatenate([wide, *beside, powers, *between, -powers]),
                    "bf16": ALL_F16.view(ml_dtypes.bfloat16), "i32": np.arange(-70000, 70000).astype(np.int32)}[source]
         targets = FLOATS if source != "i32" else TYPES
         results = compiled([source], [(t, 0, source) for t in targets])(numbers)
         for spelling, found in zip(targets, results):
             # the sign of the zero that stands for NaN in types without NaN is ml_dtypes' affair
             kept = ~np.isnan(numbers.astype(np.float32)) if TYPES[spelling] < 8 else slice(None)
+            if spelling == "f8E8M0FNU" and not KNOWS_SMALL_POWERS:
+                kept = ~((numbers > 2.0**-127) & (numbers < 1.5 * 2.0**-127))
             assert_same(found[kept], numbers.astype(dtype_of(spelling))[kept])
 
 
@@ -76,7 +81,7 @@ def test_integers_of_few_bits_wrap():
     numbers = np.arange(-127, 128).astype(np.float32) + np.float32(0.75)
     results = compiled(["f32"], [(t, 0, "f32") for t in INTEGERS])(numbers)
     for spelling, found in zip(INTEGERS, results):
-        np.testing.assert_array_equal(found, numbers.astype(dtype_of(spelling)))
+        np.testing.assert_array_equal(found, numbers.astype(np.int32).astype(dtype_of(spelling)))
 
 
 def model(nodes, inputs, outputs, constants=None, opset=25):
