@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from legato.analysis.structured.elements import VIEWS, Index, Untraceable, is_given, tensor_leaves
 from legato.core.ir_helpers import defining_op, everything
 from legato.core.mlir import ir
+from legato.core.views import root_of
 
 if TYPE_CHECKING:
     from legato.analysis.structured.kernel_ops import KernelOps
@@ -52,7 +53,7 @@ class Epilogue:
         result's type, and read by the epilogue only, for the element of the same place."""
         *arguments, out = self.kernel.function.arguments
         before = _ancestors(self.result)
-        places = {one: {(tensor, index) for tensor, index in self.reads if _root(tensor) == one} for one in arguments}
+        places = {one: {(tensor, index) for tensor, index in self.reads if root_of(tensor, VIEWS) == one} for one in arguments}
         return [one for one in arguments if one.type == out.type and one not in before and places[one] == {(one, self.out)}]
 
     def is_traceable(self, operands: Sequence[ir.Value]) -> bool:
@@ -77,10 +78,3 @@ def _ancestors(value: ir.Value) -> set[ir.Value]:
         found |= new
         queue += new
     return found
-
-
-def _root(tensor: ir.Value) -> ir.Value:
-    """The argument, or constant, that a tensor is, or is a view of."""
-    while (owner := defining_op(tensor)) is not None and owner.name in VIEWS:
-        tensor = owner.operands[0]
-    return tensor

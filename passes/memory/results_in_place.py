@@ -66,16 +66,15 @@ def share_buffers(main: func.FuncOp, holders: Mapping[str, Holders], pieces: Set
     for value in [*kept, *terminator(block).operands]:
         buffers.pop(root_of(value), None)
     for number, call in calls.items():
-        if (found := holders.get(names[number])) is not None:
-            result = call.operands[found.result]
-            free = buffers.get(root_of(result, WHOLE_VIEWS))
-            held = (buffers.get(root_of(call.operands[place], WHOLE_VIEWS)) for place in found.arguments)
-            if free is not None and free.first == number:
-                ends = next((one for one in held if one is not None and one.last == number and are_alike(one, free)
-                             and uses_once(call, one)), None)
-                if ends is not None:
-                    del buffers[free.alloc.results[0]]
-                    unite(ends, free)
+        found = holders.get(names[number])
+        free = None if found is None else buffers.get(root_of(call.operands[found.result], WHOLE_VIEWS))
+        if found is None or free is None or free.first != number:
+            continue
+        held = (buffers.get(root_of(call.operands[place], WHOLE_VIEWS)) for place in found.arguments)
+        ending = (one for one in held if one is not None and one.last == number and are_alike(one, free) and uses_once(call, one))
+        if (first := next(ending, None)) is not None:
+            del buffers[free.alloc.results[0]]
+            unite(first, free)
 
 
 def are_alike(held: MainBuffer, free: MainBuffer) -> bool:

@@ -1,8 +1,9 @@
 """Reads of one tensor by many ops of main, in bunches: bufferization compares every pair of a tensor's reads."""
-from collections.abc import Callable, Set
+from collections.abc import Callable
 
 from legato.core.ir_helpers import everything
 from legato.core.mlir import bufferization, func, ir
+from legato.core.views import root_of
 from legato.passes.memory.bufferize.functions import donated
 
 WHOLE_VIEWS = frozenset({"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"})
@@ -24,9 +25,9 @@ def separate_reads(function: func.FuncOp) -> None:
     many = [value for value, places in uses.items() if len(places) > READS]
     if not many:
         return
-    written = {root_of(value) for value, places in uses.items() for user, number in places if may_write(user, number)}
+    written = {root_of(value, VIEWS) for value, places in uses.items() for user, number in places if may_write(user, number)}
     for value in many:
-        root = root_of(value)
+        root = root_of(value, VIEWS)
         if root != root_of(value, WHOLE_VIEWS):
             continue  # a part of a buffer, which has no plain layout
         if _is_protected(root, function) or (_is_result(root) and root not in written):
@@ -52,13 +53,6 @@ def may_write(user: ir.Operation, number: int) -> bool:
     if user.name == "bufferization.to_buffer":
         return "read_only" not in user.attributes
     return user.name not in READERS
-
-
-def root_of(value: ir.Value, views: Set[str] = VIEWS) -> ir.Value:
-    """The value whose buffer, or a part of it, a view is."""
-    while not isinstance(value.owner, ir.Block) and value.owner.name in views:
-        value = value.owner.operands[0]
-    return value
 
 
 def _is_protected(root: ir.Value, function: func.FuncOp) -> bool:

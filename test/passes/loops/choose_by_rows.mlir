@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --tir-choose-by-rows | filecheck %s
 
+// The result may lie in the argument only where it may in all forms.
 // CHECK-NOT: tir.form_of
 // CHECK: func.func private @k(%[[X:.*]]: tensor<?x4xf32>, %[[Y:.*]]: tensor<?x4xf32> {tir.out})
 // CHECK-DAG: %[[A:.*]] = bufferization.to_buffer %[[X]] read_only
@@ -33,7 +34,7 @@ func.func private @k_1_row(%x: tensor<1x4xf32>, %y: tensor<1x4xf32> {tir.out}) -
   %2 = bufferization.to_tensor %1 restrict writable : memref<1x4xf32> to tensor<1x4xf32>
   return %2 : tensor<1x4xf32>
 }
-func.func private @k_9_rows(%x: tensor<?x4xf32>, %y: tensor<?x4xf32> {tir.out}) -> tensor<?x4xf32> attributes {tir.prim_func, tir.form_of = @k, tir.rows = array<i64: 9, -1>} {
+func.func private @k_9_rows(%x: tensor<?x4xf32> {tir.holds_result}, %y: tensor<?x4xf32> {tir.out}) -> tensor<?x4xf32> attributes {tir.prim_func, tir.form_of = @k, tir.rows = array<i64: 9, -1>} {
   %0 = bufferization.to_buffer %x read_only : tensor<?x4xf32> to memref<?x4xf32>
   %1 = bufferization.to_buffer %y : tensor<?x4xf32> to memref<?x4xf32>
   %c0 = arith.constant 0 : index
@@ -46,7 +47,7 @@ func.func private @k_9_rows(%x: tensor<?x4xf32>, %y: tensor<?x4xf32> {tir.out}) 
   %2 = bufferization.to_tensor %1 restrict writable : memref<?x4xf32> to tensor<?x4xf32>
   return %2 : tensor<?x4xf32>
 }
-func.func private @k(%x: tensor<?x4xf32>, %y: tensor<?x4xf32> {tir.out}) -> tensor<?x4xf32> attributes {tir.prim_func} {
+func.func private @k(%x: tensor<?x4xf32> {tir.holds_result}, %y: tensor<?x4xf32> {tir.out}) -> tensor<?x4xf32> attributes {tir.prim_func} {
   %0 = bufferization.to_buffer %x read_only : tensor<?x4xf32> to memref<?x4xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
