@@ -139,7 +139,8 @@ class Convolutions:
         module = legato.from_onnx(model)
         assert len(in_place(legato.lower(module, target, last="bufferized"))) == count
         found = np.asarray(legato.compile(module, target)(x))
-        wanted = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        wanted = np.asarray(session.run(None, {"x": x})[0])
         assert np.abs(found - wanted).max() < 0.02 * np.abs(wanted).max()
 
 
