@@ -3,7 +3,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from legato.core import cpu as cpus
-from legato.core.cpu_table import DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS, WAY, CacheSizes
+from legato.core.cpu_table import AMX_L2, DEFAULT_CACHES, SINGLE_ISSUE, SMALL_L2, SMALL_L2_CPUS, WAY, CacheSizes
 from legato.core.errors import LegatoError
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # the levels that tests cover: SSE4, AVX2, AVX-512
@@ -16,7 +16,7 @@ class Machine:
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
     register, registers their number. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
     last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 512 KiB, 8 MiB; an
-    L2 of 256 KiB for ``SMALL_L2_CPUS``).
+    L2 of 256 KiB for ``SMALL_L2_CPUS``, and of 2 MiB for those with AMX).
     transpose_rows: from this number of rows on, a matmul gains by a transpose of a weight that is contiguous along the reduction (8: with
     AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s). rounds_factors: factors of f32 may be rounded to bf16, as the target's
     matmul-precision says; parts: of bf16 that numbers of f32 may be split into, where AMX multiplies those faster (0: none);
@@ -98,7 +98,7 @@ class Machine:
         wide = "avx512vl" in features
         vector_bytes = 64 if wide else 32 if "avx" in features else 16
         listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
-        l2_bytes = SMALL_L2 if cpu in SMALL_L2_CPUS else DEFAULT_CACHES.l2
+        l2_bytes = SMALL_L2 if cpu in SMALL_L2_CPUS else AMX_L2 if "amx-tile" in features else DEFAULT_CACHES.l2
         return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads, l2_bytes=l2_bytes)
 
     @classmethod

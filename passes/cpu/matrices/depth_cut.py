@@ -1,13 +1,15 @@
 """How the depth of a product of f32 in parts of bf16 is cut among threads."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from legato.core.interfaces import CpuMachine
 from legato.core.vector_loops import Size, times
 from legato.passes.cpu.matrices.packing import PartsPacking
 from legato.passes.cpu.matrices.product_share import Share
 from legato.passes.cpu.matrices.product_times import OF_OTHERS, ROWS, SUMS_OF_OTHERS, SURELY, tiles_at_hand, time_in_f32, time_of
+
+LEAST_STEPS = 12    # of a thread
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class DepthCut:
 
     @staticmethod
     def of(rows: int, packing: PartsPacking, threads: int, machine: CpuMachine) -> DepthCut | None:
-        """The cut of a product whose parts of rows stay in the caches, and whose blocks can be shared equally."""
+        """The cut of a deep product whose parts of rows stay in the caches, in blocks that can be shared equally."""
+        if threads == 1 or packing.steps < threads * LEAST_STEPS:
+            return None
+        packing = replace(packing, least_blocks=-(-packing.blocks // threads) * threads)
         cut = DepthCut(rows, packing, threads)
-        return cut if threads > 1 and packing.blocks % threads == 0 and cut.chunk <= tiles_at_hand(packing, machine) else None
+        return cut if cut.chunk <= tiles_at_hand(packing, machine) else None

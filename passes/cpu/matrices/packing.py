@@ -15,7 +15,8 @@ DEPTH = 16              # pairs of channels that a matrix sums
 COLUMNS = 32            # features of a panel: two matrices
 STEP = PAIR * DEPTH     # elements that a step of a product sums
 AT_ONCE = 1 << 16       # elements of a weight that are split at once, in a core's cache
-DEEPEST = 24            # steps of a product that is not computed in blocks
+DEEPEST = 32            # steps of a product that is not computed in blocks
+IN_BLOCK = 24           # steps of a block, at most
 HALF, UPPER = np.uint32(0x8000), np.uint32(0xFFFF0000)     # of f32's bits, half of the last one of bf16, and those of bf16
 
 
@@ -91,12 +92,14 @@ class PartsPacking:
     """How a weight [depth, columns] of f32 is packed that products read in ``parts`` of bf16: three are its numbers, which have 24 bits;
     two are rounded to 16 bits. Depths are cut into blocks of equally many steps. The first element of a step and its middle one are a
     pair, and so on, so that vectors of rows need not be shuffled. ``at_run_time``: numbers are packed as they are, and split panel by
-    panel when the kernel runs: two thirds of the parts' bytes come from memory, or all where there are two."""
+    panel when the kernel runs: two thirds of the parts' bytes come from memory, or all where there are two.
+    ``least_blocks``: of the depth."""
 
     depth: int
     columns: int
     parts: int
     at_run_time: bool = False
+    least_blocks: int = 1
 
     @property
     def steps(self) -> int:
@@ -106,7 +109,7 @@ class PartsPacking:
     @property
     def blocks(self) -> int:
         """Of the depth, so that what is read of some tiles of rows in one stays in the second cache."""
-        return -(-self.steps // DEEPEST)
+        return max(self.least_blocks, 1 if self.steps <= DEEPEST else -(-self.steps // IN_BLOCK))
 
     @property
     def in_block(self) -> int:

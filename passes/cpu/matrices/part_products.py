@@ -17,14 +17,31 @@ from math import prod
 from legato.core.interfaces import CpuMachine
 from legato.core.matrix_steps import contracted, no_sums, read_matrix, write_sums
 from legato.core.mlir import arith, ir, memref
-from legato.core.vector_loops import Size, Vectors, if_else, joined, least, loop, minus, plus, read, scratch, times, when
+from legato.core.vector_loops import (
+    Size,
+    Vectors,
+    below,
+    if_else,
+    joined,
+    least,
+    loop,
+    minus,
+    plus,
+    read,
+    remainder,
+    rounded_up,
+    scratch,
+    times,
+    value_of,
+    when,
+)
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.depth_cut import DepthCut
 from legato.passes.cpu.matrices.magnitudes import Magnitudes
 from legato.passes.cpu.matrices.open_cut import OpenCut
 from legato.passes.cpu.matrices.packed_numbers import ColumnNumbers, PanelNumbers, SplitNumbers, WholeNumbers
-from legato.passes.cpu.matrices.packing import COLUMNS, PAIR
-from legato.passes.cpu.matrices.panel_splitting import PanelSplitting
+from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
+from legato.passes.cpu.matrices.panel_splitting import PANELS, PanelSplitting
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_share import Share
 from legato.passes.cpu.matrices.product_times import ROWS
@@ -97,11 +114,16 @@ class PartProducts:
             self._split_rows(share, 0)
 
             def product(panel: Size, tile: Size) -> None:
-                needs_f32 = self.needs_f32(plus(share.slot, tile))
-                if_else(needs_f32, lambda: self._in_f32(share, tile, panel), lambda: self._by_parts(share, tile, panel, 0))
+                def in_f32() -> None:
+                    self._in_f32(share, tile, panel)
+                    if self.panels is not None:
+                        loop(0, self.splitting.steps(0), 1, self._split_next(share, 0, panel, tile))
+
+                if_else(self.needs_f32(plus(share.slot, tile)), in_f32, lambda: self._by_parts(share, tile, panel, 0))
                 self._outputs(share, tile, panel)
 
-            self._each(share, product, lambda panel: self._split_panel(share, 0, panel))
+            self._split_first(share, 0)
+            self._each(share, product)
             return
         self._each(share, lambda panel, tile: self._clear(share, tile, panel))
         loop(0, self.packing.blocks, 1, lambda block: self._block(share, block))
@@ -115,30 +137,44 @@ class PartProducts:
     def _block(self, share: Share, block: Size, first: Size = 0) -> None:
         """What a block of the depth adds to the sums of a chunk. ``first``: that which sums begin with."""
         self._split_rows(share, block, first)
-        self._each(share, lambda panel, tile: self._by_parts(share, tile, panel, block),
-                   lambda panel: self._split_panel(share, block, panel))
+        self._split_first(share, block)
+        self._each(share, lambda panel, tile: self._by_parts(share, tile, panel, block))
 
-    def _each(self, share: Share, of_tile: Callable[[Size, Size], None], of_panel: Callable[[Size], None] | None = None) -> None:
-        """Does something for each panel, then for each tile with it."""
-        def panel(number: ir.Value) -> None:
-            if of_panel is not None:
-                of_panel(number)
-            loop(0, share.count, 1, lambda tile: of_tile(number, tile))
-
-        loop(share.begin, share.end, 1, panel)
+    def _each(self, share: Share, body: Callable[[Size, Size], None]) -> None:
+        """Does something for each panel and each tile."""
+        loop(share.begin, share.end, 1, lambda panel: loop(0, share.count, 1, lambda tile: body(panel, tile)))
 
     def _split_rows(self, share: Share, block: Size, first: Size = 0) -> None:
-        """Splits rows of a chunk, and meanwhile fetches the first panel."""
+        """Splits rows of a chunk, and meanwhile fetches the first panels."""
         def split(tile: Size) -> None:
-            row = share.row(tile)
-            self.splitting.split(row, self._rows(row), tile, plus(share.slot, tile), block, first,
-                                 lambda step: self._fetch(share, block, share.begin, step, self.splitting.steps(block), tile))
+            def fetch(step: Size) -> None:
+                if self.panels is not None:
+                    loop(0, PANELS, 1, lambda number: self._fetch(share, block, plus(share.begin, number), step, steps, tile))
+
+            row, steps = share.row(tile), self.splitting.steps(block)
+            self.splitting.split(row, self._rows(row), tile, plus(share.slot, tile), block, first, fetch)
 
         loop(0, share.count, 1, split)
 
-    def _split_panel(self, share: Share, block: Size, panel: Size) -> None:
-        if self.panels is not None:
-            self.panels.split(block, panel, self.splitting.steps(block))
+    def _split_first(self, share: Share, block: Size) -> None:
+        """Splits the first panel of a share."""
+        if (panels := self.panels) is not None:
+            loop(0, self.splitting.steps(block), 1, lambda step: panels.split(block, share.begin, step, 0))
+
+    def _split_next(self, share: Share, block: Size, panel: Size, tile: Size) -> Callable[[Size], None]:
+        """What splits, at each step of a tile, a part of the panel after this one, if there is one."""
+        panels = self.panels
+        if panels is None:
+            return lambda step: None
+        following, each = plus(panel, 1), rounded_up(DEPTH, share.count)
+        begin = times(tile, each)
+        end = arith.select(below(following, share.end), value_of(least(plus(begin, each), DEPTH)), value_of(0))
+        return lambda step: panels.split(block, following, step, self._which(share, following), begin, end)
+
+    @staticmethod
+    def _which(share: Share, panel: Size) -> Size:
+        """The place of a panel that is split."""
+        return remainder(minus(panel, share.begin), PANELS)
 
     def _fetch(self, share: Share, block: Size, panel: Size, step: Size, steps: Size, tile: Size) -> None:
         """Fetches a part of a panel that is split when the kernel runs, at a step of a tile."""
@@ -171,12 +207,15 @@ class PartProducts:
         matrices, of_panel = self.weights, [plus(times(block, self.packing.panels), panel)]
         if self.panels is not None:
             matrices, of_panel = self.panels.matrices, []
-        following = least(plus(panel, 1), minus(share.end, 1))      # behind the last one, which is near, are other threads'
+        later = least(plus(panel, PANELS), minus(share.end, 1))     # behind the last one, which is near, are other threads'
+        split_next, which = self._split_next(share, block, panel, tile), self._which(share, panel)
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
-            self._fetch(share, block, following, number, steps, tile)
+            self._fetch(share, block, later, number, steps, tile)
+            split_next(number)
+            place = number if self.panels is None else self.panels.place(which, number)
             left = read_matrix(self.splitting.pairs, [tile, number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
-            right = read_matrix(matrices, [*of_panel, number, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
+            right = read_matrix(matrices, [*of_panel, place, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
         at = self._place(share, tile, panel)

@@ -4,13 +4,13 @@ from legato.passes.cpu.matrices.packing import BYTES, STEP, PartsPacking
 from legato.passes.cpu.matrices.products import SIDE
 
 ROWS = 2 * SIDE         # of a tile: two matrices
-OF_ROWS, OF_WEIGHT = 0.7, 0.5   # of the second cache, that parts of the rows at hand take, or of a weight that stays there
+OF_ROWS, OF_WEIGHT = 0.55, 0.5   # of the second cache, that parts of the rows at hand take, or of a weight that stays there
 
 # nanoseconds of a Xeon with AMX, whose ratios matter
 PRODUCT = 150           # of a step of a tile and a panel, whose parts are packed
-FAR_PRODUCT = 175       # where they are made when the kernel runs
+FAR_PRODUCT = 170       # where they are made when the kernel runs
 READ_NEAR = 150         # to read a step of a panel that is packed in parts
-SPLIT_FAR = 370         # to read and split one that is packed in f32
+SPLIT_FAR = 210         # to split one that is packed in f32, beside the products of the one before
 SPLIT_ROWS = 170        # of a step of a tile's rows
 OF_OTHERS = 480         # more, of such a step that another thread wrote
 SUMS = 200              # of a tile and a panel, to write and read their sums

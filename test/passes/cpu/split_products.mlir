@@ -77,15 +77,25 @@ func.func private @few(%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %out: tenso
   return %1 : tensor<40x40xf32>
 }
 
-// A weight that does not stay in a core's cache is packed in f32: a panel's numbers are split before its products, and the next one is fetched.
+// A weight that does not stay in a core's cache is packed in f32. Its first panel is split before the products; while one is multiplied,
+// the next one is split into another buffer, some of its rows beside each tile, and the one after that is fetched.
 // CHECK-LABEL: func.func @from_memory(
 // CHECK: "relax.constant"{{.*}} -> tensor<12x16x32x32xf32>
 // CHECK-LABEL: func.func private @large(
 // CHECK-SAME: %{{.*}}: tensor<128x512xf32>, %{{.*}}: tensor<12x16x32x32xf32>
-// CHECK: memref.alloc() {{.*}} : memref<16x3x16x64xbf16>
-// CHECK: vector.load {{.*}} : memref<12x16x32x32xf32>, vector<16xf32>
-// CHECK: vector.store {{.*}} : memref<16x3x16x64xbf16>, vector<32xbf16>
+// CHECK: memref.alloc() {{.*}} : memref<32x3x16x64xbf16>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} {
 // CHECK: memref.prefetch
+// CHECK: vector.load {{.*}} : memref<12x16x32x32xf32>, vector<16xf32>
+// CHECK: vector.store {{.*}} : memref<32x3x16x64xbf16>, vector<32xbf16>
+// CHECK: scf.for %[[PANEL:.*]] = %c0{{.*}} to %c12 step
+// CHECK: scf.if
+// CHECK: vector.store {{.*}} : memref<32x3x16x64xbf16>, vector<32xbf16>
+// CHECK: } else {
+// CHECK: arith.addi %[[PANEL]], %c1{{.*}} : index
+// CHECK: memref.prefetch
+// CHECK: vector.load {{.*}} : memref<12x16x32x32xf32>, vector<16xf32>
+// CHECK: vector.store {{.*}} : memref<32x3x16x64xbf16>, vector<32xbf16>
 // CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
 func.func @from_memory(%x: tensor<128x512xf32>) -> tensor<128x384xf32> {
   %0 = "relax.constant"() {value = dense<1.0> : tensor<512x384xf32>} : () -> tensor<512x384xf32>
