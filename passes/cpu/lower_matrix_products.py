@@ -64,10 +64,18 @@ def shape_of(product: MatrixProduct) -> Shape:
     return product.rows, product.columns, product.depth
 
 
+def is_part(shape: Shape, other: Shape) -> bool:
+    """Whether registers of some shapes can hold a product of fewer matrices of the same."""
+    (rows, columns, depth), (other_rows, other_columns, other_depth) = shape, other
+    of_rows, of_columns = parts(rows), parts(columns)
+    return depth == other_depth and parts(other_rows)[:len(of_rows)] == of_rows and parts(other_columns)[:len(of_columns)] == of_columns
+
+
 def set_shapes(products: Sequence[MatrixProduct], module: ir.Module) -> None:
     """Sets the registers' shapes before the outermost loops in which they stay the same, and releases the registers at the end
     of the block with these."""
-    shapes = {product.outermost: shape_of(product) for product in products}
+    all_shapes = sorted(map(shape_of, products), reverse=True)
+    shapes = {product.outermost: next(shape for shape in all_shapes if is_part(shape_of(product), shape)) for product in products}
     anchors: dict[ir.Operation, Shape] = {}
     for op, shape in shapes.items():
         for loop in ancestors(op):

@@ -7,7 +7,7 @@ from legato.core.interfaces import CpuMachine
 from legato.core.vector_loops import Size, times
 from legato.passes.cpu.matrices.packing import PartsPacking
 from legato.passes.cpu.matrices.product_share import Share
-from legato.passes.cpu.matrices.product_times import OF_OTHERS, ROWS, SUMS_OF_OTHERS, SURELY, tiles_at_hand, time_in_f32, time_of
+from legato.passes.cpu.matrices.product_times import OF_OTHERS, ROWS, SUMS_OF_OTHERS, SURELY, tiles_at_hand, tiles_in, time_in_f32, time_of
 
 LEAST_STEPS = 12    # of a thread
 
@@ -41,7 +41,7 @@ class DepthCut:
     def time(self) -> float:
         """Of a thread."""
         tiles, panels, steps = self.chunk, self.packing.panels, self.blocks_each * self.packing.in_block
-        return time_of(tiles, panels, 1, self.packing, steps) + self._shared * tiles * panels * SUMS_OF_OTHERS
+        return time_of(tiles_in(self.rows), panels, 1, self.packing, steps) + self._shared * tiles * panels * SUMS_OF_OTHERS
 
     @property
     def time_of_others(self) -> float:

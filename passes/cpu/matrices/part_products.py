@@ -202,7 +202,16 @@ class PartProducts:
         loop(0, ROWS, 1, one)
 
     def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size) -> None:
-        """The sums of the products of a tile with a panel in a block."""
+        """The sums of the products of a tile with a panel in a block. A tile of few rows is one matrix."""
+        rows = self._rows(share.row(tile))
+        if self.whole or (isinstance(self.rows, int) and self.rows % ROWS > SIDE):
+            self._multiply(ROWS, share, tile, panel, block)
+        else:
+            if_else(below(SIDE, rows), lambda: self._multiply(ROWS, share, tile, panel, block),
+                    lambda: self._multiply(SIDE, share, tile, panel, block))
+
+    def _multiply(self, rows: int, share: Share, tile: Size, panel: Size, block: Size) -> None:
+        """The sums of the first rows of a tile, whose parts are matrices."""
         parts, steps = self.packing.parts, self.splitting.steps(block)
         matrices, of_panel = self.weights, [plus(times(block, self.packing.panels), panel)]
         if self.panels is not None:
@@ -214,12 +223,12 @@ class PartProducts:
             self._fetch(share, block, later, number, steps, tile)
             split_next(number)
             place = number if self.panels is None else self.panels.place(which, number)
-            left = read_matrix(self.splitting.pairs, [tile, number, 0, 0, 0, 0], [parts, ROWS, SIDE, PAIR])
+            left = read_matrix(self.splitting.pairs, [tile, number, 0, 0, 0, 0], [parts, rows, SIDE, PAIR])
             right = read_matrix(matrices, [*of_panel, place, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])
             return [contracted(left, right, sums)]
 
         at = self._place(share, tile, panel)
-        begun = read_matrix(self.sums, at, [ROWS, COLUMNS]) if self.in_blocks else no_sums(ROWS, COLUMNS)
+        begun = read_matrix(self.sums, at, [rows, COLUMNS]) if self.in_blocks else no_sums(rows, COLUMNS)
         sums, = loop(0, steps, 1, step, [begun])
         write_sums(sums, self.sums, *at)
 

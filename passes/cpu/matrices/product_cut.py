@@ -10,7 +10,7 @@ from legato.core.vector_loops import Size, in_turns, least, loop, minus, on_thre
 from legato.passes.cpu.matrices.packing import PartsPacking
 from legato.passes.cpu.matrices.panel_products import WORTH_IT
 from legato.passes.cpu.matrices.product_share import Share
-from legato.passes.cpu.matrices.product_times import OF_OTHERS, ROWS, SURELY, tiles_at_hand, time_in_f32, time_of
+from legato.passes.cpu.matrices.product_times import OF_OTHERS, ROWS, SURELY, tiles_at_hand, tiles_in, time_in_f32, time_of
 
 TURNS = 8   # of a thread that multiplies rows of its own
 
@@ -50,7 +50,8 @@ class ProductCut:
     @property
     def time(self) -> float:
         """Of a thread."""
-        return time_of(self.tiles_each, self.panels_each, -(-self.tiles_each // self.chunk), self.packing)
+        tiles = tiles_in(self.rows) if self.by_rows == 1 else self.tiles_each
+        return time_of(tiles, self.panels_each, -(-self.tiles_each // self.chunk), self.packing)
 
     @property
     def time_of_others(self) -> float:

@@ -19,7 +19,12 @@ IN_F32 = 0.01           # of a multiply-add, where numbers are not split
 SURELY = 0.93           # of the time in f32, that a product takes at most that surely pays
 
 
-def time_of(tiles: int, panels: int, chunks: int, packing: PartsPacking, steps: int | None = None) -> float:
+def tiles_in(rows: int) -> float:
+    """The tiles of so many rows; the last one is half of a tile where one matrix holds its rows."""
+    return -(-rows // SIDE) / 2
+
+
+def time_of(tiles: float, panels: int, chunks: int, packing: PartsPacking, steps: int | None = None) -> float:
     """Of some tiles by some panels, when parts of a chunk of the tiles are at hand at a time. ``steps``: of the depth; None: all."""
     steps = packing.steps if steps is None else steps
     if packing.at_run_time:

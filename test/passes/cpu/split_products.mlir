@@ -32,7 +32,10 @@
 // CHECK-COUNT-8: math.fma
 // CHECK-NOT: math.fma
 // CHECK: } else {
+// CHECK: arith.cmpi slt, %c16
 // CHECK: vector.contract {{.*}} : vector<3x32x16x2xf32>, vector<3x16x32x2xf32> into vector<32x32xf32>
+// CHECK: } else {
+// CHECK: vector.contract {{.*}} : vector<3x16x16x2xf32>, vector<3x16x32x2xf32> into vector<16x32xf32>
 // CHECK-NOT: linalg
 // Of nine products of parts, six are computed, each by four instructions; three are below the precision of f32.
 // The registers' shapes are set once, before all tiles: to set them takes as long as a small product.
@@ -43,7 +46,15 @@
 // LOWERED-NOT: "llvm.x86.ldtilecfg"
 // LOWERED-COUNT-24: "llvm.x86.tdpbf16ps"
 // LOWERED-NOT: "llvm.x86.tdpbf16ps"
-// LOWERED: "llvm.x86.tilestored64"
+// LOWERED-COUNT-4: "llvm.x86.tilestored64"
+// The last tile has 16 rows, for which half as many are enough, on registers of the same shapes.
+// LOWERED: } else {
+// LOWERED-NOT: "llvm.x86.ldtilecfg"
+// LOWERED-COUNT-12: "llvm.x86.tdpbf16ps"
+// LOWERED-NOT: "llvm.x86.tdpbf16ps"
+// LOWERED-COUNT-2: "llvm.x86.tilestored64"
+// LOWERED-NOT: "llvm.x86.tilestored64"
+// LOWERED: "llvm.x86.tilerelease"
 // PLAIN: linalg.matmul
 // So few rows are not surely faster in parts.
 // SURELY-NOT: .parts
