@@ -44,7 +44,7 @@ from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
 from legato.passes.cpu.matrices.panel_splitting import PANELS, PanelSplitting
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_share import Share
-from legato.passes.cpu.matrices.product_times import ROWS
+from legato.passes.cpu.matrices.product_times import ROWS, tiles_in
 from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.row_splitting import RowSplitting
 from legato.passes.cpu.matrices.rows_in_f32 import RowsInF32
@@ -204,7 +204,7 @@ class PartProducts:
     def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size) -> None:
         """The sums of the products of a tile with a panel in a block. A tile of few rows is one matrix."""
         rows = self._rows(share.row(tile))
-        if self.whole or (isinstance(self.rows, int) and self.rows % ROWS > SIDE):
+        if isinstance(self.rows, int) and tiles_in(self.rows) % 1 == 0:
             self._multiply(ROWS, share, tile, panel, block)
         else:
             if_else(below(SIDE, rows), lambda: self._multiply(ROWS, share, tile, panel, block),

@@ -1,9 +1,12 @@
 """The time that a product of f32 in parts of bf16 takes, and the sizes that it depends on."""
+from math import ceil
+
 from legato.core.interfaces import CpuMachine
 from legato.passes.cpu.matrices.packing import BYTES, STEP, PartsPacking
 from legato.passes.cpu.matrices.products import SIDE
 
 ROWS = 2 * SIDE         # of a tile: two matrices
+MANY_ROWS = 8 * ROWS
 OF_ROWS, OF_WEIGHT = 0.55, 0.5   # of the second cache, that parts of the rows at hand take, or of a weight that stays there
 
 # nanoseconds of a Xeon with AMX, whose ratios matter
@@ -20,8 +23,10 @@ SURELY = 0.93           # of the time in f32, that a product takes at most that 
 
 
 def tiles_in(rows: int) -> float:
-    """The tiles of so many rows; the last one is half of a tile where one matrix holds its rows."""
-    return -(-rows // SIDE) / 2
+    """The tiles of so many rows. The last one is half of a tile where one matrix holds its rows, and it is not one of many: then its loops
+    would take longer to be compiled than they save."""
+    tiles = -(-rows // SIDE) / 2
+    return tiles if rows <= MANY_ROWS else ceil(tiles)
 
 
 def time_of(tiles: float, panels: int, chunks: int, packing: PartsPacking, steps: int | None = None) -> float:
