@@ -11,8 +11,8 @@ from legato.targets.cpu.machine import Machine
 RNG = np.random.default_rng(11)
 TARGET = "llvm{{matmul-precision={} threads={}}}".format
 ERRORS = {"bf16x6": 2.0**-22, "bf16x3": 2.0**-15}   # over the sum of the magnitudes of the products
-SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3501, 33), (112, 90, 40), (70, 33, 16), (1000, 64, 200),
-          (70, 800, 500), (150, 2000, 130), (300, 3100, 70), (600, 2050, 200))    # the last ones are split when they run
+SHAPES = ((64, 32, 16), (65, 34, 17), (100, 70, 50), (128, 768, 96), (200, 2050, 40), (97, 3501, 33), (112, 90, 40), (70, 33, 16),
+          (1000, 64, 200), (70, 800, 500), (150, 2000, 130), (300, 3100, 70), (600, 2050, 200))    # the last ones are split when they run
 
 pytestmark = pytest.mark.skipif(not Machine.host().has("amx-bf16"), reason="the CPU has no AMX")
 
