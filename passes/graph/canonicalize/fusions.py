@@ -177,6 +177,8 @@ def scale_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     norm = r.find(parts[0], "layer_norm", "rms_norm", once=True) if parts else None
     if parts is None or norm is None or (op.name == "relax.add" and norm.name == "relax.rms_norm"):
         return None
+    if op.results[0].type != norm.results[0].type:      # the constant repeats an axis of one element
+        return None
     x, *parameters = norm.operands
     arrays, constant, attrs = r.arrays(parameters), present(r.array(parts[1])), attributes(norm)
     rank = x.type.rank

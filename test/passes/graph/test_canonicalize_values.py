@@ -190,6 +190,19 @@ def test_factors_go_into_weights(body, expected):
     assert names(module) == expected
 
 
+@pytest.mark.parametrize("name", ["multiply", "add"])
+@pytest.mark.parametrize(("shape", "constant", "into"), [
+    ([8, 4], [4], True), ([8, 4], [1, 4], True), ([8, 4], [1], True), ([8, 1], [1], True),
+    ([8, 1], [17], False), ([8, 1], [1, 17], False), ([1, 4], [3, 4], False), ([4], [3, 4], False), ([4], [1, 4], False),
+])  # fmt: skip
+def test_constants_go_into_a_norm_that_they_do_not_repeat(name, shape, constant, into):
+    def body(x):
+        return getattr(relax, name)(relax.layer_norm(x, weights(shape[-1]), weights(shape[-1]), axes=[-1]), weights(*constant))
+
+    module = check(build([shape], body), [Canonicalize()])
+    assert names(module) == (["layer_norm"] if into else ["layer_norm", name])
+
+
 def split_product(x):
     product = relax.reshape(relax.matmul(weights(4, 5), x), [2, 4, 2, 3])
     return relax.relu(relax.add(product, weights(4, 1, 1)))
