@@ -157,9 +157,11 @@ class PartProducts:
         loop(0, share.count, 1, split)
 
     def _split_first(self, share: Share, block: Size) -> None:
-        """Splits the first panel of a share."""
+        """Splits the first panel of a share, if it has one: some threads may have none."""
         if (panels := self.panels) is not None:
-            loop(0, self.splitting.steps(block), 1, lambda step: panels.split(block, share.begin, step, 0))
+            begin, end, steps = share.begin, share.end, self.splitting.steps(block)
+            some = begin < end if isinstance(begin, int) and isinstance(end, int) else below(begin, end)
+            when(some, lambda: loop(0, steps, 1, lambda step: panels.split(block, begin, step, 0)))
 
     def _split_next(self, share: Share, block: Size, panel: Size, tile: Size) -> Callable[[Size], None]:
         """What splits, at each step of a tile, a part of the panel after this one, if there is one."""

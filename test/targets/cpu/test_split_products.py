@@ -74,6 +74,16 @@ def test_the_depth_is_shared(threads, shape):
     assert str(net.lowered("scheduled")).count("{tir.threads}") == 2
 
 
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(64, 1500, 128), ("n", 800, 200), ("n", 1500, 128)])
+def test_threads_without_a_panel(rows, depth, columns):
+    """Five threads have at least two panels each, if any: the last ones read nothing behind the weight."""
+    net = Net("llvm{threads=5 matmul-precision=bf16x6 check-bounds=true}", first=None)
+    w = numbers(depth, columns)
+    net.output(net.op("relax.matmul", [net.input((rows, depth)), net.weight(w)]))
+    x = numbers(64, depth)
+    np.testing.assert_allclose(net.run(x)[0], x.astype(np.float64) @ w, rtol=0, atol=1e-3)
+
+
 def test_many_runs_on_two_threads():
     """What a block of the depth adds starts from sums that each thread loads for itself."""
     x, w = numbers(256, 3072), numbers(3072, 96)
