@@ -91,8 +91,8 @@ class CacheSizes(NamedTuple):
 # one name differ in their L3. Intel's older cores, and its clients up to 2020, have half of this L2.
 DEFAULT_CACHES = CacheSizes(32 << 10, 512 << 10, 8 << 20)
 SMALL_L2 = 256 << 10
-AMX_L2 = 2 << 20     # of all cores with AMX so far
 SMALL_L2_CPUS = ("nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake")
+AMX_L2 = 2 << 20   # of all cores with AMX so far
 LINE = 64          # bytes of a cache line
 HUGE_PAGE = 2 << 20    # bytes of the large pages of x86
 WAY = 4096         # bytes of the L1 cache by its associativity: the sets that one page reaches

@@ -69,5 +69,7 @@ class DepthCut:
         if threads == 1 or packing.steps < threads * LEAST_STEPS:
             return None
         packing = replace(packing, least_blocks=-(-packing.blocks // threads) * threads)
+        if (packing.blocks - 1) * packing.in_block >= packing.steps:    # the last one would have nothing
+            return None
         cut = DepthCut(rows, packing, threads)
         return cut if cut.chunk <= tiles_at_hand(packing, machine) else None

@@ -21,6 +21,7 @@ from legato.core.vector_loops import (
     Size,
     Vectors,
     below,
+    exceeds,
     if_else,
     joined,
     least,
@@ -32,19 +33,18 @@ from legato.core.vector_loops import (
     rounded_up,
     scratch,
     times,
-    value_of,
     when,
 )
 from legato.passes.cpu.elements import Buffers
 from legato.passes.cpu.matrices.depth_cut import DepthCut
 from legato.passes.cpu.matrices.magnitudes import Magnitudes
-from legato.passes.cpu.matrices.open_cut import OpenCut
+from legato.passes.cpu.matrices.open_cut import OpenCut, chosen
 from legato.passes.cpu.matrices.packed_numbers import ColumnNumbers, PanelNumbers, SplitNumbers, WholeNumbers
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR
 from legato.passes.cpu.matrices.panel_splitting import PANELS, PanelSplitting
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.matrices.product_share import Share
-from legato.passes.cpu.matrices.product_times import ROWS, tiles_in
+from legato.passes.cpu.matrices.product_times import ROWS, ends_in_half
 from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.matrices.row_splitting import RowSplitting
 from legato.passes.cpu.matrices.rows_in_f32 import RowsInF32
@@ -159,9 +159,8 @@ class PartProducts:
     def _split_first(self, share: Share, block: Size) -> None:
         """Splits the first panel of a share, if it has one: some threads may have none."""
         if (panels := self.panels) is not None:
-            begin, end, steps = share.begin, share.end, self.splitting.steps(block)
-            some = begin < end if isinstance(begin, int) and isinstance(end, int) else below(begin, end)
-            when(some, lambda: loop(0, steps, 1, lambda step: panels.split(block, begin, step, 0)))
+            steps, count = self.splitting.steps(block), minus(share.end, share.begin)
+            when(exceeds(count, 0), lambda: loop(0, steps, 1, lambda step: panels.split(block, share.begin, step, 0)))
 
     def _split_next(self, share: Share, block: Size, panel: Size, tile: Size) -> Callable[[Size], None]:
         """What splits, at each step of a tile, a part of the panel after this one, if there is one."""
@@ -170,7 +169,7 @@ class PartProducts:
             return lambda step: None
         following, each = plus(panel, 1), rounded_up(DEPTH, share.count)
         begin = times(tile, each)
-        end = arith.select(below(following, share.end), value_of(least(plus(begin, each), DEPTH)), value_of(0))
+        end = chosen(below(following, share.end), least(plus(begin, each), DEPTH), 0)
         return lambda step: panels.split(block, following, step, self._which(share, following), begin, end)
 
     @staticmethod
@@ -206,7 +205,7 @@ class PartProducts:
     def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size) -> None:
         """The sums of the products of a tile with a panel in a block. A tile of few rows is one matrix."""
         rows = self._rows(share.row(tile))
-        if isinstance(self.rows, int) and tiles_in(self.rows) % 1 == 0:
+        if isinstance(self.rows, int) and not ends_in_half(self.rows):
             self._multiply(ROWS, share, tile, panel, block)
         else:
             if_else(below(SIDE, rows), lambda: self._multiply(ROWS, share, tile, panel, block),

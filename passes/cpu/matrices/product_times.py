@@ -1,6 +1,4 @@
 """The time that a product of f32 in parts of bf16 takes, and the sizes that it depends on."""
-from math import ceil
-
 from legato.core.interfaces import CpuMachine
 from legato.passes.cpu.matrices.packing import BYTES, STEP, PartsPacking
 from legato.passes.cpu.matrices.products import SIDE
@@ -22,11 +20,15 @@ IN_F32 = 0.01           # of a multiply-add, where numbers are not split
 SURELY = 0.93           # of the time in f32, that a product takes at most that surely pays
 
 
+def ends_in_half(rows: int) -> bool:
+    """Whether the last tile of so many rows is half of one, a matrix that holds its rows. Not if it is one of many: then its loops would
+    take longer to be compiled than they save."""
+    return 0 < rows % ROWS <= SIDE and rows <= MANY_ROWS
+
+
 def tiles_in(rows: int) -> float:
-    """The tiles of so many rows. The last one is half of a tile where one matrix holds its rows, and it is not one of many: then its loops
-    would take longer to be compiled than they save."""
-    tiles = -(-rows // SIDE) / 2
-    return tiles if rows <= MANY_ROWS else ceil(tiles)
+    """The tiles of so many rows."""
+    return -(-rows // ROWS) - (0.5 if ends_in_half(rows) else 0)
 
 
 def time_of(tiles: float, panels: int, chunks: int, packing: PartsPacking, steps: int | None = None) -> float:

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from harness import Net
 
+from legato.passes.cpu.matrices.depth_cut import DepthCut
 from legato.passes.cpu.matrices.packing import PartsPacking
 from legato.passes.cpu.matrices.product_cut import ProductCut
 from legato.passes.cpu.split_products import is_splittable
@@ -72,6 +73,18 @@ def test_the_depth_is_shared(threads, shape):
     net = Net(TARGET("bf16x6", threads), first=None)
     net.output(net.op("relax.matmul", [net.input(shape[:2]), net.weight(numbers(*shape[1:]))]))
     assert str(net.lowered("scheduled")).count("{tir.threads}") == 2
+
+
+def test_no_block_of_a_shared_depth_is_empty():
+    """Of as many blocks as threads share equally: 28,672 deep, four threads would have 40 of 23 steps, and the last one none."""
+    machine, found = Machine("", "", 64, 32, l2_bytes=2 << 20), 0
+    for threads in range(2, 17):
+        for depth in range(32, 30000, 32):
+            cut = DepthCut.of(64, PartsPacking(depth, 1024, 3, at_run_time=True), threads, machine)
+            if cut is not None:
+                found += 1
+                assert cut.packing.blocks % threads == 0 and (cut.packing.blocks - 1) * cut.packing.in_block < cut.packing.steps
+    assert found > 1000
 
 
 @pytest.mark.parametrize(("rows", "depth", "columns"), [(64, 1500, 128), ("n", 800, 200), ("n", 1500, 128)])
