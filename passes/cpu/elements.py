@@ -1,7 +1,8 @@
 """Vectors of elements that a kernel computes by elementwise ops from its arguments."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 
 from legato.analysis.structured.elements import BodyScalar, Index, Term, elementwise, yielded
 from legato.analysis.structured.kernel import KernelOps
@@ -32,6 +33,36 @@ class Buffers:
     def of(self, tensor: ir.Value) -> ir.Value:
         """The buffer of a tensor."""
         return self._made[tensor]
+
+    def element(self, tensor: ir.Value, at: Index) -> tuple[ir.Value, Index]:
+        """A buffer of a tensor, and where it has an element that is at these terms of the tensor."""
+        return self.of(tensor), at
+
+
+class RowBuffers(Buffers):
+    """Other buffers, with the first dimensions of some as one: where ``terms`` are the first of an element, the number of the row that they
+    make takes their place. ``sizes``: the steps of the loops of these terms, but for the first one."""
+
+    ROW = "row"     # the term of a row's number
+
+    def __init__(self, buffers: Buffers, terms: Index, sizes: Sequence[int]):
+        self._made, self._terms = dict(buffers._made), terms
+        self._rows = {tensor: rows_of(buffer, len(terms)) for tensor, buffer in self._made.items()
+                      if buffer.type.rank >= len(terms) and list(buffer.type.shape[1:len(terms)]) == list(sizes)}
+
+    def element(self, tensor: ir.Value, at: Index) -> tuple[ir.Value, Index]:
+        count = len(self._terms)
+        if tensor not in self._rows or at[:count] != self._terms:
+            return super().element(tensor, at)
+        return self._rows[tensor], (self.ROW, *at[count:])
+
+
+def rows_of(buffer: ir.Value, dims: int) -> ir.Value:
+    """A view of a buffer with so many of its first dimensions as one."""
+    shape, unknown = list(buffer.type.shape), ir.ShapedType.get_dynamic_size()
+    first = prod(shape[:dims]) if unknown not in shape[:dims] else unknown
+    type_ = ir.MemRefType.get([first, *shape[dims:]], buffer.type.element_type)
+    return memref.CollapseShapeOp(type_, buffer, [[*range(dims)], *([dim] for dim in range(dims, len(shape)))]).result
 
 
 class Elements:
@@ -98,7 +129,8 @@ class Elements:
         if dense is not None:
             type_ = self.vectors.of(tensor.type.element_type)
             return filled(type_, dense.get_splat_value())
-        buffer, places = self.buffers.of(tensor), [self._at(term) for term in at]
+        buffer, at = self.buffers.element(tensor, at)
+        places = [self._at(term) for term in at]
         if self.lane not in at:
             return self.vectors.spread(read(buffer, *places))
         if at[-1] != self.lane or at.count(self.lane) > 1:

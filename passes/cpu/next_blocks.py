@@ -4,7 +4,9 @@ from math import prod
 from legato.core.cpu_table import COLD, LINE
 from legato.core.dtypes import element_bytes
 from legato.core.mlir import ir, memref
-from legato.core.vector_loops import Size, plus, times, value_of
+from legato.core.vector_loops import Size, loop, plus, times, value_of
+
+FEW = 4     # lines, whose fetches are written out
 
 
 def is_cold(weight: ir.Value) -> bool:
@@ -33,5 +35,12 @@ def fetch_part(flat: ir.Value, start: Size, step: Size, width: int, tiles: int) 
     least = -(-width // tiles)
     part = -(-least // line) * line if least > line else 1 << (least - 1).bit_length()     # of a step: lines, or a part that divides one
     at = plus(start, times(step, part))
-    for first in range(0, part, line):
+
+    def fetch(first: Size) -> None:
         memref.PrefetchOp(flat, [value_of(plus(at, first))], False, 2, True)
+
+    if part <= FEW * line:
+        for first in range(0, part, line):
+            fetch(first)
+    else:
+        loop(0, part, line, fetch)

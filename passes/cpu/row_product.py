@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from legato.analysis.structured import StructuredKernel
-from legato.analysis.structured.elements import Term
+from legato.analysis.structured.elements import Index, Term
 from legato.analysis.structured.epilogue import Epilogue
 from legato.analysis.structured.pair_product import PairProductForm, term
 from legato.core.cpu_table import LINE
@@ -13,7 +13,7 @@ from legato.core.dtypes import element_bytes
 from legato.core.ir_helpers import index, present
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times, value_of
-from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.elements import Buffers, Elements, RowBuffers, rows_of
 from legato.passes.cpu.next_blocks import may_be_cold
 from legato.passes.cpu.outer_loops import element_at
 from legato.passes.graph.functions import has_one_use
@@ -34,11 +34,12 @@ class ProductResult:
         """Builds what writes so many rows of ``width`` columns, from a row and a column of the product on, through the elementwise ops
         after it. ``sums``: the buffer of its sums, which lie there from the place ``at`` on."""
         form = self.form
-        out = buffers.of(list(form.kernel.function.arguments)[-1])
+        out, written = buffers.element(list(form.kernel.function.arguments)[-1], form.out)
 
         def rows(are_inside: bool) -> None:
             def one(i: ir.Value) -> None:
-                of_row = self.places(plus(row, i))
+                number = plus(row, i)
+                of_row = {**self.places(number), RowBuffers.ROW: number}
                 for j in range(0, width, vectors.lanes):
                     place = plus(column, j)
                     inside = None if are_inside else minus(self.columns, place)
@@ -47,7 +48,7 @@ class ProductResult:
                     elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
                     result = elements.tensor(form.returned, form.out)
                     mask = None if inside is None else vectors.mask(inside)
-                    vectors.store_if(mask, result, out, *element_at(form.out, places))
+                    vectors.store_if(mask, result, out, *element_at(written, places))
 
             loop(0, count, 1, one)
 
@@ -75,13 +76,15 @@ class ProductResult:
 class RowProduct(ProductResult):
     """A product of rows of ``left``, whose dimensions but the last are rows, by a weight [depth, columns], and the elementwise ops on its
     result. ``each``: the rows of the product for each of the first dimension of ``left``, whose size may be known only when the product
-    runs; ``source``: where an element of a row is among all of ``left``, if the rows are not those of ``left``, in order."""
+    runs; ``source``: where an element of a row is among all of ``left``, if the rows are not those of ``left``, in order; ``loops``:
+    the terms that rows go through, if they are several, and how many steps each but the first has."""
 
     columns: int
     left: ir.Value
     each: int
     depth: int
     source: Callable[[Size, Size], Size] | None = None
+    loops: tuple[Index, Sequence[int]] | None = None
 
     @property
     def rows(self) -> int | None:
@@ -93,13 +96,15 @@ class RowProduct(ProductResult):
         """The number of rows, of the buffer of ``left``."""
         return times(memref.dim(left, index(0)), self.each) if self.rows is None else self.rows
 
+    def by_rows(self, buffers: Buffers) -> Buffers:
+        """The same buffers, where ``write`` need not take the number of a row apart to find what lies in the order of the rows."""
+        return buffers if self.loops is None else RowBuffers(buffers, *self.loops)
+
     def in_rows(self, left: ir.Value) -> ir.Value:
         """The buffer of ``left`` as a matrix of the rows."""
         if left.type.rank == 2:
             return left
-        outer, rows = [*range(left.type.rank - 1)], ir.ShapedType.get_dynamic_size() if self.rows is None else self.rows
-        type_ = ir.MemRefType.get([rows, self.depth], left.type.element_type)
-        return memref.CollapseShapeOp(type_, left, [outer, [len(outer)]]).result
+        return rows_of(left, left.type.rank - 1)
 
 
 def is_weight(value: ir.Value) -> bool:

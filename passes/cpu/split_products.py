@@ -119,7 +119,8 @@ def product_of_windows(form: ConvolutionForm | None) -> tuple[RowProduct, ir.Val
         return dict(zip("nhw", position(row)))
 
     all_rows = (high, wide, down, right) == (1, 1, 1, 1) and (height, width) == tuple(sides)
-    product = RowProduct(form, features, places, "f", form.source, height * width, high * run, None if all_rows else source)
+    loops = ("n", "h", "w"), (height, width)
+    product = RowProduct(form, features, places, "f", form.source, height * width, high * run, None if all_rows else source, loops)
     return product, form.filter
 
 

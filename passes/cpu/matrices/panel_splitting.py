@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from legato.core.mlir import ir, vector
-from legato.core.vector_loops import Size, Vectors, loop, plus, times, value_of
+from legato.core.vector_loops import Size, Vectors, loop, plus, quotient, remainder, times, value_of
 from legato.passes.cpu.matrices.number_parts import pairs_of_parts
 from legato.passes.cpu.matrices.packed_numbers import WholeNumbers
 from legato.passes.cpu.matrices.packing import COLUMNS, DEPTH, PAIR, PartsPacking
@@ -25,12 +25,12 @@ class PanelSplitting:
 
     def split(self, block: Size, panel: Size, step: Size, which: Size, begin: Size = 0, end: Size = DEPTH) -> None:
         """Splits pairs of a step of a panel in a block, to one of the places."""
-        v = self.vectors
+        v, vectors = self.vectors, COLUMNS // self.vectors.lanes
 
-        def pairs(row: ir.Value) -> None:
-            for column in range(0, COLUMNS, v.lanes):
-                numbers = self.numbers.pair(block, panel, step, row, column)
-                for part, both in enumerate(pairs_of_parts(v, numbers, self.packing.parts)):
-                    vector.StoreOp(both, self.parts, [*map(value_of, (self.place(which, step), part, row, column * PAIR))])
+        def pairs(item: ir.Value) -> None:
+            row, column = quotient(item, vectors), times(remainder(item, vectors), v.lanes)
+            numbers = self.numbers.pair(block, panel, step, row, column)
+            for part, both in enumerate(pairs_of_parts(v, numbers, self.packing.parts)):
+                vector.StoreOp(both, self.parts, [*map(value_of, (self.place(which, step), part, row, times(column, PAIR)))])
 
-        loop(begin, end, 1, pairs)
+        loop(times(begin, vectors), times(end, vectors), 1, pairs)

@@ -10,7 +10,7 @@ might take for zeros, as they do with denormal numbers. Beside greater numbers, 
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -21,12 +21,12 @@ from legato.core.vector_loops import (
     Size,
     Vectors,
     below,
-    exceeds,
     if_else,
     joined,
     least,
     loop,
     minus,
+    most,
     plus,
     read,
     remainder,
@@ -56,7 +56,7 @@ class PartProducts:
     other products may read it, too."""
 
     def __init__(self, product: RowProduct, cut: ProductCut | DepthCut | OpenCut, machine: CpuMachine, buffers: Buffers, weights: ir.Value):
-        self.product, self.packing, self.buffers, self.weights = product, cut.packing, buffers, weights
+        self.product, self.packing, self.buffers, self.weights = product, cut.packing, product.by_rows(buffers), weights
         self.vectors = Vectors(machine.lanes(32))
         self.magnitudes = Magnitudes(self.vectors)
         left = buffers.of(product.left)
@@ -114,16 +114,11 @@ class PartProducts:
             self._split_rows(share, 0)
 
             def product(panel: Size, tile: Size) -> None:
-                def in_f32() -> None:
-                    self._in_f32(share, tile, panel)
-                    if self.panels is not None:
-                        loop(0, self.splitting.steps(0), 1, self._split_next(share, 0, panel, tile))
-
-                if_else(self.needs_f32(plus(share.slot, tile)), in_f32, lambda: self._by_parts(share, tile, panel, 0))
+                if_else(self.needs_f32(plus(share.slot, tile)), lambda: self._in_f32(share, tile, panel),
+                        lambda: self._by_parts(share, tile, panel, 0))
                 self._outputs(share, tile, panel)
 
-            self._split_first(share, 0)
-            self._each(share, product)
+            self._each_of_split(share, 0, product, [] if self.panels is None else [self._some_need_f32(share)])
             return
         self._each(share, lambda panel, tile: self._clear(share, tile, panel))
         loop(0, self.packing.blocks, 1, lambda block: self._block(share, block))
@@ -137,8 +132,7 @@ class PartProducts:
     def _block(self, share: Share, block: Size, first: Size = 0) -> None:
         """What a block of the depth adds to the sums of a chunk. ``first``: that which sums begin with."""
         self._split_rows(share, block, first)
-        self._split_first(share, block)
-        self._each(share, lambda panel, tile: self._by_parts(share, tile, panel, block))
+        self._each_of_split(share, block, lambda panel, tile: self._by_parts(share, tile, panel, block))
 
     def _each(self, share: Share, body: Callable[[Size, Size], None]) -> None:
         """Does something for each panel and each tile."""
@@ -156,18 +150,46 @@ class PartProducts:
 
         loop(0, share.count, 1, split)
 
-    def _split_first(self, share: Share, block: Size) -> None:
-        """Splits the first panel of a share, if it has one: some threads may have none."""
-        if (panels := self.panels) is not None:
-            steps, count = self.splitting.steps(block), minus(share.end, share.begin)
-            when(exceeds(count, 0), lambda: loop(0, steps, 1, lambda step: panels.split(block, share.begin, step, 0)))
+    def _each_of_split(self, share: Share, block: Size, body: Callable[[Size, Size], None], alone: Sequence[ir.Value] = ()) -> None:
+        """Does something for each panel and each tile. Tiles that are multiplied split the panel after theirs; what they do not is split
+        before: the first panel, and all where one of the conditions ``alone`` holds, or no tile is more than a matrix."""
+        if (panels := self.panels) is None:
+            self._each(share, body)
+            return
+        alone = [*alone, below(self._whole_tiles(share), 1)] if self._may_end_in_half else alone
 
-    def _split_next(self, share: Share, block: Size, panel: Size, tile: Size) -> Callable[[Size], None]:
-        """What splits, at each step of a tile, a part of the panel after this one, if there is one."""
-        panels = self.panels
-        if panels is None:
-            return lambda step: None
-        following, each = plus(panel, 1), rounded_up(DEPTH, share.count)
+        def multiply(panel: Size) -> None:
+            def split(step: Size) -> None:
+                panels.split(block, panel, step, self._which(share, panel))
+
+            when(joined(arith.ori, [below(panel, plus(share.begin, 1)), *alone]), lambda: loop(0, self.splitting.steps(block), 1, split))
+            loop(0, share.count, 1, lambda tile: body(panel, tile))
+
+        loop(share.begin, share.end, 1, multiply)
+
+    def _some_need_f32(self, share: Share) -> ir.Value:
+        """Whether a tile of a chunk needs f32."""
+        def or_one(tile: Size, found: ir.Value) -> list[ir.Value]:
+            return [arith.ori(found, self.needs_f32(plus(share.slot, tile)))]
+
+        return loop(0, share.count, 1, or_one, [arith.ConstantOp(ir.IntegerType.get_signless(1), 0).result])[0]
+
+    @property
+    def _may_end_in_half(self) -> bool:
+        """Whether the last tile may be one matrix."""
+        return not isinstance(self.rows, int) or ends_in_half(self.rows)
+
+    def _whole_tiles(self, share: Share) -> Size:
+        """The tiles of a chunk that are more than a matrix."""
+        if not self._may_end_in_half:
+            return share.count
+        return least(share.count, rounded_up(minus(minus(self.rows, share.row(0)), SIDE), ROWS))
+
+    def _split_next(self, share: Share, block: Size, panel: Size, tile: Size) -> Callable[[Size], None] | None:
+        """What splits, at each step of a tile that is more than a matrix, a part of the panel after this one, if there is one."""
+        if (panels := self.panels) is None:
+            return None
+        following, each = plus(panel, 1), rounded_up(DEPTH, most(1, self._whole_tiles(share)))
         begin = times(tile, each)
         end = chosen(below(following, share.end), least(plus(begin, each), DEPTH), 0)
         return lambda step: panels.split(block, following, step, self._which(share, following), begin, end)
@@ -205,7 +227,7 @@ class PartProducts:
     def _by_parts(self, share: Share, tile: Size, panel: Size, block: Size) -> None:
         """The sums of the products of a tile with a panel in a block. A tile of few rows is one matrix."""
         rows = self._rows(share.row(tile))
-        if isinstance(self.rows, int) and not ends_in_half(self.rows):
+        if not self._may_end_in_half:
             self._multiply(ROWS, share, tile, panel, block)
         else:
             if_else(below(SIDE, rows), lambda: self._multiply(ROWS, share, tile, panel, block),
@@ -218,11 +240,13 @@ class PartProducts:
         if self.panels is not None:
             matrices, of_panel = self.panels.matrices, []
         later = least(plus(panel, PANELS), minus(share.end, 1))     # behind the last one, which is near, are other threads'
-        split_next, which = self._split_next(share, block, panel, tile), self._which(share, panel)
+        split_next = self._split_next(share, block, panel, tile) if rows == ROWS else None
+        which = self._which(share, panel)
 
         def step(number: ir.Value, sums: ir.Value) -> list[ir.Value]:
             self._fetch(share, block, later, number, steps, tile)
-            split_next(number)
+            if split_next is not None:
+                split_next(number)
             place = number if self.panels is None else self.panels.place(which, number)
             left = read_matrix(self.splitting.pairs, [tile, number, 0, 0, 0, 0], [parts, rows, SIDE, PAIR])
             right = read_matrix(matrices, [*of_panel, place, 0, 0, 0, 0], [parts, SIDE, COLUMNS, PAIR])

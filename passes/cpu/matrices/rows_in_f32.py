@@ -45,5 +45,7 @@ class RowsInF32:
     def _number(self, row: Size, column: Size) -> ir.Value:
         """An element of the factor in rows; 0 after its columns."""
         depth = self.packing.depth
+        if depth % STEP == 0:
+            return read(self.left, *self.source(row, column))
         number = read(self.left, *self.source(row, least(column, depth - 1)))
-        return number if depth % STEP == 0 else arith.select(below(column, depth), number, self.vectors.number(0))
+        return arith.select(below(column, depth), number, self.vectors.number(0))

@@ -120,7 +120,9 @@ func.func private @blocks(%x: memref<40x768xf32>, %w: memref<4x768x1x32xf32>, %o
 // CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %c64
 // CHECK: scf.for
 // CHECK: %[[FLAT:.*]] = memref.collapse_shape %arg1
-// CHECK-COUNT-16: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data : memref<589824xbf16>
+// CHECK: scf.for %[[LINE:.*]] = %c0{{.*}} to %c512{{.*}} step %c32
+// CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[LINE]] : index
+// CHECK: memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data : memref<589824xbf16>
 // CHECK-NOT: memref.prefetch
 // CHECK: vector.contract
 func.func private @pairs(%x: memref<64x384x2xbf16>, %w: memref<24x24x1x16x32x2xbf16>, %out: memref<64x768xf32> {tir.out}) attributes {tir.prim_func} {

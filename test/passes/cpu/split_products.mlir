@@ -88,20 +88,29 @@ func.func private @few(%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %out: tenso
   return %1 : tensor<40x40xf32>
 }
 
-// A weight that does not stay in a core's cache is packed in f32. Its first panel is split before the products; while one is multiplied,
-// the next one is split into another buffer, some of its rows beside each tile, and the one after that is fetched.
+// A weight that does not stay in a core's cache is packed in f32. Its first panel is split before it is multiplied, as are all where a tile
+// has rows for f32; while one is multiplied, the next one is split into another buffer, some of its rows beside each tile, and the one after
+// that is fetched.
 // CHECK-LABEL: func.func @from_memory(
 // CHECK: "relax.constant"{{.*}} -> tensor<12x16x32x32xf32>
 // CHECK-LABEL: func.func private @large(
 // CHECK-SAME: %{{.*}}: tensor<128x512xf32>, %{{.*}}: tensor<12x16x32x32xf32>
+// CHECK: %[[GREATEST:.*]] = memref.alloc() {{.*}} : memref<4xi32>
 // CHECK: memref.alloc() {{.*}} : memref<32x3x16x64xbf16>
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} {
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c256 step %c16
 // CHECK: memref.prefetch
+// CHECK: memref.store %{{.*}}, %[[GREATEST]]
+// CHECK: %[[SOME:.*]] = scf.for %{{.*}} = %c0{{.*}} to %c4 step %c1 iter_args({{.*}}) -> (i1)
+// CHECK: scf.for %[[PANEL:.*]] = %c0{{.*}} to %c12 step
+// CHECK: %[[FIRST:.*]] = arith.cmpi slt, %[[PANEL]], %c1
+// CHECK: %[[HERE:.*]] = arith.ori %[[FIRST]], %[[SOME]] : i1
+// CHECK: scf.if %[[HERE]] {
 // CHECK: vector.load {{.*}} : memref<12x16x32x32xf32>, vector<16xf32>
 // CHECK: vector.store {{.*}} : memref<32x3x16x64xbf16>, vector<32xbf16>
-// CHECK: scf.for %[[PANEL:.*]] = %c0{{.*}} to %c12 step
 // CHECK: scf.if
-// CHECK: vector.store {{.*}} : memref<32x3x16x64xbf16>, vector<32xbf16>
+// CHECK: math.fma
+// CHECK-NOT: vector.store {{.*}} : memref<32x3x16x64xbf16>, vector<32xbf16>
 // CHECK: } else {
 // CHECK: arith.addi %[[PANEL]], %c1{{.*}} : index
 // CHECK: memref.prefetch
@@ -154,6 +163,25 @@ func.func private @deep(%x: tensor<64x3072xf32>, %w: tensor<3072x768xf32>, %out:
   %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<64x768xf32>) -> tensor<64x768xf32>
   %1 = linalg.matmul ins(%x, %w : tensor<64x3072xf32>, tensor<3072x768xf32>) outs(%0 : tensor<64x768xf32>) -> tensor<64x768xf32>
   return %1 : tensor<64x768xf32>
+}
+
+// What lies in the order of the rows of a convolution, here its result, is written by the number of a row.
+// CHECK-LABEL: func.func private @pointwise(
+// CHECK: %[[OUT:.*]] = bufferization.to_buffer %arg2 : tensor<1x10x12x48xf32> to memref<1x10x12x48xf32>
+// CHECK: %[[ROWS:.*]] = memref.collapse_shape %[[OUT]] {{\[\[}}0, 1, 2], [3]] : memref<1x10x12x48xf32> into memref<120x48xf32>
+// CHECK: vector.store %{{.*}}, %[[ROWS]][
+func.func @of_image(%x: tensor<1x10x12x64xf32>) -> tensor<1x10x12x48xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<1x1x64x48xf32>} : () -> tensor<1x1x64x48xf32>
+  %1 = tensor.empty() : tensor<1x10x12x48xf32>
+  %2 = func.call @pointwise(%x, %0, %1) : (tensor<1x10x12x64xf32>, tensor<1x1x64x48xf32>, tensor<1x10x12x48xf32>) -> tensor<1x10x12x48xf32>
+  return %2 : tensor<1x10x12x48xf32>
+}
+func.func private @pointwise(%x: tensor<1x10x12x64xf32>, %w: tensor<1x1x64x48xf32>, %out: tensor<1x10x12x48xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x10x12x48xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x10x12x48xf32>) -> tensor<1x10x12x48xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf ins(%x, %w : tensor<1x10x12x64xf32>, tensor<1x1x64x48xf32>) outs(%0 : tensor<1x10x12x48xf32>) -> tensor<1x10x12x48xf32>
+  return %1 : tensor<1x10x12x48xf32>
 }
 
 // A contraction over as many parts that nobody has marked sums all of its products.

@@ -191,8 +191,9 @@ def test_convolutions_of_single_positions(threads):
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_unknown_rows(threads):
-    """Few rows are multiplied in f32, many in parts: of a weight that both read."""
-    shapes, rows = ((64, 200), (768, 96), (3104, 130)), (0, 1, 63, 64, 65, 300, 1100)
+    """Few rows are multiplied in f32, many in parts: of a weight that both read. Of the last number the last tiles at hand, of 7 at a time,
+    are one of 5 rows, which is a matrix."""
+    shapes, rows = ((64, 200), (768, 96), (3104, 130)), (0, 1, 63, 64, 65, 300, 1100, 42 * 32 + 5)
     net, weights, added = Net(TARGET("bf16x6", threads), first=None), [], []
     for depth, columns in shapes:
         weights.append(numbers(depth, columns))
