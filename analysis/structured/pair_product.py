@@ -17,25 +17,35 @@ from legato.core.mlir import ir
 @dataclass(frozen=True)
 class PairProductForm(Epilogue):
     """A product that sums ``left[..., row, depth] * right[..., depth, column]`` in f32 along one reduction, and elementwise ops on its
-    result. The terms of indices are the product's loops, as ``term`` names them."""
+    result. The terms of indices are the product's loops, as ``term`` names them. ``in_views``: whether the kernel's result is a view of
+    what the last op makes, whose rows have several dimensions there."""
 
     kernel: KernelOps
     contraction: ContractionForm
+    in_views: bool = False
 
     @classmethod
     def of(cls, kernel: KernelOps, contraction: ContractionForm | None, kind: type[ir.Type] = ir.BF16Type,
-           packed: bool = False, single: bool = False) -> PairProductForm | None:
+           packed: bool = False, single: bool = False, views: bool = False) -> PairProductForm | None:
         """The form of a kernel with this contraction, of factors of a kind; None for another kernel. ``packed``: whether the factor with
-        the columns will be, so that its elements may lie in any order. ``single``: of one row, with a loop or without."""
+        the columns will be, so that its elements may lie in any order. ``single``: of one row, with a loop or without. ``views``: whether
+        it may be ``in_views``."""
         if contraction is None or not in_order(contraction.heart, contraction, kind, packed):
             return None
         if contraction.row is None if not single else contraction.row is not None and contraction.extents[contraction.row] != 1:
             return None
-        out = _out(contraction, kernel.ops[-1].operands[0])
+        returned = kernel.ops[-1].operands[0]
+        in_views = views and _of_rows(returned) != returned
+        out = _out(contraction, _of_rows(returned) if in_views else returned)
         if out is None or out[-1] != term(contraction.column):
             return None
-        form = cls(kernel, contraction)
+        form = cls(kernel, contraction, in_views)
         return form if form.is_traceable([form.left, form.right]) else None
+
+    @property
+    def returned(self) -> ir.Value:
+        """What the last op makes."""
+        return _of_rows(super().returned) if self.in_views else super().returned
 
     @property
     def left(self) -> ir.Value:
@@ -103,6 +113,15 @@ def in_order(op: StructuredOp, form: ContractionForm, kind: type[ir.Type] = ir.B
     plain = op.plain and starts_at_zero(op.op) and form.extents[form.reductions[0]] is not None
     of_weight = packed or op.loops_of(form.weight)[-1] == form.column
     return plain and of_weight and op.loops_of(1 - form.weight)[-1] == form.reductions[0]
+
+
+def _of_rows(value: ir.Value) -> ir.Value:
+    """The matrix of which a value is a view with more dimensions of rows; other values as they are."""
+    op = defining_op(value)
+    if op is None or op.name != "tensor.expand_shape" or ir.RankedTensorType(op.operands[0].type).rank != 2:
+        return value
+    _, columns = op.attributes["reassociation"]
+    return op.operands[0] if len(ir.ArrayAttr(columns)) == 1 else value
 
 
 def _out(form: ContractionForm, returned: ir.Value) -> Index | None:

@@ -34,6 +34,12 @@ class Buffers:
         """The buffer of a tensor."""
         return self._made[tensor]
 
+    def with_rows(self, tensor: ir.Value) -> Buffers:
+        """The same buffers, that of a tensor as a matrix: all dimensions but the last are its rows."""
+        made = Buffers.__new__(Buffers)
+        made._made = {**self._made, tensor: rows_of(self.of(tensor), self.of(tensor).type.rank - 1)}
+        return made
+
     def element(self, tensor: ir.Value, at: Index) -> tuple[ir.Value, Index]:
         """A buffer of a tensor, and where it has an element that is at these terms of the tensor."""
         return self.of(tensor), at

@@ -38,6 +38,7 @@ from legato.passes.cpu.matrices.maxima import MaximaCalls
 from legato.passes.cpu.matrices.narrow import ConvolutionCalls, narrow_calls, read_narrow
 from legato.passes.cpu.matrices.on_matrices import MatrixConvolution, matrix_tiles
 from legato.passes.cpu.matrices.on_vectors import VectorConvolution, vector_tiles
+from legato.passes.cpu.matrices.open_convolution import OpenConvolution, open_tiles
 from legato.passes.cpu.matrices.packing import FEW, overlapping_shape, pack_filters, packed_shape, read_shape
 from legato.passes.cpu.matrices.rounding import RoundingCalls
 from legato.passes.graph.functions import Constants
@@ -121,6 +122,10 @@ def products_of(form: ImageConvolutionForm, machine: CpuMachine) -> PackedProduc
     plan = pair_plan(form, machine)
     if plan is not None:
         return PackedProducts(f"pairs{groups}.bf16", plan.packed_shape, plan.pack, plan.build)
+    if isinstance(form, ConvolutionForm) and min(form.source_shape[1:3]) < 0:
+        tiles, read = open_tiles(form), read_shape(form.filter_shape, form.dilations, groups)
+        return PackedProducts("read.bf16", packed_shape(read, tiles, groups), partial(pack_filters, shape=read, groups=groups),
+                              lambda buffers, filters: OpenConvolution(form, machine, tiles, buffers, filters).build())
     read = (overlapping_shape if on_matrices(form, machine) else read_shape)(form.filter_shape, form.dilations, groups)
     tiles = matrix_tiles(form) if on_matrices(form, machine) else vector_tiles(form, machine)
     build = MatrixConvolution if on_matrices(form, machine) else VectorConvolution
@@ -214,4 +219,6 @@ def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
     summed = read_shape(form.filter_shape, form.dilations, form.groups)[2]
     reads = prod(form.filter_shape[:2]) / prod(form.strides)
     enough = fills_lanes(form.groups * features, form.groups, reads, machine.lanes(32)) and summed >= LEAST
-    return enough and min(form.source_shape[1:3]) >= 0 and (rows * columns >= FEW or not machine.has("amx-bf16"))
+    if min(form.source_shape[1:3]) < 0:
+        return enough and on_matrices(form, machine)
+    return enough and (rows * columns >= FEW or not machine.has("amx-bf16"))

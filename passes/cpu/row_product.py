@@ -14,6 +14,7 @@ from legato.core.ir_helpers import index, present
 from legato.core.mlir import ir, memref
 from legato.core.vector_loops import Size, Vectors, below, if_else, loop, minus, plus, times, value_of
 from legato.passes.cpu.elements import Buffers, Elements, RowBuffers, rows_of
+from legato.passes.cpu.matrices.steps import rounded
 from legato.passes.cpu.next_blocks import may_be_cold
 from legato.passes.cpu.outer_loops import element_at
 from legato.passes.graph.functions import has_one_use
@@ -47,6 +48,8 @@ class ProductResult:
                     value = vectors.load(sums, plus(at[0], i), plus(at[1], j))
                     elements = Elements(form.kernel, buffers, vectors, places, self.column, inside, {form.result: value})
                     result = elements.tensor(form.returned, form.out)
+                    if result.type.element_type != out.type.element_type:   # only products of pairs read it
+                        result = rounded(vectors, result)
                     mask = None if inside is None else vectors.mask(inside)
                     vectors.store_if(mask, result, out, *element_at(written, places))
 
@@ -98,7 +101,14 @@ class RowProduct(ProductResult):
 
     def by_rows(self, buffers: Buffers) -> Buffers:
         """The same buffers, where ``write`` need not take the number of a row apart to find what lies in the order of the rows."""
-        return buffers if self.loops is None else RowBuffers(buffers, *self.loops)
+        if self.loops is not None:
+            return RowBuffers(buffers, *self.loops)
+        return buffers.with_rows(list(self.form.kernel.function.arguments)[-1]) if self.in_views else buffers
+
+    @property
+    def in_views(self) -> bool:
+        """Whether the kernel's result has several dimensions of rows."""
+        return isinstance(self.form, PairProductForm) and self.form.in_views
 
     def in_rows(self, left: ir.Value) -> ir.Value:
         """The buffer of ``left`` as a matrix of the rows."""
@@ -112,9 +122,10 @@ def is_weight(value: ir.Value) -> bool:
     return isinstance(value, ir.BlockArgument) and has_one_use(value)
 
 
-def product_of_matrices(kernel: StructuredKernel, packed: bool = False) -> tuple[RowProduct, ir.Value] | None:
-    """A product of two matrices. ``packed``: whether the weight will be, which may be transposed then."""
-    form = PairProductForm.of(kernel, kernel.contraction, ir.F32Type, packed)
+def product_of_matrices(kernel: StructuredKernel, packed: bool = False, views: bool = False) -> tuple[RowProduct, ir.Value] | None:
+    """A product of two matrices. ``packed``: whether the weight will be, which may be transposed then; ``views``: whether the kernel's
+    result may be a view of the product's."""
+    form = PairProductForm.of(kernel, kernel.contraction, ir.F32Type, packed, views=views)
     if form is None or form.outer:
         return None
     row, column = present(form.contraction.row), form.contraction.column

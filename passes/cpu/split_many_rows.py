@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernel
+from legato.analysis.structured.contraction import VIEWS
 from legato.core.interfaces import CpuMachine, PackingLike
 from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
+from legato.core.views import root_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.cpu.kernel_loops import form_for_rows
@@ -16,7 +18,7 @@ from legato.passes.cpu.matrices.packing import COLUMNS, STEP, PartsPacking
 from legato.passes.cpu.matrices.products import SIDE
 from legato.passes.cpu.row_product import RowProduct, is_weight, product_of_matrices
 from legato.passes.cpu.split_products import LEAST_ROWS, are_splittable, multiply_parts
-from legato.passes.graph.functions import Constants
+from legato.passes.graph.functions import Constants, has_one_use
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant
@@ -50,16 +52,26 @@ class SplitManyRows(ModulePass):
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
                 structured = context.kernels.of(kernel)
-                found, sites = product_of_matrices(structured), calls.get(kernel.name.value, [])
-                if found is None or found[0].rows is not None or not is_weight(found[1]) or not are_constant(found[1], sites):
+                found, sites = many_rows(structured), calls.get(kernel.name.value, [])
+                if found is None or not are_constant(found[1], sites):
                     continue
                 (product, weight), packing = found, target.packing(structured)
                 if packing is None or not is_in_columns(packing, product):
                     continue
                 cut = OpenCut.of(PartsPacking(product.depth, product.columns, self.parts, at_run_time=True), machine)
                 least = cut.least_rows() if self.surely else LEAST_ROWS
-                if least is not None and are_splittable(ir.BlockArgument(weight), sites, constants):
+                if least is not None and are_splittable(weight, sites, constants):
                     add_form(kernel, cut, least, packing, machine)
+
+
+def many_rows(kernel: StructuredKernel) -> tuple[RowProduct, ir.BlockArgument] | None:
+    """The product of a kernel of which the number of rows is unknown, and its weight, which the kernel may read as a matrix."""
+    found = product_of_matrices(kernel, views=True)
+    if found is None or found[0].rows is not None:
+        return None
+    product, factor = found
+    weight = root_of(factor, VIEWS)
+    return (product, ir.BlockArgument(weight)) if is_weight(weight) and has_one_use(factor) else None
 
 
 def is_in_columns(packing: PackingLike, product: RowProduct) -> bool:
@@ -71,5 +83,5 @@ def is_in_columns(packing: PackingLike, product: RowProduct) -> bool:
 def add_form(kernel: func.FuncOp, cut: OpenCut, least: int, packing: PackingLike, machine: CpuMachine) -> None:
     """Adds a form for at least so many rows to a kernel."""
     form = form_for_rows(kernel, SUFFIX, least)
-    product, weight = present(product_of_matrices(StructuredKernel(form)))
-    multiply_parts(form, product, ir.BlockArgument(weight), cut, packed_shape(packing), machine)
+    product, weight = present(many_rows(StructuredKernel(form)))
+    multiply_parts(form, product, weight, cut, packed_shape(packing), machine)

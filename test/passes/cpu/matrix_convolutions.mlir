@@ -399,3 +399,36 @@ func.func private @shared(%x: tensor<1x32x32x32xf32>, %w: tensor<1x1x32x4096xf32
     ins(%x, %w : tensor<1x32x32x32xf32>, tensor<1x1x32x4096xf32>) outs(%f : tensor<1x32x32x4096xf32>) -> tensor<1x32x32x4096xf32>
   return %0 : tensor<1x32x32x4096xf32>
 }
+// Of images of unknown sizes, what the windows of 32 positions read is copied into rows, tap by tap, and zeros where that lies outside; the
+// positions are written by their number. Vectors leave them as they are.
+// CHECK-LABEL: func.func private @open(
+// CHECK-SAME: %{{.*}}: tensor<?x?x?x40xf32>, %{{.*}}: tensor<3x18x16x32x2xbf16>
+// CHECK: memref.collapse_shape %{{.*}} {{\[\[}}0, 1, 2], [3]] : memref<?x?x?x72xf32> into memref<?x72xf32>
+// CHECK: memref.alloc() {{.*}} : memref<{{[0-9]+}}x18x32x32xbf16>
+// CHECK: scf.for %[[I:.*]] = %c0 to %c3 step %c1
+// CHECK: scf.for %[[J:.*]] = %c0 to %c3 step %c1
+// CHECK: arith.cmpi ult
+// CHECK: vector.maskedload {{.*}} : memref<?x?x?xf32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+// CHECK: arith.truncf %{{.*}} {tir.flushes} : vector<16xf32> to vector<16xbf16>
+// CHECK: vector.contract {{.*}} : vector<32x16x2xf32>, vector<16x32x2xf32> into vector<32x32xf32>
+// CHECK: vector.store %{{.*}}, %{{.*}} : memref<?x72xf32>, vector<16xf32>
+// CHECK-NOT: linalg
+// VECTORS-LABEL: func.func private @open(
+// VECTORS: linalg.conv_2d_nhwc_hwcf
+func.func @of_any_size(%x: tensor<?x?x?x40xf32>, %out: tensor<?x?x?x72xf32>) -> tensor<?x?x?x72xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<3x3x40x72xf32>} : () -> tensor<3x3x40x72xf32>
+  %1 = func.call @open(%x, %0, %out) : (tensor<?x?x?x40xf32>, tensor<3x3x40x72xf32>, tensor<?x?x?x72xf32>) -> tensor<?x?x?x72xf32>
+  return %1 : tensor<?x?x?x72xf32>
+}
+func.func private @open(%x: tensor<?x?x?x40xf32>, %w: tensor<3x3x40x72xf32>, %out: tensor<?x?x?x72xf32> {bufferization.writable = true, tir.out})
+    -> tensor<?x?x?x72xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<?x?x?x40xf32> to tensor<?x?x?x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<?x?x?x72xf32>) -> tensor<?x?x?x72xf32>
+  %0 = linalg.conv_2d_nhwc_hwcf {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%padded, %w : tensor<?x?x?x40xf32>, tensor<3x3x40x72xf32>) outs(%f : tensor<?x?x?x72xf32>) -> tensor<?x?x?x72xf32>
+  return %0 : tensor<?x?x?x72xf32>
+}

@@ -16,6 +16,15 @@
 // CHECK-LABEL: func.func private @product(
 // CHECK-SAME: tensor<64x128xf32>
 // CHECK: linalg.matmul
+// So has one whose rows have several dimensions in the kernel's arguments and its result, as of images of unknown sizes, and whose weight is
+// a view.
+// CHECK-LABEL: func.func private @of_images_many_rows(
+// CHECK-SAME: %{{.*}}: tensor<?x?x?x64xf32>, %{{.*}}: tensor<2x64x1x64xf32>, %{{.*}}: tensor<?x?x?x128xf32>
+// CHECK-SAME: tir.form_of = @of_images
+// CHECK: %[[OUT:.*]] = memref.collapse_shape %{{.*}} {{\[\[}}0, 1, 2], [3]] : memref<?x?x?x128xf32> into memref<?x128xf32>
+// CHECK: vector.store %{{.*}}, %[[OUT]]
+// CHECK-LABEL: func.func private @of_images(
+// CHECK-SAME: tensor<1x1x64x128xf32>
 // One of known rows, one of a weight that is no constant, and one of a constant in the kernel have no second form.
 // CHECK-NOT: tir.form_of
 func.func @main(%x: tensor<?x64xf32>) -> tensor<?x128xf32> {
@@ -67,4 +76,26 @@ func.func private @constant(%x: tensor<?x64xf32>, %y: tensor<?x128xf32> {tir.out
   %0 = linalg.fill ins(%zero : f32) outs(%y : tensor<?x128xf32>) -> tensor<?x128xf32>
   %1 = linalg.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0 : tensor<?x128xf32>) -> tensor<?x128xf32>
   return %1 : tensor<?x128xf32>
+}
+func.func @images(%x: tensor<?x?x?x64xf32>, %y: tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32> {
+  %0 = "relax.constant"() {value = dense<1.0> : tensor<1x1x64x128xf32>} : () -> tensor<1x1x64x128xf32>
+  %1 = func.call @of_images(%x, %0, %y) : (tensor<?x?x?x64xf32>, tensor<1x1x64x128xf32>, tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+  return %1 : tensor<?x?x?x128xf32>
+}
+func.func private @of_images(%x: tensor<?x?x?x64xf32>, %w: tensor<1x1x64x128xf32>, %y: tensor<?x?x?x128xf32> {tir.out}) -> tensor<?x?x?x128xf32>
+    attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %y, %c0 : tensor<?x?x?x128xf32>
+  %h = tensor.dim %y, %c1 : tensor<?x?x?x128xf32>
+  %v = tensor.dim %y, %c2 : tensor<?x?x?x128xf32>
+  %rows = tensor.collapse_shape %x [[0, 1, 2], [3]] : tensor<?x?x?x64xf32> into tensor<?x64xf32>
+  %weight = tensor.collapse_shape %w [[0, 1, 2], [3]] : tensor<1x1x64x128xf32> into tensor<64x128xf32>
+  %out = tensor.collapse_shape %y [[0, 1, 2], [3]] : tensor<?x?x?x128xf32> into tensor<?x128xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<?x128xf32>) -> tensor<?x128xf32>
+  %1 = linalg.matmul ins(%rows, %weight : tensor<?x64xf32>, tensor<64x128xf32>) outs(%0 : tensor<?x128xf32>) -> tensor<?x128xf32>
+  %2 = tensor.expand_shape %1 [[0, 1, 2], [3]] output_shape [%n, %h, %v, 128] : tensor<?x128xf32> into tensor<?x?x?x128xf32>
+  return %2 : tensor<?x?x?x128xf32>
 }

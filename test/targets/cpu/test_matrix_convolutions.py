@@ -74,12 +74,13 @@ def rounded(array: np.ndarray) -> np.ndarray:
     return array.astype(ml_dtypes.bfloat16).astype(np.float32) if ROUNDS else array
 
 
-def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch: str = "") -> None:
-    """A model of a convolution for each case, with one of some epilogues. ``batch``: begins the names of symbolic numbers of images.
+def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch: str = "", free: bool = False) -> None:
+    """A model of a convolution for each case, with one of some epilogues. ``batch``: begins the names of symbolic numbers of images;
+    ``free``: the sizes of images are symbolic, too.
 
     The bound is relative to the greatest result. Where no pairs of bf16 are multiplied, it is relative to the greatest sum, before an
     epilogue cuts it to 1: thousands of products are added one after the other, twice as many as there are pairs. On CPUs with AMX
-    convolutions of few places are in f32.
+    convolutions of few places are in f32, and on others those of unknown sizes.
     """
     matrices = Machine.host().has("amx-bf16") and "cpu=cooperlake" not in target
     rng, nodes, inputs, outputs, arrays = np.random.default_rng(5), [], [], [], {}
@@ -90,7 +91,8 @@ def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch
         constants[f"w{number}"] = (rng.standard_normal(filters) * np.prod(filters[1:]) ** -0.5).astype(np.float32)
         constants[f"b{number}"] = rng.standard_normal(features).astype(np.float32)
         arrays[f"x{number}"] = rng.standard_normal(shape).astype(np.float32)
-        sizes = [f"{batch}{number}" if batch else shape[0], *shape[1:]]
+        sides = [f"s{number}_{axis}" if free else size for axis, size in enumerate(shape[2:])]
+        sizes = [f"{batch}{number}" if batch else shape[0], shape[1], *sides]
         inputs.append(helper.make_tensor_value_info(f"x{number}", TensorProto.FLOAT, sizes))
         nodes.append(helper.make_node("Conv", [f"x{number}", f"w{number}", f"b{number}"], [f"c{number}"], **attributes))
         epilogue = ("Clip", "HardSwish", "Relu", "Identity")[number % 4]
@@ -115,7 +117,7 @@ def check(cases: Sequence[tuple[tuple[int, ...], int, dict]], target: str, batch
     results = legato.compile(legato.from_onnx(model(constants)), target)(*arrays.values())
     for case, wanted, exact, result, greatest in zip(
             cases, expected, in_f32[:len(cases)], results, expected if ROUNDS else summed, strict=True):
-        if matrices and np.prod(wanted.shape[2:]) < FEW:
+        if not matrices if free else matrices and np.prod(wanted.shape[2:]) < FEW:
             wanted = exact
         np.testing.assert_allclose(np.from_dlpack(result), wanted, rtol=0, atol=1e-5 * np.abs(greatest).max(), err_msg=str(case))
 
@@ -130,6 +132,14 @@ def test_windows_paddings_and_epilogues(cpu):
 def test_threads(batch, cpu, monkeypatch):
     share_all(monkeypatch)
     check(CASES[:7] + CASES[11:12], f"llvm{{{ROUNDED},cpu={cpu},threads=3}}", batch)
+
+
+@pytest.mark.parametrize(("threads", "at_hand"), [(1, 2), (3, 2), (1, 1 << 20), (2, 1 << 20)])
+def test_unknown_sizes(threads, at_hand, monkeypatch):
+    """Of images, with the rows of all tiles at hand, or of one."""
+    monkeypatch.setattr("legato.passes.cpu.matrices.open_convolution.AT_HAND", at_hand)
+    images = [case for case in CASES if len(case[0]) == 4]
+    check(images, f"llvm{{{ROUNDED},cpu=host,threads={threads}}}", "n", free=True)
 
 
 @pytest.mark.parametrize("cpu", CPUS)
@@ -201,8 +211,9 @@ def test_signals(batch, cpu, monkeypatch):
     check(SIGNALS, f"llvm{{{ROUNDED},cpu={cpu},threads=2}}", batch)
 
 
+@pytest.mark.parametrize("sizes", [(1, 9, 9), ("n", "h", "w")])
 @pytest.mark.parametrize(("groups", "channels"), [(1, 16), (2, 16), (1, 6)])
-def test_special_values(groups, channels):
+def test_special_values(groups, channels, sizes):
     """NaN and infinities of inputs reach the positions, of their group, whose windows hold them, and no others; padding is multiplied as
     zeros are."""
     rng = np.random.default_rng(2)
@@ -210,7 +221,7 @@ def test_special_values(groups, channels):
     x = np.ones((1, channels, 9, 9), np.float32)
     x[0, 3, 2, 2], x[0, 5, 7, 7] = np.nan, np.inf
     graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, group=groups)], "g",
-                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [sizes[0], channels, *sizes[1:]])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(filters, "w")])
     bytes_ = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10).SerializeToString()
     result = np.from_dlpack(legato.compile(legato.from_onnx(bytes_), "llvm{matmul-precision=bf16}")(x))

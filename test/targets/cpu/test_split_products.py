@@ -189,6 +189,29 @@ def test_convolutions_of_single_positions(threads):
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-5 * np.abs(exact).max())
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_convolutions_of_images_of_unknown_sizes(threads):
+    """Of one tap, whose positions are rows: few of them in f32, many in parts. An infinity stays in its own position."""
+    net, weights, shapes = Net(TARGET("bf16x6", threads), first=None), [], ((64, 70), (256, 96), (96, 200))
+    layouts = {"data_layout": "NCHW", "kernel_layout": "OIHW"}
+    for number, (channels, features) in enumerate(shapes):
+        weights.append(numbers(features, channels, 1, 1))
+        sizes = (f"n{number}", f"h{number}", f"w{number}")
+        convolved = net.op("relax.conv2d", [net.input((sizes[0], channels, *sizes[1:])), net.weight(weights[-1])], **layouts)
+        other = net.input((sizes[0], features, *sizes[1:]))
+        net.output(net.op("relax.relu", [net.op("relax.add", [convolved, other])]))
+    assert str(net.lowered("fused").module).count("tir.form_of") == len(shapes)
+    for images, high, wide in ((0, 4, 5), (1, 1, 1), (1, 7, 9), (2, 4, 8), (1, 31, 21), (3, 20, 13)):
+        arrays = [numbers(images, count, high, wide) for shape in shapes for count in shape]
+        if arrays[0].size:
+            arrays[0][-1, 3, -1, 0] = np.inf
+        for x, other, w, found in zip(arrays[::2], arrays[1::2], weights, net.run(*arrays), strict=True):
+            exact = np.einsum("nchw,fc->nfhw", x.astype(np.float64), w[:, :, 0, 0]) + other
+            wanted, finite = np.where(exact < 0, 0, exact), np.isfinite(exact)
+            np.testing.assert_array_equal(found[~finite], wanted[~finite])
+            assert (np.abs(found[finite] - wanted[finite]) <= 1e-5 * np.abs(wanted[finite]).max(initial=1)).all()
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_unknown_rows(threads):
     """Few rows are multiplied in f32, many in parts: of a weight that both read. Of the last number the last tiles at hand, of 7 at a time,
