@@ -46,6 +46,16 @@ def open_tiles(form: ConvolutionForm) -> PairTiles:
     return PairTiles(ROWS, COLUMNS if form.filter_shape[3] > SIDE else SIDE)
 
 
+def as_images(signals: ir.Value) -> ir.Value:
+    """A view of signals as images of one row; images as they are."""
+    if signals.type.rank == 4:
+        return signals
+    shape = [signals.type.shape[0], 1, *signals.type.shape[1:]]
+    unknown = [memref.dim(signals, index(axis)) for axis in range(3) if signals.type.shape[axis] < 0]
+    type_ = ir.MemRefType.get(shape, signals.type.element_type)
+    return memref.ExpandShapeOp(type_, signals, [[0], [1, 2], [3]], unknown, shape).result
+
+
 def in_lines(images: ir.Value) -> ir.Value:
     """A view of images of which a row's columns and channels are one dimension."""
     count, height, width, channels = images.type.shape
@@ -60,7 +70,7 @@ class OpenConvolution:
 
     def __init__(self, form: ConvolutionForm, machine: CpuMachine, tiles: PairTiles, buffers: Buffers, weights: ir.Value):
         self.form, self.tiles, self.weights, self.vectors = form, tiles, weights, Vectors(machine.lanes(32))
-        self.source, self.out = buffers.of(form.source), buffers.of(list(form.kernel.function.arguments)[-1])
+        self.source, self.out = as_images(buffers.of(form.source)), buffers.of(list(form.kernel.function.arguments)[-1])
         *self.taps, self.run, self.features = read_shape(form.filter_shape, form.dilations, 1)
         self.in_lines = self.run != form.filter_shape[2]    # a window's columns are read as channels
         self.blocks = tiles.blocks(self.run)
@@ -68,7 +78,7 @@ class OpenConvolution:
         self.lines = in_lines(self.source)
         is_narrow = self.source.type.element_type == ir.BF16Type.get()
         self.moved = Vectors(STEP) if is_narrow else self.vectors     # what is copied at once
-        self.buffers = RowBuffers(buffers, ("n", "h", "w"), form.result_shape[1:3])
+        self.buffers = RowBuffers(buffers, form.terms[:-1], form.result.type.shape[1:-1])
         self.images, self.height, self.width = (self._extent(axis) for axis in range(3))
         packing = PartsPacking(self.steps * STEP, self.features, parts=1)
         at_hand = machine.l2_bytes // AT_HAND // (ROWS * self.steps * STEP * PAIR)
@@ -125,7 +135,8 @@ class OpenConvolution:
 
         def block(number: Size, count: int = STEP) -> None:
             for lane in range(0, STEP, v.lanes):
-                some, of_run, found = min(max(count - lane, 0), v.lanes), plus(times(number, STEP), lane), v.zeros(self.source.type.element_type)
+                some, of_run = min(max(count - lane, 0), v.lanes), plus(times(number, STEP), lane)
+                found = v.zeros(self.source.type.element_type)
                 if some:
                     masks = [inside, *([v.mask(some)] if some < v.lanes else [])]
                     if self.in_lines:   # of the window's columns, those left of the image and right of it are zeros

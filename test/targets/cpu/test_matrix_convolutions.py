@@ -136,10 +136,10 @@ def test_threads(batch, cpu, monkeypatch):
 
 @pytest.mark.parametrize(("threads", "at_hand"), [(1, 2), (3, 2), (1, 1 << 20), (2, 1 << 20)])
 def test_unknown_sizes(threads, at_hand, monkeypatch):
-    """Of images, with the rows of all tiles at hand, or of one."""
+    """Of images and signals, with the rows of all tiles at hand, or of one."""
     monkeypatch.setattr("legato.passes.cpu.matrices.open_convolution.AT_HAND", at_hand)
     images = [case for case in CASES if len(case[0]) == 4]
-    check(images, f"llvm{{{ROUNDED},cpu=host,threads={threads}}}", "n", free=True)
+    check([*images, *SIGNALS], f"llvm{{{ROUNDED},cpu=host,threads={threads}}}", "n", free=True)
 
 
 @pytest.mark.parametrize("cpu", CPUS)
