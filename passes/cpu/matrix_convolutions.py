@@ -6,7 +6,7 @@ one after the other through all rows, since a row of the copy is as long as one 
 adds at the end of each row is not stored. Where windows are some steps apart, the copy consists of phases, one for each place in a step.
 Then tiles of positions are multiplied with panels of features, tap by tap. Of few channels, a position has all that its window reads in a
 row. Vectors take tiles of positions of one row, and nothing is computed for the ends of rows. Groups, which only vectors take, are copied
-apart, and multiplied one after the other.
+apart, and multiplied one after the other. Of images of unknown sizes, which only matrices take, the windows of a tile are copied.
 """
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 
 @dataclass(frozen=True)
 class MatrixConvolutions(ModulePass):
-    """Turns convolutions of images of known size with constant filters into products of matrices of bf16: of images that were widened from
-    bf16, and with ``matmul-precision=bf16`` of all. Others, those of few features, or with little to sum, and on vectors those that
-    Winograd's algorithm computes faster, are left as they are. What only such convolutions read, as images or to be added to results, is
-    bf16, too, where such convolutions make it; with ``matmul-precision=bf16`` also where depthwise ones and elementwise kernels do. Those
-    that ``tir-fuse-pointwise-depthwise`` merges with depthwise ones are given images of bf16, and left to it."""
+    """Turns convolutions of images with constant filters into products of matrices of bf16: of images that were widened from bf16, and with
+    ``matmul-precision=bf16`` of all. Others, those of few features, or with little to sum, and on vectors those of images of unknown sizes,
+    or that Winograd's algorithm computes faster, are left as they are. What only such convolutions read, as images or to be added to
+    results, is bf16, too, where such convolutions make it; with ``matmul-precision=bf16`` also where depthwise ones and elementwise kernels
+    do. Those that ``tir-fuse-pointwise-depthwise`` merges with depthwise ones are given images of bf16, and left to it."""
 
     name: ClassVar[str] = "tir-matrix-convolutions"
     rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
@@ -208,7 +208,7 @@ def rewrite_kernel(form: ImageConvolutionForm, shape: list[int], build: Callable
 
 
 def is_worth_it(form: ImageConvolutionForm, machine: CpuMachine) -> bool:
-    """Whether the images are no volumes, all sizes but their number are known, and matrices, or vectors, are well filled."""
+    """Whether the images are no volumes, and matrices, or vectors, are well filled; vectors need to know all sizes but their number."""
     if form.depth is not None or (form.groups > 1 and machine.has("amx-bf16")):
         return False
     _, rows, columns, features = form.result_shape
